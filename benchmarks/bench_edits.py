@@ -1,12 +1,14 @@
 """How often edits land where they were meant, and what finding the place costs.
 
     python -m benchmarks.bench_edits [--held-out] [--seed N] [--per-kind N] [--sources DIR] [--show KIND]
+        [--sizes N ...] [--against DIR]
 
 For each kind of slip: right, refused and wrong, in percent, of ours and of
 plain peers. Wrong is a text that differs from the true result in any byte; where
 the only right answer is a refusal, refusing is right. Cases that nobody could decide (`ambiguity`) are
 counted by themselves, and in no share. Then the cost of finding
-a block, in time and memory, beside splitting, stripping and hashing every line once.
+a block, in time and memory, beside splitting, stripping and hashing every line once, and of 200 patches in one call.
+``--against`` compares these costs with those of another version of the project, whose files are in DIR, in turns.
 Exits with 1 when a bar is missed.
 """
 
@@ -14,6 +16,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
+import os
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -40,6 +45,9 @@ WRONG_BAR, KIND_WRONG_BAR = 0.1, 1.0
 """Percent; of drifted files none at all may be wrong."""
 MADE_BEFORE = ("already applied", "already deleted", "applied, and a twin", "no change")
 """Kinds of patches of files in which the change stands already."""
+MANY, FEW, GROWTH_BAR = 200, 50, 5.0
+"""Numbers of patches of one call, and how many times the cost of the few the many may cost."""
+TURNS = 5
 MAX_PEER_WORK = 40_000
 """Lines of the file times lines of the block up to which the sliding window is run."""
 
@@ -224,10 +232,12 @@ def measured(action: Callable[[], object]) -> float:
     return best
 
 
-def costs(sizes: Sequence[int]) -> None:
+def costs(sizes: Sequence[int]) -> list[str]:
+    """The peak of memory is that of the request; the bar holds that 200 patches cost what four times 50 do."""
     print("\ntimes one pass (split, strip and hash every line); in brackets the peak of memory, times the file")
+    missed = []
     for size in sizes:
-        lines = [f"    value_{n} = compute(base_{n % 97}, {n})  # step {n // 7}" for n in range(size)]
+        lines = _lines(size)
         text = "\n".join(lines)
         base = measured(partial(one_pass, text))
         print(f"{size} lines, one pass {base * 1e3:.1f} ms ({_peak(partial(one_pass, text)) / len(text):.1f})")
@@ -236,7 +246,60 @@ def costs(sizes: Sequence[int]) -> None:
             one = measured(partial(ours, text, patches[:1]))
             spent = measured(action)
             times = f", {spent / one:.1f} times one of them" if len(patches) > 1 else ""
+            if len(patches) == MANY:
+                growth = spent / measured(partial(ours, text, patches[:: MANY // FEW]))
+                times += f", {growth:.1f} times {FEW} of them"
+                missed += [f"{size} lines, {name}: {growth:.1f} times {FEW}"] if growth > GROWTH_BAR else []
             print(f"  {name:28} {spent / base:6.1f} ({_peak(action) / len(text):.1f}){times}")
+    return missed
+
+
+_TIMER = """
+import json, sys, time
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
+for line in sys.stdin:
+    text, patches = json.loads(line)
+    start = time.process_time()
+    try:
+        patch_text(text, patches)
+    except EditError:
+        pass
+    print(time.process_time() - start, flush=True)
+"""
+
+
+def compare_costs(sizes: Sequence[int], other: Path) -> None:
+    """The time of each request, divided by that of the version in ``other``: the least of several turns each."""
+    timers = []
+    for folder in (Path(__file__).parents[1], other):
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        command = [sys.executable, "-c", _TIMER]
+        timers.append(
+            subprocess.Popen(
+                command, cwd=folder, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        )
+    for size in sizes:
+        lines = _lines(size)
+        print(f"\n{size} lines: ms, and times those of {other}")
+        for name, patches in _requests(lines).items():
+            request = json.dumps(["\n".join(lines), patches]) + "\n"
+            least = [float("inf")] * 2
+            for _ in range(TURNS):
+                for number, timer in enumerate(timers):
+                    assert timer.stdin is not None
+                    assert timer.stdout is not None
+                    timer.stdin.write(request)
+                    timer.stdin.flush()
+                    least[number] = min(least[number], float(timer.stdout.readline()))
+            print(f"  {name:28} {least[0] * 1e3:8.1f} {least[0] / least[1]:6.2f}", flush=True)
+    for timer in timers:
+        timer.communicate()
+
+
+def _lines(size: int) -> list[str]:
+    return [f"    value_{n} = compute(base_{n % 97}, {n})  # step {n // 7}" for n in range(size)]
 
 
 def _requests(lines: Sequence[str]) -> dict[str, Patches]:
@@ -249,13 +312,8 @@ def _requests(lines: Sequence[str]) -> dict[str, Patches]:
     nowhere = "\n".join(f"if nothing_{n} is like {n * 31} this: raise Absent" for n in range(20))
     places = range(3, size - 5, size // 20)[:20]
     single: Patches = [{"old_text": lines[at][4:], "new_text": lines[at][4:] + " done"} for at in places]
-    blocks: Patches = [
-        {
-            "old_text": "\n".join(lines[at : at + 5]),
-            "new_text": "\n".join([*lines[at : at + 4], lines[at + 4] + " done"]),
-        }
-        for at in places
-    ]
+    blocks = [_block(lines, at) for at in places]
+    many = [_block(lines, at * size // MANY) for at in range(MANY)]
     return {
         "exact block": [{"old_text": "\n".join(block), "new_text": "\n".join(changed)}],
         "dedented block": [{"old_text": dedented[0], "new_text": dedented[1]}],
@@ -265,7 +323,15 @@ def _requests(lines: Sequence[str]) -> dict[str, Patches]:
         "20 exact lines": single,
         "20 misspelt lines": _misspelt(single, "value", "vlaue"),
         "20 misspelt blocks": _misspelt(blocks, "compute", "compuet"),
+        f"{MANY} exact blocks": many,
+        f"{MANY} misspelt blocks": _misspelt(many, "compute", "compuet"),
     }
+
+
+def _block(lines: Sequence[str], at: int) -> dict[str, str | int | bool]:
+    """Change the last of five lines."""
+    shown = lines[at : at + 5]
+    return {"old_text": "\n".join(shown), "new_text": "\n".join([*shown[:-1], shown[-1] + " done"])}
 
 
 def _misspelt(patches: Patches, word: str, slip: str) -> Patches:
@@ -300,13 +366,16 @@ def main() -> int:
     )
     parser.add_argument("--only-ours", action="store_true", help="without the peers")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000])
+    parser.add_argument("--against", type=Path, help="another version, whose costs are compared; nothing else is done")
     options = parser.parse_args()
+    if options.against:
+        compare_costs(options.sizes, options.against)
+        return 0
     drawn = cases(options.seed, options.per_kind, options.held_out, options.sources, options.repositories)
     missed = rates(drawn, options.show, options.only_ours)
     missed += falsely_applied(drawn, options.show)
     missed += asked_twice(drawn, options.show)
-    if options.sizes:
-        costs(options.sizes)
+    missed += costs(options.sizes)
     for line in missed:
         print("MISSED", line)
     return 1 if missed else 0
