@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, build_chunk_template, split_at_text
-from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
+from adapter.protocols.openai_chat_response import DIED, BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, is_error
 from adapter.protocols.sse import (
     DONE,
@@ -18,6 +18,7 @@ from adapter.protocols.sse import (
     LineReader,
     encode_event,
     encode_json,
+    is_cut,
 )
 from adapter.protocols.template_prompt import convert_to_chat, streams_lines
 from adapter.protocols.translated_request import TranslatedRequest
@@ -139,7 +140,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return written
 
     def close(self) -> bytes:
-        rest = self._translate(self._reader.close()) + self._write(self._answer.close(has_ended=self._has_ended))
+        last = [event for event in self._reader.close() if not is_cut(event)]  # others are lost with the connection
+        rest = self._translate(last) + self._write(self._answer.close(has_ended=self._has_ended))
         return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
@@ -215,7 +217,8 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         follow-up request instead."""
         completion = convert_to_chat(_read(body))
         if isinstance(completion, dict) and is_error(completion):
-            return 502, convert_to_error_object(completion)
+            died = build_error_object(DIED, "upstream_error")
+            return 502, died if is_cut(body) else convert_to_error_object(completion)
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
             excerpt = body[:80].decode("utf-8", "replace")
             return 502, build_error_object(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from adapter.core.events import Json
 from adapter.core.json.load import load_json
@@ -22,7 +22,7 @@ MAX_ANSWER_CHARACTERS = 8_000_000
 """Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
 MAX_STRAY = 100
 """Maximum number of bytes of an answer without events that an error shows."""
-_OTHER_FIELDS = (b":", b"event:", b"id:", b"retry:")
+_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
 
 class _LineSplitter:
@@ -92,7 +92,7 @@ class EventReader:
             elif self._data and line in (b"", b"\r"):
                 events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                 self._data, self._data_bytes = [], 0
-            elif self._stray == b"" and not line.startswith(_OTHER_FIELDS):
+            elif self._stray == b"" and not any(line.startswith(each) or each.startswith(line) for each in _FIELDS):
                 self._stray = line.strip()[:MAX_STRAY]
         self.waiting = self._lines.waiting + self._data_bytes
         return events
@@ -133,6 +133,15 @@ def encode_json(value: Json) -> bytes:
         return to_json(value)  # a sixth of the time of json.dumps for a chunk
     except ValueError:
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def is_cut(event: bytes) -> bool:
+    """Return whether ``event`` is the beginning of JSON, or of the end of a stream."""
+    try:
+        from_json(event, allow_partial=True)
+    except ValueError:
+        return b"[DONE".startswith(event)
+    return read_json_or_none(event) is None
 
 
 def read_json_or_none(data: str | bytes) -> Json:

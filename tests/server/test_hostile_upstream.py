@@ -20,7 +20,7 @@ from adapter.protocols.sse import encode_event
 from adapter.protocols.translate import MAX_ANSWERS, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.live_upstream import LiveUpstream
-from tests.scripted_server import delta
+from tests.scripted_server import as_stream, delta
 from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_serve_faults import post
 from tests.server.test_wrap import ASK, TOOLS, completion
@@ -70,6 +70,32 @@ def answering(head: bytes, pieces: Callable[[], Iterator[bytes]]) -> Iterator[st
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             accepting.join()
+
+
+def relay(sent: bytes) -> bytes:
+    """Return what a client gets for the bytes of a stream."""
+    streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
+    return streamed.feed(sent) + streamed.close()
+
+
+def test_stream_cut_inside_an_event_is_reported_as_cut():
+    """At each byte. Complete JSON without the empty line after it is an event, and a finished answer stays finished."""
+    last = as_stream(delta("there")).body
+    for end in range(len(last)):
+        is_whole = b"[DONE]" in last[:end]
+        said = errors(relay(as_stream(delta("Hi"), done=False).body + last[:end]))
+        assert (said == []) == is_whole, last[:end]
+        assert is_whole or "in the middle of its answer" in said[0], last[:end]
+        assert errors(relay(as_stream(delta("Hi", "stop"), done=False).body + last[:end])) == [], last[:end]
+        if 0 < end < last.index(b"\n\n"):
+            assert "in the middle of its answer" in errors(relay(last[:end]))[0] or last[:end].endswith(b"}"), last[
+                :end
+            ]
+    body = json.dumps(completion("Hi")).encode()
+    for end in range(1, len(body)):
+        answer = BufferedExchange(translate_chat_request(ASKING, TranslationOptions())).feed(body[:end])
+        assert isinstance(answer, tuple)
+        assert "in the middle of its answer" in answer[1]["error"]["message"], body[:end]
 
 
 def test_unrequested_choices_end_stream():
