@@ -17,14 +17,15 @@ from adapter.protocols.usage import count_cached_tokens
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
 ERROR_TYPES = {
-    400: "invalid_request_error",
     401: "authentication_error",
     403: "permission_error",
     404: "not_found_error",
     413: "request_too_large",
     429: "rate_limit_error",
     503: "overloaded_error",
+    504: "timeout_error",
 }
+"""Types of errors by HTTP status (https://platform.claude.com/docs/en/api/errors)."""
 
 
 class AnthropicWriter:
@@ -121,7 +122,7 @@ def _build_step_events(steps: Iterable[Step]) -> Iterator[JsonObject]:
 
 
 def to_error(error: JsonObject, status: int) -> JsonObject:
-    error_type = ERROR_TYPES.get(status, "api_error")
+    error_type = ERROR_TYPES.get(status, "invalid_request_error" if 400 <= status < 500 else "api_error")
     return {"type": "error", "error": {"type": error_type, "message": get_error_text(error)}}
 
 

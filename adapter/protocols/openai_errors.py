@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from adapter.core.errors import UsageError
@@ -19,13 +19,15 @@ class RequestError(UsageError):
         param: Path of the invalid field.
         status: The HTTP status.
         code: OpenAI's error code.
+        allowed: The methods that the path accepts, for status 405.
     """
 
-    def __init__(self, message: str, param: str | None = None, *, status: int = 400, code: str | None = None) -> None:
+    def __init__(
+        self, message: str, param: str | None = None, *, status: int = 400, code: str | None = None,
+        allowed: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         super().__init__(message)
-        self.param = param
-        self.status = status
-        self.code = code
+        self.param, self.status, self.code, self.allowed = param, status, code, allowed
 
 
 _Kind = TypeVar("_Kind", str, bool, dict[str, Json], list[Json])

@@ -4,4 +4,4 @@ One process handles all streams in one event loop. Requests to the model server 
 and `adapter.protocols` translates them; the openai SDK is not used.
 """
 
-__all__ = ["app", "request_body", "response_references", "response_store"]
+__all__ = ["app", "passthrough_rules", "request_body", "response_references", "response_store"]

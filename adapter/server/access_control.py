@@ -67,7 +67,8 @@ class AccessControl:
                 return
             self._check_key(scope["path"], headers)
         except RequestError as error:
-            await send_json(send, error.status, find_error_format(scope["path"])(build_error_body(error), error.status))
+            content = find_error_format(scope["path"])(build_error_body(error), error.status)
+            await send_json(send, error.status, content, {"www-authenticate": "Bearer"} if error.status == 401 else {})
             return
         await self._app(scope, receive, send)
 

@@ -43,7 +43,7 @@ from adapter.server.error_responses import ErrorResponses
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
-from adapter.server.passthrough_rules import check_passing, remove_keys
+from adapter.server.passthrough_rules import check_passing, normalize_path, remove_keys
 from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.streaming_responses import CHAT, keep_unchanged, respond
@@ -280,7 +280,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
             Route("/ready", partial(_answer_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_answer_metrics, metrics))] if metrics else []),
             *(viewing.list_routes() if viewing else []),
-            Route("/{path:path}", TranslatingEndpoint(upstream.work, pass_on), methods=_METHODS),
+            Route("/{path:path}", TranslatingEndpoint(upstream.work, pass_on)),
         ],
         lifespan=manage_lifespan,
     )
@@ -309,9 +309,6 @@ def _make_live_view(settings: ServerSettings, is_stopping: Callable[[], bool]) -
     return LiveView(live, remove_password(settings.upstream), key, is_stopping)
 
 
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
-
-
 async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     content, given = await read_json_body(http, upstream.work)
     if (body := remove_empty_tools(given)) is not given:
@@ -333,11 +330,13 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
 
 async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIApp:
     query = remove_keys(http.url.query)
-    path = http.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
-    check_passing(http.method, http.scope["path"], admin=admin)
+    path, raw_path = http.scope["path"], http.scope["raw_path"].decode("latin-1")
+    *routes, _ = http.scope["router"].routes
+    served = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
+    check_passing(http.method, path, served, admin=admin)
+    target = (raw_path if admin else normalize_path(raw_path)) + (f"?{query}" if query else "")
     content = await read_content(http)
-    as_error = find_error_format(http.scope["path"])
-    return PassthroughResponse(upstream, http.method, path, content, http.headers, as_error)
+    return PassthroughResponse(upstream, http.method, target, content, http.headers, find_error_format(path))
 
 
 async def _answer_health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:

@@ -11,7 +11,6 @@ from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.error_formats import find_error_format
-from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED
 from adapter.server.response_store import StoreError
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.upstream_connection import UpstreamError
@@ -42,11 +41,7 @@ def _describe(error: _Failure) -> tuple[int, JsonObject, dict[str, str]]:
     """Return the status, the error in OpenAI's format, and the headers."""
     match error:
         case RequestError():
-            return (
-                error.status,
-                build_error_body(error),
-                {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else {},
-            )
+            return error.status, build_error_body(error), {"Allow": ", ".join(error.allowed)} if error.allowed else {}
         case UpstreamError():
             return error.status, build_error_object(str(error), "upstream_error"), {}
         case QueueFullError():

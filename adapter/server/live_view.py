@@ -70,15 +70,12 @@ class LiveView:
 
     def list_routes(self) -> list[Route]:
         return [
-            Route(self.path, self._redirect),
+            Route(self.path, self._answer, methods=["GET", "POST"]),
             Route(f"{self.path}/{{path:path}}", self._answer, methods=["GET", "POST"]),
         ]
 
-    async def _redirect(self, _: HttpRequest) -> Response:
-        return RedirectResponse(f"{self.path[1:]}/", 308, _SAFE)
-
     async def _answer(self, http: HttpRequest) -> ASGIApp:
-        path = http.path_params["path"]
+        path = http.path_params.get("path", "")
         try:
             if not path:
                 return await self._enter(http)
@@ -117,7 +114,9 @@ class LiveView:
     # ------------------------------------------------------------ the key
 
     async def _enter(self, http: HttpRequest) -> Response:
-        """Return the page if the request is authorized, otherwise the form for the key."""
+        """Return the page if the request is authorized, otherwise the form for the key. Its links need a slash."""
+        if not http.scope["raw_path"].endswith(b"/"):
+            return RedirectResponse(f"{self.path[1:]}/", 308, _SAFE)
         if http.method == "POST":
             return self._log_in(http, await _read_form_key(http))
         if "key" in http.query_params:

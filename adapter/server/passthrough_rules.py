@@ -7,21 +7,26 @@ models, and llama.cpp saves slots and loads adapters.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from difflib import get_close_matches
 
 from adapter.protocols.openai_errors import RequestError
 
-_MODELS = r"(?:/v1|/api/v[01])?/models(?:/[\w.:@+/-]+)?"
+_MODELS = r"(?:/v1|/api/v[01])?/models"
+_MODEL = rf"{_MODELS}/[\w.:@+/-]+"
 _WORK = (
     "chat/completions", "completions", "completion", "embeddings", "embedding", "infill", "tokenize", "detokenize",
     "apply-template", "rerank", "reranking", "score", "pooling", "classify", "moderations", "messages/count_tokens",
     "audio/transcriptions", "audio/translations", "audio/speech", "images/generations", "images/edits",
 )  # fmt: skip
-_READS = re.compile(rf"/|{_MODELS}|/props|/version|/v1/health|/ping|/metrics|/api/(?:version|tags|ps)")
+_READS = re.compile(rf"/|{_MODELS}|{_MODEL}|/props|/version|/v1/health|/ping|/metrics|/api/(?:version|tags|ps)")
 _ASKS = re.compile(rf"(?:/v1|/v2|/api/v0)?/(?:{'|'.join(_WORK)})|/api/(?:chat|generate|embed|embeddings|show)")
 
-_OURS = re.compile(r"(?:/v1)?/(?:messages|responses|conversations)|/v1/responses/input_tokens")
-"""Paths of this server's endpoints. Like the paths in `_ASKS`, they accept only POST."""
-METHOD_NOT_ALLOWED = 405
+_ADMIN = re.compile(
+    rf"{_MODEL}|/api/(?:pull|push|create|copy|delete|blobs/.+)|/slots(?:/.*)?|/lora-adapters|/props"
+    "|/v1/(?:un)?load_lora_adapter|/sleep|/wake_up|/flush_cache"
+)
+"""Paths of administrative requests to llama.cpp, Ollama, LM Studio, vLLM and SGLang."""
 
 _KEY = re.compile(
     r"(?:^|[-_])(?:api-?key|key|token|secret|password|credentials?|auth|authorization|cookie|jwt|signature|session)"
@@ -30,24 +35,40 @@ _KEY = re.compile(
 )
 
 
-def check_passing(method: str, path: str, *, admin: bool) -> None:
+def normalize_path(path: str) -> str:
+    """Return ``path`` without repeated slashes and a slash at its end, which come from clients' base URLs."""
+    return re.sub("/{2,}", "/", path).rstrip("/") or "/"
+
+
+def check_passing(method: str, path: str, served: Collection[str], *, admin: bool) -> None:
     """Check a request for which this server has no route. Raises RequestError if it must not be passed through.
 
-    ``path``: the decoded path without the query. ``admin``: whether to allow all requests with a well-formed path.
+    Args:
+        path: The decoded path without the query.
+        served: The methods for which this server has a route.
+        admin: Whether to allow all requests with a well-formed path.
     """
     if "\\" in path or any(part in (".", "..") for part in path.split("/")):
         raise RequestError(f"invalid path {path[:80]!r}: remove '..' segments and backslashes")
-    is_reading = method in ("GET", "HEAD")
-    known = _READS if is_reading else _ASKS if method == "POST" else None
-    if admin or (known is not None and known.fullmatch(path)):
+    passed = {"GET", "HEAD"} if _READS.fullmatch(path) else {"POST"} if _ASKS.fullmatch(path) else set()
+    if admin or method in passed:
         return
-    if method != "POST" and (_ASKS.fullmatch(path) or _OURS.fullmatch(path)):
-        raise RequestError(f"{path[:80]} only accepts POST, got {method}", status=METHOD_NOT_ALLOWED)
-    raise RequestError(
-        f"{method} {path[:80]} is not passed on to the model server; by default, only requests that use models are. "
-        "Start with --pass-admin to pass everything on",
-        status=404 if is_reading else 403,
-    )
+    shown, advice = f"{method} {path[:80]}", "Start with --pass-admin to pass all requests on"
+    if _ADMIN.fullmatch(path):
+        raise RequestError(f"{shown} administers the model server, so it is not passed on. {advice}", status=403)
+    if method not in served and (allowed := sorted(passed.union(served))):
+        expected = " and ".join(each for each in allowed if each != "HEAD")
+        raise RequestError(f"{path[:80]} only accepts {expected}, got {method}", status=405, allowed=allowed)
+    near = get_close_matches(path[:80], _NEAR, 1, 0.7)
+    guess = f"Did you mean {near[0]}? " if near else ""
+    raise RequestError(f"{shown} is unknown, so it is not passed on to the model server. {guess}{advice}", status=404)
+
+
+_NEAR = (
+    "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses",
+    "/v1/embeddings", "/v1/models", "/api/chat", "/api/generate", "/api/embed", "/api/tags", "/api/show",
+)  # fmt: skip
+"""Paths that errors suggest."""
 
 
 def is_private(name: str) -> bool:

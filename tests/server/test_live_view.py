@@ -255,7 +255,7 @@ def test_log_does_not_contain_key(scripted):
         assert ask(url, f"/view/?key={API_KEY}")[0] == 303
         assert ask(url, "/view/?key=another-key-that-is-wrong")[0] == 303
         until = time.monotonic() + 100
-        while (said := run.stderr.read_text(encoding="utf-8")).count('"GET /view/') < 2:
+        while (said := run.stderr.read_text(encoding="utf-8")).count('"GET /view 303') < 2:
             assert time.monotonic() < until, said
             time.sleep(0.01)
     assert API_KEY not in said
@@ -341,7 +341,6 @@ def test_reconnected_page_gets_new_changes(open_one):
     [
         ("exchanges/999999", 404), ("exchanges/x", 404), (f"exchanges/{'9' * 5000}", 404), ("exchanges/-1", 404),
         ("exchanges/1?policy=mild", 400), ("exchanges/1?format=nope", 400), ("nothing", 404), ("../v1/models", 404),
-        ("rows/", 404),
     ],
 )  # fmt: skip
 def test_invalid_path_returns_error(open_one, path, status):

@@ -142,9 +142,11 @@ def test_client_keys_are_not_forwarded(upstream, url, header):
         ("POST", "/props", 403),
         ("POST", "/slots/0?action=save", 403),
         ("POST", "/lora-adapters", 403),
-        ("PUT", "/v1/models", 403),
+        ("PUT", "/v1/models", 405),
+        ("POST", "/v1/files", 404),
+        ("POST", "/v1/v1/chat/completions", 404),
         ("DELETE", "/v1/models/m", 403),
-        ("GET", "/slots", 404),
+        ("GET", "/slots", 403),
         ("GET", "/v1/models/..%2F..%2Fslots", 400),
         ("GET", "/v1/models/../../slots", 400),
         ("GET", "/v1/models/%2e%2e/slots", 400),
@@ -153,26 +155,51 @@ def test_client_keys_are_not_forwarded(upstream, url, header):
     ],
 )
 def test_admin_requests_are_not_passed_on(upstream, url, open_url, method, path, status):
-    """By default only requests to models pass, others are 404; --pass-admin passes all well-formed paths."""
-    is_passed = path in ("/v1/models/org/m:7b", "/props", "/version") or method == "POST"
+    """By default only requests to models pass; --pass-admin passes all well-formed paths."""
+    is_passed = path in ("/v1/models/org/m:7b", "/props", "/version", "/v1/embeddings", "/tokenize", "/v1/completions")
     is_passed = is_passed and status == 404
     body, mark = None if method == "GET" else {"model": "m"}, f"{method} {path}"
     answered, _, said = ask(url, path, {"X-Mark": mark}, method, body)
     assert answered == status, said
-    assert ("not passed on" in said) == (not is_passed and status != 400)
+    assert ("not passed on" in said) == (not is_passed and status in (403, 404))
+    assert ("Did you mean /v1/chat/completions?" in said) == ("/v1/v1" in path)
     assert len(seen(upstream, mark)) == is_passed
     if method in ("GET", "POST"):
         ask(open_url, path, {"X-Mark": f"{mark}, open"}, method, body)
         assert len(seen(upstream, f"{mark}, open")) == (status != 400)
 
 
-@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses", "/api/chat", "/v1/embeddings"])
-@pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_wrong_method_returns_405_with_allow(url, method, path):
-    """For example when opened in a browser."""
-    status, headers, said = ask(url, path, {}, method, None)
-    assert (status, headers["allow"]) == (405, "POST")
-    assert f"{path} only accepts POST, got {method}" in said
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        *((path, "POST") for path in (CHAT, "/v1/messages", "/v1/responses", "/api/chat", "/v1/embeddings")),
+        ("/api/tags", "GET, HEAD"), (MODELS, "GET, HEAD"), ("/v1/responses/resp_1", "DELETE, GET, HEAD"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["GET", "PUT", "OPTIONS", "TRACE"])
+@pytest.mark.parametrize("end", ["", "/"])
+def test_wrong_method_returns_405_with_allow(url, method, path, allowed, end):
+    """For example when opened in a browser, or requested by a gateway that looks for the methods."""
+    if method in allowed:
+        return
+    status, headers, said = ask(url, path + end, {}, method, None)
+    assert (status, headers["allow"]) == (405, allowed)
+    assert f"{path} only accepts {allowed.replace(', HEAD', '').replace(', ', ' and ')}, got {method}" in said
+    assert isinstance(json.loads(said)["error"], str) == path.startswith("/api/")
+
+
+@pytest.mark.parametrize("base", ["/", "//", "/v1/", "/v1//"])
+def test_slashes_of_base_urls_change_nothing(upstream, keyed_url, base):
+    """Neither the route, nor the format of errors, nor the need for a key."""
+    root = base.rstrip("/")
+    for path, body in (("models/", None), ("chat/completions/", {"model": "m", "messages": ASK})):
+        target, key = f"{base}{path}" if root else f"{base}v1/{path}", {"X-Mark": f"{base}{path}"}
+        status, headers, _ = ask(keyed_url, target, key, "GET" if body is None else "POST", body)
+        assert (status, headers["www-authenticate"]) == (401, "Bearer")
+        assert ask(keyed_url, target, {**key, "X-Api-Key": "k"}, "GET" if body is None else "POST", body)[0] == 200
+        assert [path for path, _, _ in seen(upstream, key["X-Mark"])] == [MODELS if body is None else CHAT]
+    said = ask(keyed_url, f"{base if root else '/v1//'}messages/", {"X-Api-Key": "k"}, "POST", {"messages": 7})[2]
+    assert json.loads(said)["type"] == "error"
 
 
 @pytest.mark.parametrize(

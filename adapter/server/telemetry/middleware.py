@@ -1,4 +1,4 @@
-"""ASGI middleware that assigns each request an id and calls the observers when it starts and ends."""
+"""ASGI middleware that normalizes a request's path, assigns an id, and calls the observers at the start and end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapter.server.passthrough_rules import normalize_path
 from adapter.server.telemetry.request_info import RequestInfo, RequestObserver, set_current_request
 
 REQUEST_ID = "x-request-id"
@@ -33,6 +34,7 @@ class TelemetryMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = {**scope, "path": normalize_path(scope["path"])}
         headers = Headers(scope=scope)
         client_id = headers.get(REQUEST_ID, "")
         request = RequestInfo(
