@@ -1,4 +1,4 @@
-"""Public reports of 2026 about proxies and local servers, from `fixtures/proxy_reports.toml`."""
+"""Public reports of 2025 and 2026 about proxies and local servers, from `fixtures/proxy_reports.toml`."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def reply_of(case: dict[str, Any]) -> Reply:
     events = [delta(**each) | json.loads(case.get("extra", "{}")) for each in deltas]
     if reason == "lost":
         return as_stream(*events, done=False, cut=True)
-    after = [json.loads(case["after"])] if "after" in case else []
-    return as_stream(*events, delta(finish_reason=reason, **json.loads(case.get("last", "{}"))), *after)
+    before, after = ([json.loads(case[key])] if key in case else [] for key in ("before", "after"))
+    return as_stream(*before, *events, delta(finish_reason=reason, **json.loads(case.get("last", "{}"))), *after)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
@@ -69,7 +69,7 @@ def test_report(url, case):
     upstream.requests.clear()
     upstream.on(CHAT, reply_of(case))
     body = {"model": "m", "stream": True, **body, **json.loads(case.get("request", "{}"))}
-    status, _, answer = send(root, path, body)
+    status, _, answer = send(root, path + case.get("query", ""), body)
     assert status == case.get("status", 200), answer
     answer = answer.replace('": ', '":').replace(', "', ',"')
     assert [each for each in case.get("contains", ()) if each not in answer] == [], answer
