@@ -172,6 +172,8 @@ def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
 
 
 _DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
+_REASONING = ("thinking", "redacted_thinking", "reasoning")
+"""Types of parts with past reasoning."""
 
 
 def parse_content(content: Json, path: str) -> Content:
@@ -180,10 +182,17 @@ def parse_content(content: Json, path: str) -> Content:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
-        parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
+        parts = [_parse_part(part) for part in content if isinstance(part, str) or part.get("type") not in _REASONING]
         text, others = split_texts(parts)
         return parts if others else text
     raise RequestError(f"{path}.content must be text, a list of parts or null, got {truncate_repr(content)}", path)
+
+
+def _parse_part(part: str | JsonObject) -> Json:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    is_refusal = part.get("type") == "refusal" and isinstance(part.get("refusal"), str)
+    return {"type": "text", "text": part["refusal"]} if is_refusal else part
 
 
 def split_texts(content: Content) -> tuple[str, list[Json]]:
