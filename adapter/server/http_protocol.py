@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 HEAD_S = 8.0
 """Maximum time, in seconds, until the request line and headers must be complete. It starts with the connection or the
@@ -80,9 +81,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_timer("head")
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > MAX_HEAD_BYTES:
-            # the parser answers 400
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise ValueError(f"the request head has {size} bytes; the maximum is {MAX_HEAD_BYTES}")
         super().on_headers_complete()
+        if self.scope["http_version"] == "1.0":
+            self.cycle.chunked_encoding = False
+            self.cycle.send = partial(_send_until_close, self.cycle.send, self.cycle)  # type: ignore[method-assign]
 
     def on_message_complete(self) -> None:
         self._stop_timer("linger")
@@ -121,3 +125,9 @@ class BoundedProtocol(HttpToolsProtocol):
             head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
             self.transport.write(head.encode("ascii"))
             self.transport.close()
+
+
+async def _send_until_close(send: Callable[[Any], Awaitable[None]], cycle: RequestResponseCycle, message: Any) -> None:
+    """Send a response to an HTTP/1.0 client, which does not know chunks: closing the connection ends the body."""
+    cycle.expected_content_length = len(message.get("body", b""))
+    await send(message)

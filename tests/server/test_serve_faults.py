@@ -400,7 +400,7 @@ DEEP = b'{"model": "m", "messages": ' + b"[" * 201 + b"]" * 201 + b"}"
 DEEPER = b'{"model": "m", "messages": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", DEEP, DEEPER, b'{"messages": [], "tools": [{}]}'])
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", DEEP, DEEPER, b'{"messages": [{}], "tools": [{}]}'])
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
 def test_invalid_body_returns_400(upstream, url, path, body):
     """In the API's own error format; nothing is forwarded."""
@@ -428,6 +428,17 @@ HEAD = (
 )
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_http_1_0_client_gets_no_chunks(upstream, url, stream):
+    """The end of the connection is the end of the body, as such clients expect it."""
+    upstream.on(CHAT, as_stream(delta("Hi"), delta(finish_reason="stop")) if stream else as_json(200, completion("Hi")))
+    body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS, "stream": stream}).encode()
+    sent = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    head, _, answer = raw(url, sent).partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head
+    assert answer.endswith(b"\n\ndata: [DONE]\n\n") if stream else json.loads(answer)["choices"]
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -436,7 +447,7 @@ HEAD = (
         (HEAD + b"Host: localhost\r\nContent-Length: 2\r\n\r\n{}", b"400"),
         (HEAD + b"Origin: null\r\nOrigin: null\r\nContent-Length: 2\r\n\r\n{}", b"400"),
         (HEAD + b"X-Long: " + b"x" * 40_000, b"431"),
-        (HEAD + b"X-Long: " + b"x" * 40_000 + b"\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (HEAD + b"X-Long: " + b"x" * 40_000 + b"\r\nContent-Length: 2\r\n\r\n{}", b"431"),
         (HEAD + b"X-Y: z\r\n" * 5_000, b"431"),
         (b"GET /" + b"x" * 40_000, b"431"),
         (b"\x16\x03\x01 this is TLS\r\n\r\n", b"400"),
