@@ -297,9 +297,10 @@ class OllamaWriter:
         message = _build_message(self._answer.get_text("text"), self._answer.get_text("reasoning"), calls)
         return self._wrap(message) | self._build_ending()
 
-    def build_loaded_answer(self) -> JsonObject:
-        """Return the answer to a request without a prompt, which only loads the model."""
-        return {**self._wrap(_build_message()), "done": True, "done_reason": "load"}
+    def build_loaded_answer(self, body: JsonObject) -> JsonObject:
+        """Return the answer to a request without a prompt, which only loads or unloads the model."""
+        reason = "unload" if body.get("keep_alive") in (0, "0", "0s") else "load"
+        return {**self._wrap(_build_message()), "done": True, "done_reason": reason}
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(map(self._encode, chunks))

@@ -76,8 +76,12 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
         PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.to_error, keep_alive_s, pinging,
         shortened=shortened,
     )  # fmt: skip
-    if is_native and not needs_translation(body) and upstream.options.get_budgets(body).reasoning is None:
+    is_empty = body.get("messages") in (None, [])
+    is_plain = is_empty or not (needs_translation(body) or upstream.options.get_budgets(body).reasoning is not None)
+    if is_native and is_plain:
         return pass_on()
+    if is_empty:
+        return JSONResponse(writer.build_loaded_answer(body))
     options = replace(await upstream.find_options(body), stream_arguments=False)
     if is_native:
         options = replace(options, fields={**options.fields, **ollama.build_extra_fields(body)})
@@ -109,8 +113,8 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
         return PassthroughResponse(
             upstream, "POST", GENERATE, content, http.headers, ollama.to_error, keep_alive_s, pinging
         )
-    if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
-        return JSONResponse(writer.build_loaded_answer())
+    if not body.get("prompt"):
+        return JSONResponse(writer.build_loaded_answer(body))
     dropped: list[str] = []
     chat = ollama.convert_to_openai(ollama.convert_generation_to_chat(body), dropped)
     options = await upstream.find_options(chat)

@@ -220,7 +220,16 @@ def test_unsupported_generate_fields_are_rejected(before):
         pytest.skip("it can")
     with pytest.raises(ollama.ResponseError, match="'raw' requires Ollama as the model server"):
         before.client.generate("m", "Greet me.", raw=True)
-    assert before.client.generate("m").done_reason == "load"
+
+
+def test_requests_without_a_prompt_load_or_unload(before):
+    """As Ollama documents; models of other servers stay loaded."""
+    if before.is_ollama:
+        pytest.skip("it does so itself")
+    client = before.client
+    assert (client.generate("m").done_reason, client.generate("m", keep_alive=0).done_reason) == ("load", "unload")
+    loaded, unloaded = client.chat("m", []), client.chat("m", [], keep_alive=0)
+    assert (loaded.done_reason, unloaded.done_reason, loaded.message.content) == ("load", "unload", "")
 
 
 def test_embeddings_are_converted(before):
