@@ -102,13 +102,18 @@ def _format(format: Json) -> JsonObject:
 
 def _convert_choice(choice: Mapping[str, Json]) -> JsonObject:
     fields: JsonObject = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
-    match choice.get("type"):
+    match choice.get("type", "auto"):
+        case "auto":
+            pass
         case "any":
             fields["tool_choice"] = "required"
         case "none":
             fields["tool_choice"] = "none"
         case "tool":
             fields["tool_choice"] = {"type": "function", "function": {"name": str(choice.get("name"))}}
+        case kind:
+            message = f"tool_choice.type must be auto, any, tool or none, got {str(kind)[:80]!r}"
+            raise RequestError(message, "tool_choice")
     return fields
 
 

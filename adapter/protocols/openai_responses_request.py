@@ -49,6 +49,8 @@ def convert_to_openai(
     if body.get("max_output_tokens") is not None:
         request["max_tokens"] = body["max_output_tokens"]
     request["messages"] = list(convert_items(body.get("input"), dropped))
+    if not request["messages"] and not body.get("instructions"):
+        raise RequestError("'input' must be text, or a list with at least one item", "input")
     if body.get("instructions"):
         instructions = require_type(str, body["instructions"], "instructions")
         request["messages"].insert(0, {"role": "system", "content": instructions})

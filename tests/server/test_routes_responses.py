@@ -165,6 +165,7 @@ def test_lost_upstream_raises(client, upstream):
         ({"input": [{"type": "itm"}]}, "input[0]"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
         ({"input": 7}, "input"),
+        ({"input": []}, "input"),
         ({"tool_choice": {"type": "function", "name": "read_fil"}}, "tool_choice"),
     ],
 )

@@ -132,6 +132,8 @@ def test_errors_have_anthropic_shape(anthropic, client, upstream, stream):
 def test_invalid_request_is_rejected(anthropic, client, upstream):
     with pytest.raises(anthropic.BadRequestError, match="unknown tool 'read_fil'"):
         ask(client, False, tool_choice={"type": "tool", "name": "read_fil"})
+    with pytest.raises(anthropic.BadRequestError, match="must be auto, any, tool or none, got 'all'"):
+        ask(client, False, tool_choice={"type": "all"})
     assert upstream.bodies() == []
 
 
