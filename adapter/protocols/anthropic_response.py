@@ -54,8 +54,9 @@ class AnthropicWriter:
     def encode_end(self) -> bytes:
         closing = [*self._begin(), *_build_step_events(self._answer.close())]
         delta = {"stop_reason": _find_stop_reason(self._answer.finish_reason), "stop_sequence": None}
+        estimate = {"prompt_tokens": self._prompt_tokens}
         closing += [
-            {"type": "message_delta", "delta": delta, "usage": _convert_usage(self._answer.usage)},
+            {"type": "message_delta", "delta": delta, "usage": _convert_usage(self._answer.usage or estimate)},
             {"type": "message_stop"},
         ]
         return b"".join(map(_encode_event, closing))
@@ -73,7 +74,7 @@ class AnthropicWriter:
     def _begin(self) -> Iterator[JsonObject]:
         if not self._has_begun:
             self._has_begun = True
-            usage = {"prompt_tokens": self._prompt_tokens}
+            usage: JsonObject = {"prompt_tokens": self._prompt_tokens}
             yield {"type": "message_start", "message": self._build_message([], None, usage)}
 
     def _build_message(self, blocks: list[JsonObject], stop_reason: str | None, usage: JsonObject) -> JsonObject:

@@ -172,8 +172,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return self._translate_event(events[0]) if len(events) == 1 else b"".join(map(self._translate_event, events))
 
     def _translate_event(self, event: bytes) -> bytes:
-        if event == b"[DONE]":
-            self._has_ended = True
+        if event == b"[DONE]" or not event:  # some proxies keep the connection alive with empty events
+            self._has_ended = self._has_ended or bool(event)
             return b""
         if self._template is not None and (text := self._template.find_text(event)) is not None:
             self._misses = 0

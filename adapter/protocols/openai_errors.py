@@ -68,13 +68,18 @@ def is_error(value: Json) -> bool:
 
 
 def convert_to_error_object(error: JsonObject) -> JsonObject:
-    """Convert an error with status 200 to OpenAI's format: Ollama sends ``{"error": "text"}``, vLLM the fields alone,
-    with ``"object": "error"``."""
-    if isinstance(error.get("error"), dict):
-        return error
-    text = error.get("error") or error.get("message")
-    kind = error["type"] if isinstance(error.get("type"), str) else "upstream_error"
-    return build_error_object(str(text or "the model server reported an error"), kind)
+    """Convert an error to OpenAI's format: Ollama sends ``{"error": "text"}``, vLLM the fields alone, with
+    ``"object": "error"``, and llama.cpp a number as the code, which strict clients reject."""
+    detail = error.get("error") or error
+    fields: JsonObject = detail if isinstance(detail, dict) else {"message": detail}
+    kind, code = fields.get("type"), fields.get("code")
+    converted = build_error_object(
+        str(fields.get("message") or "the model server reported an error"),
+        kind if isinstance(kind, str) else "upstream_error",
+        fields.get("param"),
+        None if code is None else str(code),
+    )
+    return {"error": {**fields, **converted["error"]}}
 
 
 def get_error_text(error: JsonObject) -> str:
@@ -90,14 +95,11 @@ def get_error_type(error: Json) -> str:
 
 
 def relay_error(status: int, body: bytes) -> JsonObject:
-    """Convert a model server's error to OpenAI's format, unless it is already in that format.
-
-    Ollama sends ``{"error": "text"}``; proxies send HTML or an empty body.
-    """
+    """Convert a model server's error to OpenAI's format. Proxies send HTML or an empty body."""
     text = body.decode("utf-8", "replace").strip()
     value = read_json_or_none(text)
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        return value
+    if isinstance(value, dict) and is_error(value) and not isinstance(value.get("error"), str):
+        return convert_to_error_object(value)
     message = value["error"] if isinstance(value, dict) and isinstance(value.get("error"), str) else text[:500]
     advice = classify_failure(status, message).advice
     message = f"the model server returned {status}: {message or 'no message'}. {advice}".strip()

@@ -132,8 +132,10 @@ class ResponsesWriter:
     def _fail(self, error: JsonObject) -> Iterator[bytes]:
         fields = {"message": error.get("message"), "code": error.get("code"), "param": error.get("param")}
         yield self._encode_event("error", **fields, error=error)
-        detail = {"code": str(error.get("code") or "server_error"), "message": str(error.get("message") or "")}
-        output = [self._build_item(part, "completed") for part in self._answer.parts]
+        code = str(error.get("code") or "")
+        known = "server_error" if not code or code.isdigit() else code  # a name, not llama.cpp's HTTP status
+        detail = {"code": known, "message": str(error.get("message") or "")}
+        output = self._build_output("incomplete")
         yield self._encode_event("response.failed", response=self._build_response("failed", output) | {"error": detail})
 
     @property
@@ -146,10 +148,14 @@ class ResponsesWriter:
     def _ending(self) -> str:
         return "incomplete" if self._cut else "completed"
 
-    def _complete_answer(self) -> JsonObject:
+    def _build_output(self, ending: str) -> list[JsonObject]:
+        """Return the items of the answer. ``ending``: the status of the last one."""
         parts = self._answer.parts
-        statuses = ["completed"] * (len(parts) - 1) + [self._ending]
-        output = [self._build_item(part, status) for part, status in zip(parts, statuses, strict=False)]
+        statuses = ["completed"] * (len(parts) - 1) + [ending]
+        return [self._build_item(part, status) for part, status in zip(parts, statuses, strict=False)]
+
+    def _complete_answer(self) -> JsonObject:
+        output = self._build_output(self._ending)
         completed = {"incomplete_details": {"reason": self._cut}} if self._cut else {"completed_at": int(self._clock())}
         response = self._build_response(self._ending, output) | completed
         if self._store is not None:

@@ -6,6 +6,7 @@ does not end a line here; no model server sends one.
 
 from __future__ import annotations
 
+import codecs
 import json
 
 from pydantic_core import from_json, to_json
@@ -85,6 +86,8 @@ class EventReader:
             return []
         events: list[bytes] = []
         for line in self._lines.feed(piece):
+            if self._stray == b"":
+                line = line.removeprefix(codecs.BOM_UTF8)
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removesuffix(b"\r").removeprefix(b" "))
                 self._data_bytes += len(self._data[-1])

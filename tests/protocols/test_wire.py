@@ -515,11 +515,20 @@ def test_encode_json_accepts_any_text(text):
     assert load_json(sent[6:])["text"] == text.encode("utf-8", "replace").decode()
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b'{"error": "words"}', b"[1]", b"\xff"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"<html>", b'{"error": "words"}', b"[1]", b"\xff", b'{"error": {"message": "slow down", "code": 429}}',
+        b'{"error": {}}', b'{"object": "error", "message": "words", "type": "BadRequestError", "code": 400}',
+    ],
+)  # fmt: skip
 def test_relay_error_returns_openai_shape(body):
+    """With a code that is text, as strict clients expect it."""
     error = relay_error(500, body)["error"]
     assert {"message", "type", "param", "code"} <= error.keys()
     assert error["message"]
+    assert b"words" not in body or "words" in error["message"]
+    assert {type(error["type"]), type(error["code"])} <= {str, type(None)}
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", None])

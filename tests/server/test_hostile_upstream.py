@@ -23,7 +23,7 @@ from tests.live_upstream import LiveUpstream
 from tests.scripted_server import as_stream, delta
 from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_serve_faults import post
-from tests.server.test_wrap import ASK, TOOLS, completion
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
 
 ASKING: dict[str, Any] = {"model": "m", "messages": ASK, "tools": TOOLS}
@@ -96,6 +96,48 @@ def test_stream_cut_inside_an_event_is_reported_as_cut():
         answer = BufferedExchange(translate_chat_request(ASKING, TranslationOptions())).feed(body[:end])
         assert isinstance(answer, tuple)
         assert "in the middle of its answer" in answer[1]["error"]["message"], body[:end]
+
+
+WHOLE = as_stream(delta("I look. "), delta(CALL), delta(finish_reason="stop")).body
+STREAMS = {
+    "CRLF": WHOLE.replace(b"\n", b"\r\n"),
+    "byte order mark": b"\xef\xbb\xbf" + WHOLE,
+    "no space": WHOLE.replace(b"data: ", b"data:"),
+    "comments": b": ping\n\n" + WHOLE.replace(b"\n\n", b"\n\n: ping\n\n"),
+    "other fields": b"retry: 9\n\n" + WHOLE.replace(b"data: ", b"event: message\nid: 1\ndata: "),
+    "empty events": b"data:\n\ndata: \n\n" + WHOLE.replace(b"\n\n", b"\n\ndata:\n\n"),
+    "no [DONE]": WHOLE.replace(b"data: [DONE]\n\n", b""),
+    "no last line end": WHOLE.rstrip(),
+    "usage without choices": WHOLE.replace(
+        b"data: [", b'data: {"choices": null, "usage": {"prompt_tokens": 7}}\n\ndata: ['
+    ),
+    "finish reason twice": WHOLE.replace(b"data: [", encode_event(delta("late", "stop")) + b"data: ["),
+    "null in calls": as_stream(
+        delta(content=None, tool_calls=None, role=None),
+        delta("I look. ", tool_calls=[None]),
+        delta(
+            tool_calls=[{"index": 0, "id": "c1", "type": None, "function": {"name": "read_file", "arguments": None}}]
+        ),
+        delta(tool_calls=[{"index": 0, "function": {"name": None, "arguments": '{"path": "a.py"}'}}]),
+        delta(tool_calls=[{"index": 0, "id": None, "function": None}]),
+        delta(finish_reason="tool_calls"),
+    ).body,
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_each_spelling_of_a_stream_gives_the_same_answer(name):
+    """Whole, and byte by byte."""
+    for size in (len(STREAMS[name]), 1):
+        streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
+        pieces = [STREAMS[name][at : at + size] for at in range(0, len(STREAMS[name]), size)]
+        sent = b"".join(map(streamed.feed, pieces)) + streamed.close()
+        assert errors(sent) == []
+        choices = [json.loads(line[6:])["choices"][0] for line in sent.split(b"\n\n") if line.startswith(b"data: {")]
+        assert "".join(each["delta"].get("content", "") for each in choices).strip() == "I look."
+        (call,) = [call["function"] for each in choices for call in each["delta"].get("tool_calls", [])]
+        assert (call["name"], json.loads(call["arguments"])) == ("read_file", {"path": "a.py"})
+        assert [each["finish_reason"] for each in choices if each["finish_reason"]] == ["tool_calls"]
 
 
 def test_unrequested_choices_end_stream():
