@@ -77,7 +77,7 @@ def run_bounded(
 
 
 class JobError(Exception):
-    """Reason why a streamed job ended early."""
+    """Raised if a streamed job ends early. The message is the reason."""
 
 
 def stream_bounded(

@@ -1,10 +1,10 @@
-"""Run a program in a new session, without stdin and secrets, and end it together with its descendants.
+"""Run a program in a new session, without stdin or secrets, and end it together with its descendants.
 
 When `ChildProcess.close` returns or this process ends in any way, the program and its descendants have ended. On Linux,
 this includes descendants that created a session, forked twice or ignore signals; on other systems, processes that leave
-the program's process group survive. The sinks limit the memory for output. No credential of the environment is passed
-on. Without a sandbox (`adapter.workspace.sandbox.sandbox`), a program can read and write every file that the user can,
-and use running daemons.
+the program's process group survive. Output goes to functions (sinks), which limit the memory that it takes. No
+credential of the environment is passed on. Without a sandbox (`adapter.workspace.sandbox.sandbox`), a program can read
+and write every file that the user can, and use running daemons.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class ProcessExit:
     left: int = 0
     """Number of processes that were still running after the program, and were killed."""
     reason: Literal["", "stopped", "multiplied", "lost"] = ""
-    """Why the command was ended: stopped by this package, a fork bomb, or a killed supervisor; "" if it ended by
-    itself.
+    """Why this package ended the command: ``stopped`` on request, ``multiplied`` because it was a fork bomb, or
+    ``lost`` because its supervisor was killed. Empty if the command ended on its own.
     """
 
 

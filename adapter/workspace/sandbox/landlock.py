@@ -20,7 +20,8 @@ _VERSION = 1
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIRECTORY, REMOVE_DIRECTORY, REMOVE_FILE = (1 << bit for bit in range(6))
 _MAKE = sum(1 << bit for bit in (7, 8, 9, 10, 12))
-"""Rights to create directories, files, sockets, pipes and links. With those for devices, root could read the disk."""
+"""Rights to create directories, files, sockets, pipes and links. The right to create devices is left out, because with
+it root could read the whole disk."""
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL
 READ = EXECUTE | READ_FILE | READ_DIRECTORY

@@ -70,9 +70,9 @@ class SandboxSettings:
     network: bool = False
     """True to allow network access."""
     read: tuple[str, ...] = ()
-    """Additional paths that programs may read: outside the workspace, or in it and protected by default."""
+    """Additional paths that programs may read, outside the workspace."""
     write: tuple[str, ...] = ()
-    """Additional paths that programs may write."""
+    """Additional paths that programs may write: outside the workspace, or in it and protected by default (``.git``)."""
 
     def __post_init__(self) -> None:
         if self.level not in get_args(Choice):
@@ -249,12 +249,15 @@ class ActiveSandbox:
         return tuple(real_paths)
 
     def _list_outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
-        """Return the granted folders outside the workspace. Granted folders inside it need no mount; they are only
-        exempt from freezing."""
+        """Return the granted folders outside the workspace. Folders inside it need no mount: granting them only keeps
+        them from becoming read-only."""
         return tuple(path for path in self._granted[access] if not toolchains.is_below(path, self._workspace))
 
     def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
-        """Return the specification of a process for ``argv`` in the workspace directory ``cwd``. Raises ToolError."""
+        """Return the specification of a process that runs ``argv`` in the workspace directory ``cwd``.
+
+        Raises ToolError if the path rules concern too many files to enforce them.
+        """
         if self.level == "none":
             return ProcessSpec(argv, {"PATH": self.search_path})
         if self.level == "bwrap":
@@ -373,7 +376,8 @@ class ActiveSandbox:
     def _find_protected_paths(self) -> tuple[_IdentifiedPaths, _IdentifiedPaths, tuple[str, ...]]:
         """Return the folders that commands may not move, the paths they may not change, and the paths they may not see.
 
-        Folders that contain git's data must not be moved, or a command could replace the data. Raises ToolError.
+        Folders that contain git's data must not be moved, or a command could replace the data. Raises ToolError if
+        there are too many such paths.
         """
         frozen = [path for path in find_repositories(self._workspace) if not self._may_write(path)]
         holding = {str(folder) for path in frozen for folder in PurePosixPath(path).parents}
@@ -400,7 +404,10 @@ class ActiveSandbox:
         return self._hidden is not None or self._frozen is not None
 
     def _add_denied(self, frozen: list[str], hidden: list[str]) -> None:
-        """Add the workspace paths that rules deny to ``frozen`` and ``hidden``. Raises ToolError."""
+        """Add the workspace paths that rules deny to ``frozen`` and ``hidden``.
+
+        Raises ToolError if the workspace has too many entries to check.
+        """
         pending, seen = [""], 0
         while pending:
             folder = pending.pop()

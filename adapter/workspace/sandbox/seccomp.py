@@ -74,7 +74,7 @@ def build_socket_filter(
 
 
 def _refuse_truncation(truncate: int, opening: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the instructions that follow the loading of the call number."""
+    """Yield the instructions that refuse truncation. They follow the instruction that loads the call number."""
     refuse = (_RETURN, 0, 0, _REFUSE | errno.EACCES)
     yield from ((_IF_EQUAL, 0, 1, truncate), refuse)
     yield from ((_IF_EQUAL, 0, 1, _OPENAT2), (_RETURN, 0, 0, _REFUSE | errno.ENOSYS))  # its flags are out of reach
