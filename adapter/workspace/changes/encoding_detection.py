@@ -20,13 +20,17 @@ _USUAL = (
 )
 """Common encodings of files that are not UTF-8. All encode ASCII as ASCII, except for one or two characters."""
 MIN_PLAIN = 0.5
-"""Minimum share of ASCII in UTF-16 without a byte order mark. Decoded binary data has a smaller share."""
+"""Minimum share of ASCII characters for data to count as UTF-16 without a byte order mark. Binary data that is decoded
+as UTF-16 has a smaller share."""
 MIN_WIDE_BYTES = 8
 """Minimum size in bytes to detect UTF-16: in less data, NULs are not sufficient evidence."""
 
 
 def parse_encoding(name: str | None) -> str | None:
-    """Return Python's name of the encoding that the user chose. Raises UsageError if it is unknown or unsuitable."""
+    """Return Python's name of the encoding that the user chose, or None if the user chose none.
+
+    Raises UsageError if the encoding is unknown, or does not encode ASCII as ASCII.
+    """
     if name is None:
         return None
     try:
@@ -35,7 +39,9 @@ def parse_encoding(name: str | None) -> str | None:
     except (LookupError, ValueError):  # a NUL character in the name
         is_usable = False
     if not is_usable:
-        raise UsageError(f"unknown encoding {name!r}; expected one like cp1252, koi8-r or gb18030")
+        raise UsageError(
+            f"unknown encoding {name!r}; expected one that contains ASCII, such as cp1252, koi8-r or gb18030"
+        )
     return codec
 
 
@@ -78,8 +84,11 @@ def _can_decode(data: bytes, encoding: str) -> bool:
 
 
 def check_new_characters(data: bytes, guess: str, before: str, after: str, path: str) -> None:
-    """Raise ToolError if a new character has different bytes in the encodings that the file may have. A character is
-    new if ``after`` contains it and ``before``, the text of ``data`` in the encoding ``guess``, does not."""
+    """Raise ToolError if a new character has different bytes in the encodings that the file may have.
+
+    A character is new if ``after`` contains it and ``before`` does not. ``before`` is ``data``, decoded with the
+    encoding ``guess``.
+    """
     known = set(before)
     new = sorted(character for character in set(after) - known if not character.isascii())
     if not new:

@@ -1,7 +1,7 @@
 """The change history of a workspace: commit changes atomically, list, undo and redo them, without git.
 
 An undo reverts only the recorded change. If a file was edited since, the undo keeps the edits, provided that each line
-to revert still occurs exactly once. Otherwise the undo is refused and changes nothing.
+to revert still occurs exactly once. If one does not, the undo is refused and changes nothing.
 """
 
 from __future__ import annotations
@@ -308,7 +308,10 @@ def _get_parent(path: str) -> tuple[str, ...]:
 
 
 def render_net_diff(root: WorkspaceRoot, store_fd: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
-    """Return the combined diff. ``changes``: directory names in the store ``store_fd``, with records, oldest first."""
+    """Return one diff per file, from its content before ``changes`` to its current content.
+
+    ``changes``: the directory name of each change in the store ``store_fd``, and its record, oldest first.
+    """
     net = _NetDiff()
     for name, record in changes:
         with open_subdirectory(store_fd, name) as stored_fd:

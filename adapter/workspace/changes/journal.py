@@ -1,4 +1,4 @@
-"""Store records for undo and crash recovery outside the workspace, where programs run in it cannot forge a record.
+"""Store records for undo and crash recovery outside the workspace, so that programs run in it cannot forge a record.
 
 ::
 
@@ -49,7 +49,7 @@ is larger can be made but not undone."""
 ROOM_BYTES = 1024 * 1024
 """Minimum free space to record a deletion, in bytes. With less, deletions are not recorded, but still possible."""
 MAX_AGE_S = 30 * 24 * 3600.0
-"""Age of the last change of a workspace at which its records are removed, in seconds."""
+"""Seconds since the last change of a workspace after which its records are removed."""
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """Maximum size of a journal file read at once, in bytes. The journal never writes a larger one."""
@@ -210,8 +210,8 @@ class ChangeJournal:
                     "Nothing was changed. The user can choose another directory with XDG_STATE_HOME"
                 ) from error
             self.notes.append(
-                f"changes can be undone only until the program ends, and crashes not be repaired: {error.strerror} "
-                f"({self.home}); the user can choose another directory with XDG_STATE_HOME"
+                "changes can be undone only until the program ends, and a crash during a change cannot be repaired: "
+                f"{error.strerror} ({self.home}); the user can choose another directory with XDG_STATE_HOME"
             )
         else:
             remove_expired(self.home, self._directory)
@@ -273,7 +273,7 @@ def write_record(store: int, state: str, record: ChangeRecord, durable: bool) ->
 
 
 def read_record(store: int, name: str) -> ChangeRecord | None:
-    """Return a record. None if it is unreadable, for instance because the process died while it wrote the record."""
+    """Return a record, or None if it is missing or unreadable, for instance because the process died while writing."""
     status = tree_ops.find_status(name, store)
     if status is None or not stat.S_ISDIR(status.st_mode):
         return None

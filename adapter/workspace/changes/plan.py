@@ -25,8 +25,8 @@ class Plan:
     draft: FileDraft | None = None
     """The new content of a single text file."""
     edited: Callable[[str], Plan] | None = None
-    """Function that returns the plan with its argument in place of the draft."""
+    """Function that returns this plan with another text in place of the draft."""
     state: Mapping[str, str] = field(default_factory=dict)
-    """The identity of each file that the operation uses without showing its content: entries of a folder, programs,
-    skills.
+    """Identities of files, by path, that the operation uses but whose content the approval does not show, such as
+    programs. If one changes during the approval, the approval no longer applies.
     """

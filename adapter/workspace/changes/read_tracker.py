@@ -1,4 +1,4 @@
-"""Remember the file contents that the model has read, to warn it before it overwrites newer content."""
+"""Remember the file contents that the model has read, so that it does not unknowingly overwrite newer content."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Write new files next to their targets, so that a change only has to rename them.
 
 The order of calls is: fsync the file, rename it, fsync the directory (OSDI'14, "All file systems are not created
-equal"). The new file gets the mode, owner, access list and other extended attributes of the old file. A file with
-several hard links is not replaced, because its names would then be different files.
+equal"). The new file gets the mode, owner, access control list and other extended attributes of the old file. A file
+with several hard links is not replaced, because its other names would keep the old content.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Decode files to text and encode them again without losing bytes.
 
-The encoding is that of the byte order mark, else strict UTF-8, else the user's choice, else a guess by
-charset-normalizer, else Latin-1, in which every byte is a character. A guess is good enough to read a file. To edit a
-file, its text must encode to exactly the original bytes; otherwise the bytes are edited directly (`decode_bytes`). New
-text must have the same bytes in every encoding that the file may have (`encoding_detection`).
+The first of these encodings that fits is used: that of the byte order mark, strict UTF-8, the user's choice, a guess by
+charset-normalizer, and Latin-1, in which every byte is a character. A guess is good enough to read a file. To edit a
+file, its text must encode to exactly the original bytes; if it does not, the bytes are edited directly
+(`decode_bytes`). New text must have the same bytes in every encoding that the file may have (`encoding_detection`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DecodedText:
 
 
 def decode(data: bytes, path: str, fallback: str | None = None) -> DecodedText:
-    """Decode ``data``. ``fallback``: encoding of files that are not UTF-8.
+    """Decode ``data``. ``fallback``: encoding of files that are not UTF-8; None guesses it.
 
     Raises ToolError for binary files, and for text that does not match its byte order mark.
     """
@@ -61,12 +61,13 @@ def decode(data: bytes, path: str, fallback: str | None = None) -> DecodedText:
         if encoding is None:
             return _decode_exactly(data, fallback) or _decode_by_guess(data)
     raise ToolError(
-        f"{path} ({len(data)} bytes) has a byte order mark of {encoding}, but is not {encoding}; convert it to UTF-8"
+        f"{path} ({len(data)} bytes) has the byte order mark of {encoding}, but is not valid {encoding}; "
+        "convert it to UTF-8"
     )
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether ``data`` has a NUL near the start and is not UTF-16. Check for a byte order mark first."""
+    """Return whether ``data``, which has no byte order mark, has a NUL near the start and is not UTF-16."""
     return b"\0" in data[:PROBE_BYTES] and detect_unmarked_utf16(data[:PROBE_BYTES]) is None
 
 
@@ -82,7 +83,7 @@ def decode_for_editing(data: bytes, path: str, fallback: str | None = None) -> D
 
 
 def encode(text: str, encoding: str, path: str) -> bytes:
-    """Encode ``text``. Raises ToolError that names the first character that the encoding lacks."""
+    """Encode ``text``. Raises ToolError, which names the character, if the encoding lacks a character of the text."""
     try:
         return text.encode(encoding)
     except UnicodeEncodeError as error:

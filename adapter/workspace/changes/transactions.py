@@ -35,7 +35,7 @@ MAX_AFTER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StagedContent:
-    """New content of a ``put`` step. ``make(dirfd, name)`` writes it. ``text``: its bytes if it is small."""
+    """New content of a ``put`` step. ``make(dirfd, name)`` writes it; ``text`` has its bytes, if they are known."""
 
     make: Callable[[int, str], None]
     text: bytes | None = None
@@ -235,8 +235,8 @@ class _FileChange:
         return step.model_copy(update={"after": after, "kept": tree_ops.find_status(str(index), stored_fd) is not None})
 
     def skip_to_closing(self) -> bool:
-        """Enter ``closing`` if the change only writes one file, and that file already has its new content. Return
-        whether ``closing`` was entered."""
+        """Return whether the change only writes one file, which already has its new content. If so, enter the state
+        ``closing``."""
         if self._state != "moving" or not self._is_made():
             return False
         self._enter("closing", is_durable=False)

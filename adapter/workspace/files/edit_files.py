@@ -155,7 +155,7 @@ def _list_notes(context: WorkspaceContext, requested: Sequence[ops.Patch], resul
 
 
 def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChange:
-    """Plan the edits of several files as one change. Raises EditError that lists all failed edits."""
+    """Plan the edits of several files as one change. Raises EditError, which lists all failed edits, if one fails."""
     if not operation.files:
         raise EditError("no edits were given; name at least one file")
     draft = _MultiFileEdit(context, operation)

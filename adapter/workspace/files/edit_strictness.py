@@ -14,7 +14,7 @@ _TOLERATED = 'the tool requires exact text; a different text was accepted becaus
 
 
 def resolve_edit_mode(name: str | None) -> Edits | None:
-    """Validate the name of an edit mode. Raises UsageError if it is unknown."""
+    """Return ``name`` if it is the name of an edit mode or None. Raises UsageError if it is neither."""
     match name:
         case None | "exact" | "tolerant":
             return name

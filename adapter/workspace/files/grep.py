@@ -1,8 +1,8 @@
 """Search lines by regular expression, with limits on time and memory.
 
 Ripgrep is not used even if it is installed. It opens files by path, so if another process replaces a directory with a
-link, the search leaves the workspace. It treats ignore files, encodings and expressions differently. As a filter before
-this search, it would take as much time as it saves.
+link, the search leaves the workspace. It treats ignore files, encodings and expressions differently. Running it first,
+to select the files to search here, would take as much time as it saves.
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ TEXT_SECONDS = 0.5
 SEARCH_SECONDS = 20.0
 """Maximum duration of a search, in seconds. The matches found by then are returned."""
 GIT_ALONE = frozenset({".git"})
-"""Directories left out even if ignored files are searched: git's data is not the user's."""
+"""Directories left out even if ignored files are searched: git's own data does not consist of the user's files."""
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
-    """Return the matching lines, file by file in the requested order, with the requested context. Binary files are
-    skipped. Ignored files and common build directories are skipped unless requested, or unless ``path`` is such a
-    file."""
+    """Return the matching lines, file by file in the requested order, with the requested context.
+
+    Binary files are skipped. Ignored files and common build directories are searched only if the operation requests
+    it, or if ``path`` is such a file.
+    """
     if operation.max_results is not None and operation.max_results < 1:
         raise ToolError(f"the limit must be at least 1 match, got {operation.max_results}")
     search = _GrepSearch(operation)

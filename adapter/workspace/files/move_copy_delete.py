@@ -37,7 +37,7 @@ MAX_COPY_BYTES = 1024 * 1024 * 1024
 
 
 def check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[str, dict[str, str]]:
-    """Return the summary of a deletion, and the state of everything it deletes.
+    """Return the summary of a deletion, and the identity of everything it deletes, by path.
 
     Raises ToolError if the path cannot be deleted.
     """
@@ -134,7 +134,7 @@ def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
 def _check_pair(
     root: WorkspaceRoot, source_path: str, destination_path: str, moving: bool
 ) -> tuple[ResolvedPath, ResolvedPath, dict[str, str]]:
-    """Resolve and check both paths. Returns them with closed descriptors, and the state of the source.
+    """Resolve and check both paths. Return them with closed descriptors, and the state of the source (`_read_state`).
 
     Raises ToolError if the source cannot be moved or copied to the destination.
     """

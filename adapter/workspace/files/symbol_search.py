@@ -112,7 +112,7 @@ def find_symbols(root: WorkspaceRoot, operation: ops.FindSymbols) -> ops.SymbolM
     """Return the best matches among file and symbol names, up to the limit, and the number of all matches.
 
     Ignored files and common build directories are left out. In a language without an installed grammar, lines that look
-    like declarations are searched, and a note says so.
+    like declarations are searched, and a note names the language.
     """
     if operation.limit < 1:
         raise ToolError(f"limit must be at least 1, got {operation.limit}")

@@ -1,8 +1,8 @@
-"""Make calls by path, and check every directory of the path before and after each call.
+"""Make system calls by path, and check every directory of the path before and after each call.
 
-This is for systems without directory descriptors, such as Windows. An open directory is a number for its path and the
-identities (volume and file index) of all directories from the opened root down to it. A call fails if one of them is no
-longer the same directory, or has become a link. Between a check and its call another process can still replace a
+This is for systems without directory descriptors, such as Windows. A number represents an open directory: its path, and
+the identities (volume and file index) of all directories from the opened root down to it. A call fails if one of them
+is no longer the same directory, or has become a link. Between a check and its call another process can still replace a
 directory; the check after the call detects that, but a file may have been created or renamed elsewhere by then.
 """
 

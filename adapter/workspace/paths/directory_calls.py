@@ -1,9 +1,9 @@
-"""System calls on a name in an open directory, in one of two ways.
+"""Make system calls on names in open directories, in one of two ways.
 
 `DescriptorCalls` uses directory descriptors (openat and its relatives): the system resolves a name in the directory
 that was opened, even if another process moves or replaces it. `CheckedPaths`, for systems without them, uses paths and
-checks every directory of the path before and after each call. The environment variable ``ADAPTER_PATHS`` chooses
-between ``descriptors`` and ``portable``; the default is descriptors where the system has them.
+checks every directory of the path before and after each call. The environment variable ``ADAPTER_PATHS`` selects
+``descriptors`` or ``portable``; by default, descriptors are used if the system has them.
 
 The methods are named after the functions of `os` that they replace, and raise OSError like them.
 """
@@ -103,7 +103,7 @@ class DescriptorCalls:
         return os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=dirfd)  # each open file has its own lock
 
     def find_path(self, dirfd: int) -> str | None:  # noqa: ARG002
-        """Return the path by which another process can enter the directory, or None if it inherits the descriptor."""
+        """Return the path by which a child process can enter the directory. None: the child inherits the descriptor."""
         return None
 
 

@@ -218,7 +218,7 @@ class _Walk:
 
     def _walk(self, follow: bool) -> ResolvedPath:
         if self._parents != "exist" and len(self._pending) > MAX_DEPTH + 1 and ".." not in self._pending:
-            raise self._build_depth_error()  # before a hundred folders are made, and removed again
+            raise self._build_depth_error()  # fail before a hundred folders are created, only to be removed again
         while self._pending:
             part = self._pending.popleft()
             if part == "..":

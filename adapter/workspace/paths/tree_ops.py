@@ -46,7 +46,10 @@ def read_file(name: str, dirfd: int) -> bytes:
 
 
 def compute_fingerprint(name: str, dirfd: int) -> str | None:
-    """Return a string that identifies the content, or None if the name does not exist. A tree is listed, not read."""
+    """Return a string that identifies the content of ``name``, or None if it does not exist.
+
+    For a directory tree, the string depends on names, sizes and times, but not on the contents of files.
+    """
     status = find_status(name, dirfd)
     if status is None:
         return None
@@ -103,7 +106,7 @@ def measure_size(name: str, dirfd: int) -> int:
 
 
 def remove(name: str, dirfd: int) -> int:
-    """Remove ``name``, which may have any type or not exist. Return the number of entries in a directory."""
+    """Remove ``name``, which may have any type or not exist. Return the number of entries that a directory had."""
     status = find_status(name, dirfd)
     if status is None:
         return 0
@@ -192,7 +195,7 @@ def _adopt(descriptor: int, status: os.stat_result) -> None:
 
 
 def read_open_attributes(descriptor: int) -> dict[str, bytes]:
-    """Return the extended attributes of an open file, including access lists, if the system supports them."""
+    """Return the extended attributes of an open file, including its access control list; empty if not supported."""
     if not hasattr(os, "listxattr"):
         return {}
     values: dict[str, bytes] = {}
@@ -210,8 +213,12 @@ def read_attributes(name: str, dirfd: int) -> dict[str, bytes]:
 
 
 def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
-    """Set the extended attributes ``old`` on the open file, and remove an access list inherited from its directory.
-    Raises OSError if a user attribute or access list cannot be set. System attributes are set only if permitted."""
+    """Set the extended attributes ``old`` on the open file. If they contain no access control list, remove the list
+    that the file inherited from its directory.
+
+    Raises OSError if a user attribute or the access control list cannot be set. Other attributes are set only if
+    permitted.
+    """
     if ACCESS_LIST not in old and ACCESS_LIST in read_open_attributes(descriptor):
         os.removexattr(descriptor, ACCESS_LIST)
     for name, value in old.items():
