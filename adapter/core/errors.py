@@ -6,7 +6,7 @@
     ├── FormatError       the model: its text cannot be decoded as a call
     ├── ToolError         the model: the call was decoded, but failed
     │   ├── EditError     ... because patches do not match the file; lists every one
-    │   └── DeniedError   ... because a rule, the approve mode or the user denied it
+    │   └── DeniedError   ... because a rule, the approval mode or the user denied it
     ├── TransportError    the user: a server is down, refuses, or does not have the model
     └── UsageError        the developer: wrong use of the API or the command line
 
@@ -48,7 +48,7 @@ class EditError(ToolError):
 
 
 class DeniedError(ToolError):
-    """A rule, the approve mode or the user denied a tool call."""
+    """A rule, the approval mode or the user denied a tool call."""
 
 
 class TransportError(AdapterError):

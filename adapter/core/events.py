@@ -184,4 +184,4 @@ class ToolResult:
     was no sandbox. A batch has one line for each distinct description. A sub-agent's result has no description, because
     the results of the sub-agent's own calls have them."""
     denied: bool = False
-    """True if a rule, the approve mode or the user denied the call."""
+    """True if a rule, the approval mode or the user denied the call."""

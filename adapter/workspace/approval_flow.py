@@ -37,13 +37,16 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox
 
 _CANCELLATION: ContextVar[Callable[[], bool]] = ContextVar("cancellation", default=lambda: False)
 MAX_LISTED = 5
-"""Maximum number of changed entries listed if an approval no longer applies."""
+"""Maximum number of changes listed in the error for an approval that no longer applies."""
 
 
 @contextmanager
 def allow_cancelling_approvals(is_cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Refuse all approvals once ``is_cancelled`` returns True, for calls in this context and in contexts copied from
-    it. If the user is being asked at that moment, the answer is ignored."""
+    """Within the ``with`` body, refuse all approvals once ``is_cancelled`` returns True.
+
+    This also applies to threads that run in a copy of the current context. If the user is being asked at that moment,
+    the answer is ignored.
+    """
     token = _CANCELLATION.set(is_cancelled)
     try:
         yield
@@ -59,9 +62,9 @@ def _require_not_cancelled() -> None:
 def make_policy(
     approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[ops.Effect]
 ) -> PermissionPolicy:
-    """Build a session's policy. If ``approve`` is a callable, the mode is ``ask`` and it is the approver.
+    """Build a session's policy. ``approve``: the name of a mode, or an approver, with which the mode is ``ask``.
 
-    Raises UsageError for a mode or a tool that does not exist.
+    Raises UsageError if the mode, or the tool of a rule, does not exist.
     """
     mode = "ask" if callable(approve) else approve
     _check_mode(mode)
@@ -90,10 +93,11 @@ class ApprovalFlow:
     trusted_skills: TrustedContent
     """Skills that were approved before, in any session."""
     parent_path: tuple[str, ...] = ()
-    """Path from the session's workspace to ``root``, added to the paths that rules and approvers see."""
+    """Path from the session's workspace to ``root``, prepended to the paths that rules and approvers see."""
 
     def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
-        """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors quote files."""
+        """Raise DeniedError if a rule forbids the operation. Call it before planning, because planning errors may quote
+        files."""
         unplanned = Plan(tool.name, lambda: ops.TaskFinished())
         whole = self._build_approval(tool.name, operation, unplanned)
         for approval in (whole, *self.list_required_approvals(tool.name, operation, unplanned, tools)):
@@ -105,8 +109,11 @@ class ApprovalFlow:
     def list_required_approvals(
         self, tool: str, operation: ops.Operation, planned: Plan, tools: ToolSet
     ) -> list[ApprovalRequest]:
-        """Return the approval requests of an operation. A patch of several files has one per edit and matching
-        tool."""
+        """Return the approval requests of an operation, usually one.
+
+        A patch of several files is treated like a series of calls, one for each edited file, so that the rules for
+        the tools that make such edits also apply to the patch.
+        """
         if not isinstance(operation, ops.PatchFiles):
             return [replace(self._build_approval(tool, operation, planned), draft=planned.draft)]
         requests = []
@@ -147,7 +154,7 @@ class ApprovalFlow:
         return False
 
     def _list_resolved_paths(self, operation: ops.Operation) -> Iterator[str]:
-        """Yield the paths that rules apply to: each path of the operation, and the path with its links resolved."""
+        """Yield the paths that rules apply to: each path of the operation and, if it is a link, the link's target."""
         if isinstance(operation, ops.ViewMemory | ops.WriteMemory | ops.DeleteMemory):
             return  # not in the workspace
         if ops.find_effect(operation) == "read" and not self.policy.rules:
@@ -160,8 +167,8 @@ class ApprovalFlow:
             yield from dict.fromkeys(places)
 
     def review_undo(self, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
-        """Raise DeniedError if the undo of a change needs approval, such as for files that run code later, and does
-        not get it."""
+        """Get approval for the undo of a change if it needs one, for instance because it writes files that run code
+        later. Raises DeniedError if approval is refused."""
         operation = ops.PatchFiles(tuple(ops.FileEdit(path, "update") for path in paths))
         is_git = self._is_git(operation, paths)
         summary = f"undo: {change.summary} ({', '.join(map(escape_for_display, paths))})"
@@ -176,7 +183,7 @@ class ApprovalFlow:
         """
         verdict, rule = self.policy.decide(approval)
         if verdict == "deny":
-            why = f"the rule {str(rule)!r}" if rule else f"the approve mode {self.policy.mode!r}"
+            why = f"the rule {str(rule)!r}" if rule else f"the approval mode {self.policy.mode!r}"
             raise DeniedError(_describe_forbidden(why, approval.summary))
         if verdict == "allow" or (rule is None and self._is_trusted(approval)):
             return None
@@ -190,7 +197,7 @@ class ApprovalFlow:
         if self.ask is None:
             raise DeniedError(
                 f"{approval.tool} needs the user's approval ({approval.summary}), but no approver is available. "
-                f"Nothing was done; do not try it again. The user can allow it with an approve mode other "
+                f"Nothing was done; do not try it again. The user can allow it with an approval mode other "
                 f"than {self.policy.mode!r}: auto-edit allows edits, yolo everything"
             )
         with self.approval_lock, clock.pause() if clock is not None else nullcontext():
@@ -250,7 +257,7 @@ def _describe_edit(edit: ops.FileEdit) -> str:
 
 
 def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[ApprovalRequest]) -> None:
-    """Raise ToolError, which describes the current state, if it is no longer the state that was approved."""
+    """Raise ToolError, which describes the differences, if the current state is not the state that was approved."""
     for before, now in zip_longest(approved, current):
         if before is not None and now is not None and before.fingerprint == now.fingerprint:
             continue
@@ -264,7 +271,7 @@ def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[App
 
 
 def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield descriptions of the first differences."""
+    """Yield a description of each of the first `MAX_LISTED` differences, then the number of the others."""
     changed = sorted(name for name, _ in before.items() ^ now.items())
     names = list(dict.fromkeys(changed))
     for name in names[:MAX_LISTED]:
@@ -280,7 +287,9 @@ def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
     if content is None:
         return planned
     if planned.edited is None:
-        raise UsageError("the decision has content, but only a change to one text file can be edited; omit the content")
+        raise UsageError(
+            "the approver's decision has content, but only a change to one text file can be edited; omit the content"
+        )
     return planned.edited(content)
 
 
@@ -293,4 +302,4 @@ def _check_mode(mode: str) -> None:
         return
     near = process.extractOne(str(mode), list(MODES), scorer=fuzz.ratio, score_cutoff=50)
     suggestion = f" (did you mean {near[0]!r}?)" if near else ""
-    raise UsageError(f"unknown approve mode {mode!r}; expected {', '.join(MODES)}{suggestion}")
+    raise UsageError(f"unknown approval mode {mode!r}; expected {', '.join(MODES)}{suggestion}")

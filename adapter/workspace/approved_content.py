@@ -11,7 +11,7 @@ MAX_BYTES = 4 << 20
 
 
 class TrustedContent:
-    """The approved content of one ``kind``, stored below the state folder ``home``."""
+    """The approved content of one ``kind``, such as ``skills``. The hashes are in one file in the folder ``home``."""
 
     def __init__(self, home: str, kind: str) -> None:
         self._file = Path(home, f"trusted-{kind}")

@@ -1,4 +1,4 @@
-"""Run all calls of an answer as one change, or none."""
+"""Run all calls of an answer as one change: if a call fails, revert all of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def run_atomically(
     run: Callable[[str, Mapping[str, Json] | str], ToolResult],
     check: Callable[[ToolCall], None],
 ) -> list[ToolResult]:
-    """Run all calls as one change. If one fails, revert them all and return an error for each.
+    """Run all calls with ``run``, as one change. If one fails, revert them all and return an error for each.
 
-    ``check``: raises ToolError for a call that cannot be reverted.
+    ``check`` raises ToolError for a call that could not be reverted.
     """
     results: list[ToolResult] = []
     seen = context.read_tracker.save()

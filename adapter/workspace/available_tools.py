@@ -31,8 +31,9 @@ def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:
         check_types("Workspace", only=(name, str))
         tool = tools.match(name)
         if tool is None:
-            near = " or ".join(tools.find_nearest(name)) or ", ".join(tools)
-            raise UsageError(f"this dialect has no tool {name!r}; did you mean {near}?")
+            near = " or ".join(tools.find_nearest(name))
+            hint = f"did you mean {near}?" if near else f"expected one of: {', '.join(tools)}"
+            raise UsageError(f"this dialect has no tool {name!r}; {hint}")
         chosen.append(tool)
     return ToolSet(chosen)
 
@@ -40,7 +41,10 @@ def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:
 def select_available_tools(
     whole: ToolSet, host: Host, skills: Sequence[Skill], allowed: frozenset[Effect] | None
 ) -> ToolSet:
-    """Return the allowed tools that this host can run, with the host's choices added to their descriptions."""
+    """Return the tools that the host can run and whose effect is in ``allowed`` (None: any effect).
+
+    The names of skills and kinds of sub-agents are added to the descriptions of their tools.
+    """
     present = host.capabilities() | ({"skills"} if skills else set())
     return ToolSet(
         _complete_description(tool, host, skills)

@@ -19,7 +19,8 @@ from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 class WorkspaceContext:
     """State shared by the operations of one workspace, and closed with the workspace.
 
-    ``owner``: context of the parent session, which closes the objects that it shares with this one.
+    ``owner``: context of the parent session, which closes the objects that both sessions use; None if there is no
+    parent.
     """
 
     root: WorkspaceRoot

@@ -35,9 +35,11 @@ def plan_operation(
     capabilities: SessionCapabilities | None = None,
     clock: Deadline | None = None,
 ) -> Plan:
-    """Plan an operation. Raises ToolError if the operation cannot succeed. ``capabilities``: the session's capabilities
-    other than files; None outside a session. ``clock``: deadline of the code that makes the call, paused while the user
-    answers."""
+    """Plan an operation. Raises ToolError if the operation cannot succeed.
+
+    ``capabilities``: the session's capabilities beyond files and processes; None outside a session. ``clock``: deadline
+    of the code that makes the call, paused while the user answers.
+    """
     if isinstance(operation, ops.HostOperation):
         if capabilities is None:
             raise ToolError("this operation needs a session; none is open")
@@ -153,9 +155,10 @@ def _build_file_plan(context: WorkspaceContext, change: edit_files.FileChange) -
 
 
 def build_editable_draft(change: FileChange) -> FileDraft | None:
-    """Return the new text of a change for the user to edit.
+    """Return the old and the new text of a changed file, so that the user can edit the new text.
 
-    None if the change has several files or a deletion, or if the file is binary or its encoding is a guess.
+    Return None if the change deletes a file or concerns several files, or if the file is binary or its encoding is a
+    guess.
     """
     if len(change.files) != 1:
         return None
@@ -170,7 +173,10 @@ def build_editable_draft(change: FileChange) -> FileDraft | None:
 
 
 def replace_draft_text(change: FileChange, text: str) -> FileChange:
-    """Replace the new content in the change of one file. Raises ToolError if the encoding lacks a character of it."""
+    """Return the change of one file with ``text`` as the new content.
+
+    Raises ToolError if the encoding of the file lacks a character of ``text``.
+    """
     ((file, after),) = change.files
     shown = file.display_path
     data = encode(text, decode(after or b"", shown).encoding, shown)

@@ -42,7 +42,7 @@ def build_tool_result(
 def make_encodable(result: ToolResult) -> ToolResult:
     """Replace lone surrogates with U+FFFD, so that the result can be encoded.
 
-    They come from calls, file names and functions. Every result of a workspace passes through this function.
+    Such surrogates come from calls, file names and functions. Every result of a workspace passes through this function.
     """
 
     def sanitize(value: Any) -> Any:

@@ -52,7 +52,7 @@ class Workspace:
     """Run tool calls inside the directory ``root``, and return a ToolResult for each.
 
     Args:
-        approve: A mode or an approver.
+        approve: The name of an approval mode, or an approver.
         ask: The approver for calls that the mode does not allow; without one they are refused. Only True or an
             `ApprovalDecision` with ``allowed=True`` allows a call. An approver that raises, or returns another type,
             raises UsageError before anything is done.
@@ -142,7 +142,8 @@ class Workspace:
 
     @property
     def recovered(self) -> tuple[str, ...]:
-        """Notes on changes that a crash interrupted and that opening the workspace repaired."""
+        """Notes on changes that a crash had interrupted. They were completed or reverted when the workspace was
+        opened."""
         return self._context.history.recovered
 
     @property
@@ -204,11 +205,11 @@ class Workspace:
         return [name for name in self.dialect.list_tool_names(aliases) if self.tools.match(name)] + own
 
     def run(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
-        """Run one call. A mistake of the model returns an error result and never raises an exception."""
+        """Run one call. If the model made a mistake, the result is an error; no exception is raised."""
         return self.run_within(name, arguments, None)
 
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Deadline | None) -> ToolResult:
-        """Run one call before the deadline ``clock``. No operation is started after it."""
+        """Run one call. No operation is started after the deadline ``clock``; None means no deadline."""
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):

@@ -91,7 +91,7 @@ def test_parse_reports_text_without_a_call():
         (["replay", "/does/not/exist"], 2, "transcript /does/not/exist not found"),
         (["replay", "--approve", "yolo"], 2, "need --run-commands"),
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
-        (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
+        (["run", "hi", "--approve", "maybe"], 2, "unknown approval mode"),
         (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
         (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "does not exist"),
         (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),

@@ -1,8 +1,8 @@
 """Define the capabilities that a host program supplies: questions, an editor, sub-agents, search and documentation.
 
 Each capability is a small protocol. If a capability is absent (None), its tools are left out of the session and the
-prompt, and a call of such a tool returns the reason and an alternative. ``"embedded"`` is the built-in implementation,
-which needs no service.
+prompt, and a call of such a tool fails with the reason and an alternative. ``"embedded"`` is the built-in
+implementation, which needs no service.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class DocsProvider(Protocol):
 class WebAccess:
     """Limits for fetching pages.
 
-    ``allow_loopback``: whether to permit this machine's addresses and any port, for tests and for servers that the user
-    runs.
+    ``allow_loopback``: True to permit this machine's own addresses, with any port. This is for tests, and for servers
+    that the user runs.
     """
 
     allow_loopback: bool = False
@@ -165,7 +165,7 @@ class Host:
         for name in ("questions", "editor", "agents", "search", "docs", "web"):
             words = ("embedded",) if name in ("editor", "search", "docs") else ()
             if isinstance(value := getattr(self, name), str) and value not in words:
-                expected = "".join(f'"{word}", ' for word in words) + "None, or an object with its methods"
+                expected = "".join(f'"{word}", ' for word in words) + "None, or an object that implements it"
                 raise UsageError(f"invalid {name} {value!r}; expected {expected}")
 
         check_types(
@@ -179,7 +179,7 @@ class Host:
             check_types("Host", skill_folders=(folder, *PATH))
 
     def require_sync(self) -> None:
-        """Raise UsageError if a method is missing or async: a `Workspace` cannot await it."""
+        """Raise UsageError if a method is missing, or is async, because a `Workspace` cannot await it."""
         for name, methods in METHODS.items():
             capability = getattr(self, name)
             if capability is not None and not isinstance(capability, str):

@@ -34,7 +34,7 @@ _END = re.compile(r"[\s/]*>?")
 
 
 class Token(NamedTuple):
-    """A piece of text or a tag. ``text``: the text, or the tag's name in lower case."""
+    """A run of text, or a tag. For a tag, ``text`` is its name in lower case."""
 
     kind: Literal["text", "start", "empty", "end"]
     text: str
@@ -42,12 +42,12 @@ class Token(NamedTuple):
 
 
 def run(data: bytes, format: str) -> Iterator[list[str]]:
-    """Yield the converted page, and a note unless it has the requested format."""
+    """Yield one list: the converted page, followed by a note if it is too complex for the requested format."""
     page = data.decode("utf-8", "surrogatepass")
     if format == "text":
         yield [to_text(page)]
     elif is_too_complex(page):
-        yield [to_text(page), "the page is nested too deep, or has too many elements, for markdown: this is its text"]
+        yield [to_text(page), "the page is nested too deeply, or has too many elements, for markdown: this is its text"]
     else:
         yield [to_markdown(page)]
 
@@ -95,7 +95,10 @@ def _find_position_after(page: str, ending: str, position: int, *, keep: bool = 
 
 
 def _take_start_tag(page: str, start: int) -> tuple[Token | None, int]:
-    """Return the tag at ``start`` and the position after it. A ``<`` outside quotes also ends a tag."""
+    """Return the tag at ``start``, and the position after it. A ``<`` outside quotes also ends a tag.
+
+    If the page ends within the tag, return None in place of the tag.
+    """
     name = _NAME.match(page, start + 1)
     assert name is not None
     position = name.end()

@@ -1,8 +1,8 @@
 """Store notes that outlive the session, in one folder per project outside the workspace.
 
-The folder is ``projects/<name>-<hash>/memory`` below the state folder (`find_state_folder`). The name and the hash are
-those of the git repository that contains the workspace, or else of the workspace. Paths of notes are confined to this
-folder. Notes are written atomically, like all files.
+The folder is ``projects/<name>-<hash>/memory`` below the state folder (`find_state_folder`). The name and the hash
+identify the git repository that contains the workspace, or the workspace itself if there is no repository. Paths of
+notes are confined to this folder. Notes are written atomically, like all files.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from adapter.workspace.paths.walk import list_files_below
 MAX_LINES = 200
 """Maximum number of lines of a note."""
 MAX_BYTES = 50_000
-"""Maximum total size of the notes, in bytes. Like `MAX_LINES`, it is Maki's limit, because notes become part of
-prompts."""
+"""Maximum total size of the notes, in bytes. Notes become part of prompts, so this limit and `MAX_LINES` are as low as
+in Maki."""
 MAX_NOTES = 200
 """Maximum number of notes."""
 MAX_NAMED = 10
@@ -39,7 +39,8 @@ MAX_NAMED = 10
 
 
 def find_state_folder(state: str | None) -> Path:
-    """Return the folder for persistent data (https://specifications.freedesktop.org/basedir-spec/)."""
+    """Return the folder for persistent data: ``state``, or if it is None, the user's default folder
+    (https://specifications.freedesktop.org/basedir-spec/)."""
     return Path(find_state_home() if state is None else state)
 
 
@@ -67,14 +68,15 @@ class NoteStore:
             )
 
     def view(self, path: str) -> MemoryNote:
-        path = self._note(path)
+        path = self._require_note(path)
         with self._open() as context:
             read = read_text_file(context, path)
         return MemoryNote(read.path, read.text)
 
     def check(self, path: str, content: str) -> None:
-        """Raise ToolError if the name is invalid, or the notes exceed a limit on their length, number or total size."""
-        path = _note_path(path)
+        """Raise ToolError if the name is invalid, or if the new note would exceed a limit on length, number or total
+        size."""
+        path = _normalize_path(path)
         _check_folders(path, [name for name, _ in self.list().entries])
         lines = len(split_lines(content))
         if lines > MAX_LINES:
@@ -88,7 +90,7 @@ class NoteStore:
 
     def write(self, path: str, content: str) -> MemoryChanged:
         self.check(path, content)
-        path = _note_path(path)
+        path = _normalize_path(path)
         with convert_os_errors("the note was not written"):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._open() as context:
@@ -97,13 +99,13 @@ class NoteStore:
         return MemoryChanged(written.path, written.size)
 
     def delete(self, path: str) -> MemoryChanged:
-        path = self._note(path)
+        path = self._require_note(path)
         with self._open() as context:
             return MemoryChanged(move_copy_delete.delete(context, Delete(path)).path, None)
 
-    def _note(self, path: str) -> str:
-        """Return the normalized path of a note. Raises ToolError that lists all notes if the note does not exist."""
-        path = _note_path(path)
+    def _require_note(self, path: str) -> str:
+        """Return the normalized path of a note. If it does not exist, raise ToolError, which lists the notes."""
+        path = _normalize_path(path)
         names = [name for name, _ in self.list().entries]
         if escape_for_display(path) in names:
             return path
@@ -124,7 +126,7 @@ class NoteStore:
             yield context
 
 
-def _note_path(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """Return the normalized path of a note in the memory folder. Raises ToolError if it is outside of that folder."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts:

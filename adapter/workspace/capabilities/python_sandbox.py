@@ -30,9 +30,9 @@ MAX_MEMORY_BYTES = 50_000_000
 MAX_RECURSION = 100
 """Maximum depth of function calls in code, as in Maki."""
 MAX_OUTPUT = 1_000_000
-"""Maximum number of characters that code prints."""
+"""Maximum number of characters that code may print."""
 MAX_CALLS = 500
-"""Maximum number of tool calls that code makes."""
+"""Maximum number of tool calls that code may make."""
 _THREADS = 8
 _LOOK_S = 0.2
 """Interval between checks of the output's length, in seconds."""
@@ -41,9 +41,10 @@ Call = Callable[[str, JsonObject, Deadline], ToolResult]
 
 
 def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Call) -> CodeOutput:
-    """Run the code. ``tools``: the parameter names of each function, in the order of positional arguments.
+    """Run the code, in which each tool is a function.
 
-    Raises ToolError with the traceback and the output so far if the code fails or exceeds its time or memory.
+    ``tools`` maps the name of each tool to its parameter names, in the order of positional arguments. Raises ToolError
+    with the traceback and the output so far if the code fails or exceeds its time or memory.
     """
     seconds, notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     run = _Run(operation.code, tools, call, Deadline(seconds))
@@ -58,8 +59,8 @@ class _Run:
         self._context = copy_context()
         self._printed: list[str] = []
         self._size = 0
-        self._fault: Exception | None = None
-        """Programming error in a call, such as an exception in an approver, which the code must not catch."""
+        self._host_error: Exception | None = None
+        """Exception from the host program during a call, for instance in an approver. The code must not catch it."""
 
     @property
     def output(self) -> str:
@@ -86,8 +87,8 @@ class _Run:
                     session.feed_run(self._code, external_lookup=functions, print_callback=self._print)
                 )
                 await self._wait_for(feed)
-                if self._fault is not None:
-                    raise self._fault
+                if self._host_error is not None:
+                    raise self._host_error
                 try:
                     return _to_text(feed.result())
                 except MontyError as error:
@@ -95,7 +96,7 @@ class _Run:
 
     async def _wait_for(self, feed: asyncio.Future[object]) -> None:
         while not feed.done():
-            if self._fault is not None:
+            if self._host_error is not None:
                 feed.cancel()
                 await asyncio.wait([feed])
                 return
@@ -111,7 +112,7 @@ class _Run:
             await asyncio.wait([feed], timeout=min(max(self._clock.remaining, 0.01), _LOOK_S))
 
     def _build_function(self, name: str, threads: ThreadPoolExecutor) -> Callable[..., Awaitable[str]]:
-        async def build_function(*args: Json, **kwargs: Json) -> str:
+        async def call_tool(*args: Json, **kwargs: Json) -> str:
             arguments = self._bind_arguments(name, args, kwargs)
             loop = asyncio.get_running_loop()
             try:
@@ -119,13 +120,13 @@ class _Run:
                     threads, self._context.copy().run, self._call, name, arguments, self._clock
                 )
             except Exception as error:
-                self._fault = self._fault or error
+                self._host_error = self._host_error or error
                 raise
             if not result.ok:
                 raise RuntimeError(result.error)
             return result.content
 
-        return build_function
+        return call_tool
 
     def _bind_arguments(self, name: str, args: tuple[Json, ...], kwargs: JsonObject) -> JsonObject:
         """Build the tool's arguments from positional and keyword arguments, or from a single dict."""

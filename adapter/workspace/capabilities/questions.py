@@ -54,7 +54,9 @@ def _check_answer(question: Question, answer: tuple[str, ...]) -> tuple[str, ...
     """Return the answer. Raises UsageError if the host returned an answer that the question does not allow."""
     labels = {option.label for option in question.options}
     if len(answer) > 1 and not question.multiple:
-        raise UsageError(f"{question.key!r} takes one answer, but the host returned {len(answer)}")
+        raise UsageError(f"question {question.key!r} takes one answer, but the host returned {len(answer)}")
     if labels and not question.allow_other and not labels.issuperset(answer):
-        raise UsageError(f"{question.key!r} takes one of {sorted(labels)}, but the host returned {list(answer)}")
+        raise UsageError(
+            f"question {question.key!r} takes one of {sorted(labels)}, but the host returned {list(answer)}"
+        )
     return answer

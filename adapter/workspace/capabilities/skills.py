@@ -1,7 +1,8 @@
 """Find and parse skills. A skill is a folder with a ``SKILL.md``, which contains instructions for a model.
 
 The file starts with front matter between ``---`` lines, with a ``name`` and a ``description``
-(https://agentskills.io/specification). Without a ``title``, the skill's title is the first heading, else the name.
+(https://agentskills.io/specification). If it has no ``title``, the title is the first heading, or the name if there is
+no heading.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill
 
 
 def find_skill(skills: Sequence[Skill], name: str) -> Skill:
-    """Find a skill by exact title, else by name, else ignoring case. Raises ToolError that lists similar titles."""
+    """Find a skill by its title, then by its name, then by either of them ignoring case.
+
+    Raises ToolError, which suggests similar titles, if there is no such skill.
+    """
     key = name.strip()
     for matches in (
         lambda skill: skill.title == key,
@@ -68,7 +72,7 @@ def find_skill(skills: Sequence[Skill], name: str) -> Skill:
 
 
 def parse_skill(text: str, folder: str) -> Skill | None:
-    """Parse a ``SKILL.md``. Return None if it lacks a name, a body or front matter of an allowed length."""
+    """Parse a ``SKILL.md``. Return None if the name or the body is missing, or if the front matter is too long."""
     text = text.replace("\r\n", "\n")
     match = _FRONT_MATTER.match(text)
     if match and match.end() > MAX_FRONT_MATTER:

@@ -275,9 +275,9 @@ def _decode(body: bytes, content_type: str) -> str:
 
 
 def convert_html(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) -> tuple[str, list[str]]:
-    """Convert HTML to the requested format, and return notes. HTML that is nested too deeply becomes plain text.
+    """Return HTML in the requested format, and notes. HTML that is nested too deeply for Markdown becomes plain text.
 
-    Raises ToolError if that takes more than ``seconds``, or too much memory.
+    Raises ToolError if the conversion takes more than ``seconds``, or too much memory.
     """
     if format == "html":
         return html, []

@@ -380,7 +380,7 @@ def test_decision_content_is_rejected_unless_one_text_changes(root):
 def test_plan_mode_refuses_changes_without_asking(root):
     """proto's mode: read, but do not change."""
     with Workspace(root, approve="plan", ask=lambda _: pytest.fail("asked")) as ws:
-        assert "approve mode 'plan' forbids it" in ws.run("write_file", {"path": "n", "content": ""}).content
+        assert "approval mode 'plan' forbids it" in ws.run("write_file", {"path": "n", "content": ""}).content
         assert ws.run("read_file", {"path": "a.txt"}).ok
 
 
@@ -440,7 +440,7 @@ def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
         PermissionRule("dney", "read_file")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="'deny read_file' is not a PermissionRule"):
         Workspace(root, rules=["deny read_file"])  # type: ignore[list-item]
-    with pytest.raises(UsageError, match=r"unknown approve mode 5; expected ask, auto-edit, yolo, plan"):
+    with pytest.raises(UsageError, match=r"unknown approval mode 5; expected ask, auto-edit, yolo, plan"):
         Workspace(root, approve=5)  # type: ignore[arg-type]
 
 

@@ -453,8 +453,8 @@ def test_front_matter_is_parsed(text, expected):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"search": "nope"}, "invalid search 'nope'; expected \"embedded\", None, or an object with its methods"),
-        ({"web": "embedded"}, "invalid web 'embedded'; expected None, or an object with its methods"),
+        ({"search": "nope"}, "invalid search 'nope'; expected \"embedded\", None, or an object that implements it"),
+        ({"web": "embedded"}, "invalid web 'embedded'; expected None, or an object that implements it"),
     ],
 )
 def test_host_refuses_invalid_capability_names(wrong, says):
