@@ -146,7 +146,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
-    "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message has the number of further notes",
+    "workspace/capabilities/notes.py _require_note: names[:MAX_NAMED]": "the message has the number of further notes",
     "workspace/pausable_deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
     "workspace/pausable_deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
     "workspace/sandbox/describe_confinement.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
