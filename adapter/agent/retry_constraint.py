@@ -21,7 +21,7 @@ from adapter.conversation.guardrails.file_requests import (
     find_unused_values,
     has_any,
     list_known_lines,
-    list_standing_paths,
+    list_paths_with_replaced_names,
 )
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
@@ -102,7 +102,7 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     paths, texts = find_paths(past.request), find_quoted(past.request)
     changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
     known = {path: _find_lines(path, past) for path in paths if is_small and len(texts) != 2}
-    left = [path for path in paths if path not in changed] or list_standing_paths(past) or paths
+    left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(past) or paths
     unread = find_unread_paths(past) or left
     path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
@@ -121,7 +121,7 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
 
 
 def require_texts(tools: ToolSet) -> ToolSet:
-    """Return ``tools`` with the path and the two texts of an edit as their only parameters, all of them required."""
+    """Return ``tools``, with only the path and the old and new text as parameters of editing tools, all required."""
     shown: list[Tool] = []
     for tool in tools.values():
         kept = {
@@ -136,8 +136,8 @@ def require_texts(tools: ToolSet) -> ToolSet:
 
 
 def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
-    """Return the last item of a list, followed by a new item with words of a request that adds something. Return
-    nothing unless ``lines`` are only this item.
+    """Return the texts that add an item to a list: its last item, which is the only one of ``lines``, and a new item
+    with words of the request. Return none if there are several ``lines``, or if the request does not add anything.
     """
     lead = _lead(lines[0]) if len(lines) == 1 else ""
     if not lead.strip() or find_file_action(past.request) != "add":

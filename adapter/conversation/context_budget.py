@@ -1,9 +1,9 @@
 """Fit a client's conversation into a token budget, with cuts that later requests of the conversation repeat.
 
-A client sends the whole conversation with each request, and the model server caches the beginning of the prompt. Cuts
-are therefore made in steps to well below the budget, at the same messages, regardless of what follows: the conversation
-is read from its beginning, and cut wherever a request would have exceeded the budget. Reading takes linear time; the
-token counts of texts are cached.
+A client sends the whole conversation with each request, and the model server caches the prefix that two prompts have in
+common. Therefore, a cut must not depend on later messages. The conversation is read from its beginning, and wherever a
+request would have exceeded the budget, it is cut to well below the budget, so that many requests fit before the next
+cut. Reading takes linear time; the token counts of texts are cached.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from adapter.core.text.plurals import pluralize
 from adapter.core.text.truncate import shorten
 
 ACCURACY = 0.9
-"""Share of the budget that estimated tokens may fill, because models with small vocabularies need more tokens."""
+"""Share of the budget that estimated tokens may fill: models with small vocabularies need more than estimated."""
 LONG_TEXT = 1_000
 """Number of characters that remain of an old user or model message."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
-"""Maximum number of summarized calls that a note lists, in total and per token of the limit. It counts the others."""
+"""Maximum number of summarized calls that a note lists: in total, and per token of the budget. Others are counted."""
 MAX_COUNTS = 16_384
 """Maximum number of texts whose token counts are cached."""
 
@@ -42,8 +42,12 @@ def compute_prompt_limit(context_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FittedMessages:
-    """The messages to send. ``cuts``: numbers of shortened ``results``, summarized ``turns``, and shortened or omitted
-    ``messages``. ``indices``: the position of each message in the client's conversation, if there were cuts."""
+    """The messages to send.
+
+    ``indices``: the position of each message in the client's conversation; empty if nothing was cut. ``cuts``: the
+    numbers of ``results`` that were shortened, ``turns`` that were summarized, and ``messages`` that were shortened or
+    omitted.
+    """
 
     messages: Sequence[Json]
     indices: Sequence[int] = ()

@@ -81,7 +81,7 @@ def trim_to_context(
     """Trim ``entries`` to ``limit`` tokens, if possible.
 
     The first ``first`` entries (system prompt and task) are unchanged. The last turn is not dropped, and its results
-    are shortened last. ``encode``: writes a result, as `Format.encode_result` does.
+    are shortened last. ``encode`` writes a result, as `Format.encode_result` does.
     """
     if _count_tokens(entries) <= limit:
         return TrimmedHistory(entries)
@@ -106,8 +106,8 @@ def trim_to_context(
 def _shorten_last(
     entries: list[HistoryEntry], excess: float, encode: Callable[[str, str, str], str]
 ) -> tuple[list[HistoryEntry], int]:
-    """Shorten the results in the last turn in proportion to ``excess``, a number of tokens. Return the entries and the
-    number of shortened results."""
+    """Shorten all results in the last turn by the same share, to save about ``excess`` tokens. Return the entries and
+    the number of shortened results."""
     trimmed, total_count = [], 0
     total = sum(entry.tokens for entry in entries if entry.results)
     for entry in entries:

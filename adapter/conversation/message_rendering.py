@@ -111,7 +111,7 @@ class MessageRenderer:
             yield {"role": entry.role, "content": entry.content}
 
     def _describe_call(self, call: ToolCall) -> str:
-        """Return the call as text within a line, where it is not parsed as a call."""
+        """Return the call as text that is not parsed as a call when it occurs within a line."""
         return self.escape(f": {_summarize(call)}").removeprefix(": ")
 
     def _escape_own(self, text: str) -> str:

@@ -174,8 +174,8 @@ class Session:
         return replace(step, held_to=self._held_to, in_words=self._is_repeating and not self._held_to)
 
     def _has_nothing_to_add(self, verdict: Retry) -> bool:
-        """Return whether the model has made a change, repeated it, and then only copied our message about the
-        repetition.
+        """Return whether the model has made a change, repeated it, and then only copied the guardrail's message about
+        the repetition.
         """
         has_changed = any(call.ok and call.changes for call in self._past.recent)
         return verdict.guardrail == "own_words" and self._is_repeating and has_changed
@@ -196,16 +196,18 @@ class Session:
         return Finished(reason, "" if is_reported else self._past.last_result)
 
     def _keep_whole_call(self, turn: Turn) -> Turn:
-        """Reduce an answer that was cut off to its first complete call, if it continued after that call; otherwise
-        return ``turn``."""
+        """Reduce an answer that was cut off to its first complete call, if the answer continued after that call.
+        Return other answers unchanged."""
         texts = [turn.content, *(each.raw for each in turn.invalid)]
         whole = next((call for text in texts if (call := find_leading_call(text)) and not text.endswith(call)), "")
         found = parse(whole, self.tools, self.format, policy=APPROVED, finish_reason="stop") if whole else turn
         return found if found.calls else turn
 
     def _screen_calls(self, turn: Turn) -> tuple[Turn, tuple[DroppedCall, ...]]:
-        """Remove the calls that guardrails drop. The model is not shown them, because a small model would continue
-        them, nor the rest of the answer after the last call that is used."""
+        """Remove the calls that guardrails drop, and everything after the last call that is used.
+
+        The model is not shown the removed parts, because a small model would continue them.
+        """
         kept, dropped = self._active_guardrails.screen_calls(self._past, turn.calls)
         used = kept[:MOST_CALLS]
         if len(used) == len(turn.calls):

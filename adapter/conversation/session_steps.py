@@ -55,10 +55,10 @@ class SessionLimits:
     unreadable: int = 3
     """Number of consecutive turns after which the conversation ends, if all calls in them were invalid."""
     calls: int = MAX_CALLS
-    """Maximum number of calls that are run in one answer, by the guardrail `too_many_calls`."""
+    """Maximum number of calls of one answer that are run; the guardrail ``too_many_calls`` drops the others."""
     tool_turns: int | None = None
-    """Number of turns with calls after which the conversation ends. It is one for models that cannot decide whether a
-    task is done.
+    """Number of turns with calls after which the conversation ends; None for no limit. The value 1 is for models that
+    cannot decide whether a task is done.
     """
     context_tokens: int | None = None
     """Size of the server's context, in tokens. None disables trimming."""

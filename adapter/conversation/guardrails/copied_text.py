@@ -1,4 +1,4 @@
-"""Detect values that a model copied instead of finding them: placeholders, and our own messages to the model."""
+"""Detect text that a model copied instead of finding a value: placeholders, error messages and guardrail messages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_PLACEHOLDER = 80
 MAX_KNOWN = 5
 """Maximum number of values that a message lists."""
 WORDS = 4
-"""Number of consecutive words of a message that make a text a copy of it."""
+"""Number of consecutive words that a text must have in common with a message to count as a copy of it."""
 BEGINNING = 200
-"""Number of characters at the start of an error in which an argument may begin."""
+"""Number of characters at the start of an error message that are compared with the beginning of an argument."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 
@@ -124,7 +124,7 @@ class SentMessages:
             return ""
         return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
 
-    def make_up_answer(self, content: str) -> bool:
+    def is_mostly_copied(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied."""
         if not self._runs:
             return False
@@ -138,8 +138,11 @@ class SentMessages:
 
 
 def copies_error(call: PastCall, past: CallHistory) -> bool:
-    """Return whether an argument begins like the error of an earlier call of the same tool, or about the same object.
-    Errors of other tools may be searched for."""
+    """Return whether an argument begins like the error message of an earlier call, which the model has then copied.
+
+    The earlier call must have called the same tool, or have an argument in common with ``call``. A model may search for
+    the errors of other calls.
+    """
     texts = [*list_strings(call.arguments)]
     beginnings = {run for text in texts for run in itertools.islice(_find_runs(text), 1)}
     errors = (

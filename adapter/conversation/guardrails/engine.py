@@ -29,9 +29,9 @@ from adapter.conversation.guardrails.copied_text import (
 from adapter.conversation.guardrails.file_requests import (
     changes_nothing,
     find_next_tools,
-    invents_content,
+    find_readers_for_invented_content,
+    find_tools_for_omitted_change,
     loses_text,
-    omits_change,
 )
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
 from adapter.conversation.guardrails.registry import (
@@ -166,7 +166,7 @@ class Guardrails:
         return "call_as_answer" in self.on and begins_hopeless_call(content, past.request, self.tools)
 
     def _names_tool(self, content: str) -> bool:
-        """Return whether the call in JSON that ``content`` begins with has a known tool."""
+        """Return whether ``content`` begins with a call in JSON of a known tool."""
         return self.tools.match(str(read_leading_call(content).get("name"))) is not None
 
     def remember_message(self, message: str, past: CallHistory, answer: CandidateAnswer) -> None:
@@ -177,7 +177,7 @@ class Guardrails:
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
-        ``is_final``: whether no retry is possible. If one is, a call that the model should correct is returned
+        ``is_final``: True if no retry is possible. If one is possible, a call that the model should correct is returned
         unchanged.
         """
         tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
@@ -190,10 +190,10 @@ class Guardrails:
     """Former name of `remove_forbidden`."""
 
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
-        """Return the calls of an accepted answer to run, and the dropped ones. Arguments as in `check`.
+        """Return the calls of an accepted answer that should be run, and the dropped calls. Arguments as in `check`.
 
         The first call is never dropped, because `check` has accepted it. If more than `MAX_DROPPED` calls are dropped,
-        all calls after the first of them are dropped as well, because the model lists calls without end.
+        the model is listing calls without end, so all calls after the first dropped one are dropped as well.
         """
         return self.screen_calls(read_call_history(messages, self.tools), turn.calls)
 
@@ -250,9 +250,9 @@ class Guardrails:
         return any(fault.guardrail == guardrail for fault in self.check_call(past, call, ()))
 
     def drops_answer(self, past: CallHistory, answer: CandidateAnswer) -> bool:
-        """Return whether to drop the text of an answer, because it is a call or a copy of one of our messages."""
+        """Return whether to drop the text of an answer, because it is a call or a copy of a guardrail's message."""
         is_call = "call_as_answer" in self.on and self._is_call_shaped(past, answer.content)
-        return is_call or self._sent.make_up_answer(answer.content)
+        return is_call or self._sent.is_mostly_copied(answer.content)
 
     def verdict(self, fault: Violation) -> Verdict:
         tries = self._tries[fault.guardrail]
@@ -265,8 +265,10 @@ class Guardrails:
         return Retry(fault.guardrail, fault.wordings[tries], held_to)
 
     def answer_has_ended(self, past: CallHistory, content: str) -> bool:
-        """Return whether the answer ended within ``content``, because the model then wrote the user's next message.
-        Later calls are ignored. The answer before that may be good, so that no retry is needed."""
+        """Return whether the model continued after the end of its answer, with a user message that it invented.
+
+        Calls after the end are ignored. The answer before the end may be good, so that no retry is needed.
+        """
         return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
 
     def drop_calls_after_end(self, past: CallHistory, turn: Turn) -> Turn:
@@ -338,7 +340,7 @@ class Guardrails:
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         tools, steps, examples = self.tools, self.steps, Examples(self.encode, past)
         content = answer.content[: find_answer_end(answer.content, past.request)]
-        if self._sent.make_up_answer(answer.content):
+        if self._sent.is_mostly_copied(answer.content):
             yield Violation("own_words", retry_messages.build_copied_text_message())
         if answer.invalid:
             yield self._describe_invalid(past, answer.invalid[0], examples)
@@ -361,9 +363,9 @@ class Guardrails:
             yield Violation(
                 "missing_steps", retry_messages.build_missing_steps_message(missing, is_end, tools, examples), missing
             )
-        if next_tools := omits_change(content, past, tools):
+        if next_tools := find_tools_for_omitted_change(content, past, tools):
             yield Violation("unmade_change", retry_messages.build_unmade_change_message(next_tools), next_tools)
-        if readers := invents_content(content, past, tools):
+        if readers := find_readers_for_invented_content(content, past, tools):
             yield Violation("unread_file", retry_messages.build_unread_file_message(readers[0]), readers)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
             yield Violation("announced_call", retry_messages.build_announced_call_message())

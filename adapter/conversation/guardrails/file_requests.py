@@ -40,7 +40,7 @@ CHANGES = ("add", "edit", "update")
 
 def find_file_action(request: str) -> str:
     """Return the action on a file that ``request`` begins with: ``add`` or ``edit`` for a change within the file;
-    ``update``, ``create``, ``delete`` or ``move`` for the file itself, or "" for other requests.
+    ``update``, ``create``, ``delete`` or ``move`` for the file itself, and "" for other requests.
     """
     action, verb = find_requested_action(request)
     path = next(iter(find_paths(request)), "")
@@ -65,8 +65,10 @@ def has_changed(past: CallHistory) -> bool:
 
 
 def find_unused_values(past: CallHistory) -> list[str]:
-    """Return what remains of a requested change: its values that no successful change has used (paths, numbers, quoted
-    texts and template variables), and replaced names that still occur in a file that was read.
+    """Return the values that show that a part of the requested change is still missing.
+
+    These are the values in the request (paths, numbers, quoted texts and template variables) that no successful change
+    has used, and the replaced names that still occur in a file that was read.
     """
     if not find_file_action(past.request):
         return []
@@ -77,7 +79,7 @@ def find_unused_values(past: CallHistory) -> list[str]:
     return [*(value for value in dict.fromkeys(values) if value not in used), *standing]
 
 
-def list_standing_paths(past: CallHistory) -> list[str]:
+def list_paths_with_replaced_names(past: CallHistory) -> list[str]:
     """Return the paths of known files in which a replaced name still occurs."""
     replaced = find_replaced_names(past)
     known = {path: "\n".join(list_known_lines(path, past)) for path in find_paths(past.request)}
@@ -90,8 +92,11 @@ def find_names(text: str) -> set[str]:
 
 
 def find_replaced_names(past: CallHistory) -> set[str]:
-    """Return the names in a request to rename something that a successful change has replaced by others in the request.
-    Other requests may replace a word in one place, such as the port in one of two sections."""
+    """Return the names in the request that a successful change has replaced by other names in the request.
+
+    Only requests to rename something count. Other requests may replace a word in a single place, such as the port in
+    one of two sections.
+    """
     asked, replaced = find_names(past.request), set[str]()
     if find_requested_action(past.request)[0] != "move":
         return replaced
@@ -139,8 +144,11 @@ def has_any(tool: Tool, names: Collection[str]) -> bool:
 
 
 def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for the next step of the request: those that read a file that it asks about or wants to be
-    read or changed, unless the file was read or the request quotes the texts; otherwise those that make the change."""
+    """Return the tools that the model needs next.
+
+    If the request concerns a file that has not been read yet, these are the tools that read a file. If the file has
+    been read, or the request quotes the old and the new text, they are the tools that make the change.
+    """
     change_tools = find_change_tools(past, tools)
     unread = find_unread_paths(past)
     if unread and (is_question(past.request) or find_requested_action(past.request)[0] in READS):
@@ -159,7 +167,7 @@ def find_unread_paths(past: CallHistory) -> list[str]:
 
 
 def find_readers(tools: ToolSet) -> tuple[str, ...]:
-    """Return the tool that reads a file."""
+    """Return the first tool that reads a file, in a tuple, which is empty if there is no such tool."""
     readers = (
         name
         for name, tool in tools.items()
@@ -173,8 +181,9 @@ def _takes_file(tool: Tool) -> bool:
     return tool.effect != "execute" and not words.isdisjoint({"path", "file", "source"})
 
 
-def omits_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for the next step of the requested change, if the answer omits it and does not explain why."""
+def find_tools_for_omitted_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+    """Return the tools for the next step of the requested change. Return none if a change was made, or if the answer
+    explains why there is none."""
     is_made = has_changed(past) or not find_file_action(past.request)
     return () if is_made or _EXPLAINS.search(content) else find_next_tools(past, tools)
 
@@ -217,9 +226,12 @@ def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:
             yield from (line for line in lines if not any(old and old in line for old in replaced))
 
 
-def invents_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tool that reads a file, if the request asks about a file, and the answer has a placeholder or a number
-    from outside of the conversation, although no tool was called."""
+def find_readers_for_invented_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+    """Return the tool that reads a file if the answer seems to invent the content of a file.
+
+    This is so if the request is a question about a file, no tool was called, and the answer has a placeholder, or a
+    number that does not occur in the conversation.
+    """
     if past.recent or not is_question(past.request) or not find_paths(past.request):
         return ()
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)

@@ -44,7 +44,7 @@ _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e
 
 
 def find_own_words(content: str) -> set[str] | None:
-    """Return the stems of the words that are not part of every refusal, or None if the answer is not a refusal."""
+    """Return the stems of the words of a refusal that are not typical of refusals; None if it is not a refusal."""
     if len(content) > MAX_LENGTH or not _REFUSES.search(content) or re.search(r"\d", content):
         return None
     return set(stem_words(content)) - _REFUSAL_STEMS

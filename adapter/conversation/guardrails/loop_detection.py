@@ -139,8 +139,11 @@ def find_repeated_failure(
 
 
 def _find_changes(past: CallHistory) -> list[bool]:
-    """Return for each call whether it may have changed something. A command may have, even if it failed, but no call
-    that an equal one with the same result precedes: two calls that follow each other in turns are a loop."""
+    """Return for each call whether it may have changed something.
+
+    A command may have changed something even if it failed. A call does not count if an equal call with the same result
+    precedes it, because two calls that alternate are a loop.
+    """
     seen, found = set[tuple[str, str]](), list[bool]()
     for call in past.recent:
         may_change = call.changes and (call.ok or sounds_like(call.name, "run"))
@@ -151,8 +154,8 @@ def _find_changes(past: CallHistory) -> list[bool]:
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
-    """Return whether two calls do the same. Arguments that the tool ignores do not count as a difference. Neither does
-    the choice among several editing tools.
+    """Return whether two calls do the same, even if they differ in arguments that the tool ignores, or if one edit is
+    made with different editing tools.
     """
     if one.name == two.name:
         return one.equals(two) or _select_known_arguments(one, tools) == _select_known_arguments(two, tools)

@@ -11,7 +11,7 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guardrail:
-    """A guardrail."""
+    """A guardrail's name, and its effect on an answer."""
 
     name: str
     recognizes: str

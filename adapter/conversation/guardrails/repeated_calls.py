@@ -26,7 +26,10 @@ MAX_QUESTION = 300
 def describe_repetition(
     past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode, repetitions: int
 ) -> Violation | None:
-    """Return None if ``call`` is not a repetition. ``earlier``: preceding calls in the same answer."""
+    """Return the violation if ``call`` is a repetition, otherwise None.
+
+    ``earlier``: preceding calls in the same answer. ``repetitions``: the number of repetitions that are allowed.
+    """
     times = count_repeats(past, call, earlier, tools)
     is_repeated = times <= repetitions and is_recent_repeat(past, call, earlier, tools)
     failed = None if is_repeated else find_repeated_failure(past, call, earlier, tools)
@@ -51,7 +54,11 @@ def describe_repetition(
 def _describe_failure(
     past: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
 ) -> Violation:
-    """The model is first told what is wrong, and then held to the tools that look something up."""
+    """Describe the repetition of a call that failed with ``error``.
+
+    The first message explains the error. If it does not help, the model is constrained to the tools that change
+    nothing.
+    """
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
     example = _encode_call_without(past, call, wrong, encode) if wrong and not next_tools else ""
     others = () if example or has_changed(past) else next_tools
@@ -73,7 +80,7 @@ def _list_optional_arguments(call: PastCall, tools: ToolSet) -> list[str]:
 
 
 def _encode_call_without(past: CallHistory, call: PastCall, names: Collection[str], encode: Encode) -> str:
-    """Write the call without some arguments; "" if it was made already."""
+    """Encode the call without the arguments ``names``. Return "" if this call was already made."""
     arguments = {name: value for name, value in call.arguments.items() if name not in names}
     is_new = all(each.name != call.name or each.arguments != arguments for each in past.recent)
     return encode([(call.name, arguments)]).strip() if is_new else ""

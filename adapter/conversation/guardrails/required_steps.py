@@ -82,7 +82,7 @@ def parse_steps(steps: StepsInput) -> Steps:
         return steps
     if not isinstance(steps, Mapping) or (unknown := sorted(set(steps) - {"required", "before", "ends_with"})):
         got = f"the key {unknown[0]!r}" if isinstance(steps, Mapping) else repr(steps)[:60]
-        raise UsageError(f"steps must have the keys required, before and ends_with, got {got}")
+        raise UsageError(f"steps can have only the keys required, before and ends_with, got {got}")
     before = steps.get("before") or {}
     if not isinstance(before, Mapping):
         return Steps(before=before)  # raises UsageError

@@ -184,8 +184,10 @@ def is_call_shaped(content: str, request: str) -> bool:
 
 
 def begins_hopeless_call(content: str, request: str, tools: ToolSet) -> bool:
-    """Return whether the answer begins like a call in JSON of an unknown tool, or with a list of arguments. It need not
-    be complete. Return False if ``request`` is about JSON or calls."""
+    """Return whether the answer begins like a call in JSON that names an unknown tool, or whose arguments are a list.
+
+    The call need not be complete. Return False if ``request`` is about JSON or calls.
+    """
     head = _CALL_HEAD.match(unescape_control_tokens(content[:MAX_HEAD]))
     is_call = head is not None and (head["list"] is not None or tools.match(head["name"]) is None)
     return is_call and not _ABOUT_CALLS.search(request)

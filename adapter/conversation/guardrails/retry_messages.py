@@ -33,8 +33,10 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Encode example calls in the model's format. Their values are those that the model wrote, or come from the user's
-    request if it has only one such value, or paths.
+    """Encode example calls in the model's format.
+
+    The values are those that the model wrote. Others come from the user's request, if only one value in it fits the
+    parameter, or if all that fit are paths.
     """
 
     encode: Encode
@@ -53,7 +55,8 @@ class Examples:
         return "" if example is None else self.encode([(tool.name, example)]).strip()
 
     def show(self, lead: str, tool: Tool | None, arguments: JsonObject | None = None) -> str:
-        """Return ``lead`` and a valid call. Without one, return the tool's parameters: values would be copied."""
+        """Return ``lead`` and a valid call. If its values are not known, return only the tool's parameters, because the
+        model would copy invented values."""
         if tool is None:
             return ""
         if example := self.render(tool, arguments):

@@ -68,7 +68,7 @@ def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallH
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with invented values.
 
-    The user may have given the values, or the model may have read the target before this answer.
+    Values that the user gave are not invented. Targets that were read before this answer do not count.
     """
     targets = _list_targets(call)
     if not may_change(call.name, tools):

@@ -39,8 +39,8 @@ ACCEPT = Accept()
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A guardrail's finding. ``held_to``: as in `Retry`. If ``is_free_first`` is set, it applies only from the second
-    retry on.
+    """A guardrail's finding. ``held_to``: as in `Retry`; if ``is_free_first`` is set, the first retry is not
+    constrained.
     """
 
     guardrail: str
