@@ -1,4 +1,5 @@
-"""A setup for tool calling. `adapter probe` compares setups, and a profile stores the best."""
+"""The way in which a model is prompted and constrained to call tools. `adapter probe` compares several of these setups,
+and a profile stores the best."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from adapter.prompting.system_prompt import Style
 class CallingSetup:
     """A setup for tool calling.
 
-    Fields that have no description are those of `adapter.protocols.translation_options.TranslationOptions`.
+    Fields without a description have the same meaning as in
+    `adapter.protocols.translation_options.TranslationOptions`.
     """
 
     format: str = "hermes"

@@ -123,7 +123,7 @@ _ANNOUNCED = re.compile(
 _BROKEN_FUNCTION = re.compile(
     r"(?:\A|\n)[ \t]*+(?:function)?=([\w.:-]++)[\"']?>(?=\s*+(?:<parameter[ =]|parameter=|</function>))", re.IGNORECASE
 )
-"""Matches Qwen's tag of a function without its first bracket, up to its last one."""
+"""Matches Qwen's tag ``<function=NAME>`` if its first bracket is missing."""
 
 _TOKENS = get_marker_set('"', "'", "{", "[", "}", "]")
 
@@ -178,7 +178,8 @@ def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """Return a variant of ``format`` in which a model's `select_added_control_tokens` are escaped as well."""
+    """Return a variant of ``format`` with which a model's own control tokens are also escaped. ``tokens``: the result
+    of `select_added_control_tokens`."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 
@@ -326,15 +327,18 @@ def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks after the name of a tool; any name if the text begins with it."""
+    """Yield the positions at which to insert marks in calls that begin with a name or header on its own (`_HEAD`).
+
+    The name must be that of a tool. If no tools are given, any name at the start of the text counts.
+    """
     for head in _HEAD.finditer(text) if any(part in text for part in ("\n{", "to=", "call:")) else ():
         if head[head.lastindex or 1] in tools or not (tools or head.start()):
             yield head.end()
 
 
 def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks: after the parenthesis of calls that begin a line, with named
-    arguments or none, and after parentheses that have a mark."""
+    """Yield the positions at which to insert marks: after the parenthesis of a call that begins a line and has only
+    named arguments or none, and after each parenthesis that a mark already follows."""
     first = _FIRST_PYTHON_CALL.match(text)
     calls = chain([first] if first is not None else (), _LATER_PYTHON_CALL.finditer(text))
     marked = (match.end() for match in _MARKED_PARENTHESIS.finditer(text))

@@ -50,7 +50,7 @@ def system_prompt(
     Args:
         tools: Tools to describe instead of the dialect's default tools.
         prompts: A folder with templates that replace packaged ones of the same name.
-        session: Letters added to the example's values, so that they neither exist nor are known to the model.
+        session: Letters added to the example's values, so that these differ from all values that exist.
 
     Raises UsageError for an unknown name or an unusable template.
     """

@@ -65,7 +65,7 @@ class TemplateCapabilities:
     as_text: bool = False
     """True if past calls can be part of an answer's content."""
     only_text: bool = False
-    """True if they must be, because the template drops calls (Granite 3, LFM2)."""
+    """True if past calls must be part of the content, because the template drops calls (Granite 3, LFM2)."""
     generation_prompt: str | None = None
     """Text between the conversation and the model's answer."""
     closers: tuple[str, ...] = ()
@@ -89,9 +89,10 @@ Trials: TypeAlias = Generator[ProbeConversation, str | None, TemplateCapabilitie
 
 
 def probe_template() -> Trials:
-    """Probe a template by rendering conversations. Yields each conversation, and receives the rendered prompt, or None
-    if the template rejects the conversation. Return the capabilities, or None if the template does not support tools
-    and tool results.
+    """Probe a template by rendering conversations.
+
+    This generator yields each conversation, and must be sent the rendered prompt, or None if the template rejects the
+    conversation. It returns the capabilities, or None if the template does not support tools and tool results.
     """
     prompt = yield ProbeConversation([_build_user_message(_REQUEST)], TOOLS)
     if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):

@@ -68,7 +68,7 @@ def test_derivation_is_cached_by_the_templates_text(monkeypatch):
         ("{{ raise_exception('Not today') }}", "Not today"),
         ("{{ ''.__class__.__mro__ }}", "cannot be rendered"),
         ("no conversation at all", "this is not a chat template"),
-        (YAML, "it misreads"),
+        (YAML, "the derived format misreads"),
         (family(each("[" * 8000 + OBJECT)), "no parser supports|takes more than"),
         (family(each('{"a":' * 1900 + OBJECT)), "no parser supports"),
         (family(each("x" * 10_001 + OBJECT)), "rejects every conversation"),

@@ -47,7 +47,7 @@ class DerivationResult:
     """The result of a derivation."""
 
     format: Format | None
-    """The derived format, or None for the reason ``why``."""
+    """The derived format; None if no format was derived, for the reason ``why``."""
     why: str
     description: FormatSpec | None = None
     """The format's specification."""
@@ -94,7 +94,7 @@ def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
     misses = find_round_trip_failures(format, samples)
     wrong = [miss for miss in misses if not miss.is_ambiguous]
     if wrong:
-        return DerivationResult(None, f"it misreads {wrong[0]}", description, frame, samples, misses)
+        return DerivationResult(None, f"the derived format misreads {wrong[0]}", description, frame, samples, misses)
     return DerivationResult(format, "", description, frame, samples, misses)
 
 
@@ -127,7 +127,7 @@ def _explain_missing_calls(render: PromptRenderer) -> str:
     if question is None:
         return "the template cannot be rendered with a single question"
     if QUESTION not in question:
-        return "its output does not contain the user's message: this is not a chat template"
+        return "the template's output does not contain the user's message: this is not a chat template"
     conventions = TemplateConventions("object", "", False, False, False)
     text = RenderedConversations(render, conventions).render_calls(ONE_CALL)
     if text is None:

@@ -67,7 +67,8 @@ _KINDS = dict(zip(_TYPED_VALUES, ("integer", "number", "boolean", "array", "obje
 
 
 def _with_types(frame: PromptFrame, spec: FormatSpec, pairs: KeyValueLayout) -> KeyValueLayout:
-    """Return ``pairs`` with the text before a value of each type, and the text around one object for all arguments."""
+    """Return ``pairs`` with the text before a value of each type (``openings``), and with the text around a single
+    object that contains all arguments (``in_place``)."""
     openings = {**pairs.openings, **_find_openings(frame, spec, pairs)}
     if len(set(openings.values())) == 1:
         openings = dict(pairs.openings)

@@ -1,7 +1,7 @@
-"""Find where calls with known names and arguments are written in a text, for each body that can be learned.
+"""Find where calls with known names and arguments are written in a text, for each notation that can be learned.
 
-A locator returns the spans of the calls and the texts between their parts, in the order of the calls. It raises
-`CannotLearnError` with the piece of text that does not fit.
+A locator returns the span of a call and the texts between its parts. It raises `CannotLearnError`, which quotes the
+text that does not fit.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ Call: TypeAlias = tuple[str, JsonObject]
 
 
 class CannotLearnError(Exception):
-    """Raised if a body does not fit the examples. ``str(error)`` names the piece that does not fit."""
+    """Raised if a notation does not fit the examples. The message quotes the text that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallSpan:
-    """A call in a text: its offsets, and the texts between its name, keys and values. ``head`` ends before the name.
-
-    ``key``: JSON's key of the arguments. ``quote``: the quote around strings.
-    """
+    """A call in a text: its offsets, and the ``texts`` between its name, keys and values."""
 
     start: int
     end: int
     texts: tuple[str, ...] = ()
     head: str = ""
+    """The JSON before the name."""
     key: str = "arguments"
+    """The JSON key of the arguments."""
     quote: str = ""
+    """The quote around strings."""
     is_text: bool = False
+    """True if the arguments are JSON inside a JSON string."""
 
 
 Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
@@ -54,7 +55,7 @@ Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
 
 
 def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:
-    """Locate ``calls`` in ``text`` one after the other. Raises CannotLearnError."""
+    """Locate ``calls`` in ``text`` one after the other. Raises CannotLearnError if one is not found."""
     spans: list[CallSpan] = []
     for number, (name, arguments) in enumerate(calls):
         span = locate(text, spans[-1].end if spans else 0, name, arguments)
@@ -64,7 +65,7 @@ def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan
 
 
 def _hide_id(text: str, number: int) -> str:
-    """Replace the ids of the call ``number`` in its JSON."""
+    """Replace the id in the JSON of a call by a placeholder. ``number``: the position of the call."""
 
     def hide(match: re.Match[str]) -> str:
         return f'{match[1]}{NUMBER if match[2] == str(number) else ID}"'
@@ -100,7 +101,7 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
         if text[at - 1 : at] != '"' or text[at + len(name) : at + len(name) + 1] != '"':
             continue
         found = next((each for each in find_json(text, at, arguments) if each[0] - at < MAX_GAP + len(name)), None)
-        outer = _find_innermost_object(text, start, at)
+        outer = _find_call_object(text, start, at)
         if outer is None:
             continue
         begin, end = outer
@@ -113,8 +114,9 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
     raise CannotLearnError(f"{name!r} is not in a JSON object")
 
 
-def _find_innermost_object(text: str, start: int, at: int) -> tuple[int, int] | None:
-    """Return the object of the call whose name is at ``at``: the outermost object that is not a list of calls."""
+def _find_call_object(text: str, start: int, at: int) -> tuple[int, int] | None:
+    """Return the span of the call whose name is at ``at``: the outermost JSON object around the name, but not an object
+    that contains a list of calls."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"\{", text[start:at]), MAX_TRIES):
         begin = start + found.start()

@@ -47,14 +47,16 @@ class LearningExample:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """The learned specification, or None with the reasons by body. ``left_out``: the index of each example that was not
-    parsed by the format learned from the other examples, and the reason. ``known``: a built-in format that parses all
-    examples."""
+    """A specification learned from examples, and the checks of it."""
 
     spec: FormatSpec | None
+    """The specification, or None if no notation fits the examples."""
     refusals: dict[str, str]
+    """The reason why each notation (`FormatSpec.body`) that was tried before does not fit."""
     left_out: tuple[tuple[int, str], ...] = ()
+    """The index of each example that is misread by the format learned from the other examples, and the reason."""
     known: str | None = None
+    """A built-in format that parses all examples."""
 
 
 def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResult:
@@ -77,10 +79,12 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
 def infer_format(
     examples: Sequence[LearningExample], name: str, ends: tuple[str, ...] | None = None
 ) -> tuple[FormatSpec | None, dict[str, str]]:
-    """Return the first body that parses all examples. If there is none, return None and the reasons by body. Bodies in
-    which no calls could be located are listed only if there are no others.
+    """Return the first specification that parses all examples, and the reasons against the notations tried before it.
 
-    ``ends``: the tokens that may end the texts; by default, the known ones."""
+    If there is none, return None and the reasons against all notations. A notation in which the calls were not even
+    found is listed only if that is so for all of them. ``ends``: the tokens that may end the texts; by default, the
+    known ones.
+    """
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}
     with_calls = [example for example in examples if example.calls]
@@ -125,7 +129,7 @@ def _find_misread(format: Format, examples: Sequence[LearningExample], all_examp
         turn = parse(example.text, tools, format, policy="strict")
         calls = [(call.name, call.arguments) for call in turn.calls]
         if calls != example.calls:
-            reason = turn.invalid[0].error if turn.invalid else f"it reads {calls!r}"
+            reason = turn.invalid[0].error if turn.invalid else f"the calls are parsed as {calls!r}"
             return f"example {number} is misread: {reason}"[:400]
     return ""
 
@@ -216,7 +220,8 @@ def _trim_head(head: str, befores: Sequence[str]) -> str:
 
 
 def _find_shared(what: str, pieces: Sequence[str]) -> str:
-    """Return the text of ``pieces``, which must be equal except for numbers and ids. Raises CannotLearnError."""
+    """Return the text of all ``pieces``, with a placeholder for an id that differs. Raises CannotLearnError, in which
+    ``what`` names the text, if they differ in anything else."""
     if any(ID in piece for piece in pieces):
         pieces = [piece.replace(NUMBER, ID) for piece in pieces]
     different = list(dict.fromkeys(pieces))

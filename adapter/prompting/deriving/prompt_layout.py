@@ -34,7 +34,7 @@ _FOLLOW_UP_MESSAGE: JsonObject = {"role": "user", "content": FOLLOW_UP}
 
 
 class CannotDeriveError(Exception):
-    """No format can be derived from the template. The message explains the reason to the user."""
+    """Raised if no format can be derived from the template. The message is the reason, for the user."""
 
 
 @dataclass(frozen=True, slots=True)

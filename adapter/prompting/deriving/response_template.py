@@ -1,9 +1,9 @@
 """Learn a format from a response template, which some models ship with their chat template.
 
-A response template says how to parse a model's answer (transformers 5.13, documentation "Response parsing"): for each
-field of a message, the markers around it and the kind of its content. It is the key ``response_template`` of
+A response template describes how to parse a model's answer (transformers 5.13, documentation "Response parsing"): for
+each field of a message, the markers around it and the kind of its content. It is the key ``response_template`` of
 ``tokenizer_config.json``. Answers with known calls are written as the template describes them, and a format is learned
-from these, so that it has the repairs of all formats.
+from these answers. The calls of the model are then repaired like those of any other format.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _AnswerWriter:
         fields = _require_mapping(template.get("fields"), "fields")
         self._field = _require_mapping(fields.get(CALLS), f"fields.{CALLS}")
         self._pattern = self._field.get("open_pattern")
-        self._groups = _group_names(self._pattern) if isinstance(self._pattern, str) else frozenset[str]()
+        self._groups = _list_group_names(self._pattern) if isinstance(self._pattern, str) else frozenset[str]()
         self._call = _Transform(self._field, self._groups)
         thinking: Json = next((fields[name] for name in THINKING if name in fields), {})
         self.thinking = _find_markers(_require_mapping(thinking, "the reasoning"))
@@ -131,7 +131,7 @@ class _AnswerWriter:
             separator, between = str(options.get("kv_sep", ":")), str(options.get("line_sep", "\n"))
             return between.join(f"{key}{separator} {text}" for key, text in value.items())
         pattern = options.get("tag_pattern")
-        if not isinstance(pattern, str) or not {"key", "value"} <= _group_names(pattern):
+        if not isinstance(pattern, str) or not {"key", "value"} <= _list_group_names(pattern):
             raise CannotLearnError("content_args.tag_pattern of xml-inline has no groups 'key' and 'value'")
         return (
             "".join(f"\n{_build_sample(pattern, {'key': key, 'value': str(text)})}" for key, text in value.items())
@@ -140,8 +140,8 @@ class _AnswerWriter:
 
 
 class _Transform:
-    """The place of a call's name and arguments in a region. ``name_group``: the group of ``open_pattern`` that is the
-    name; "" if the name is in the content."""
+    """The places of a call's name and arguments in the template's field. ``name_group``: the group of ``open_pattern``
+    that matches the name; "" if the name is in the content."""
 
     def __init__(self, field: Mapping[str, Json], groups: frozenset[str]) -> None:
         transform = _require_mapping(field.get("transform", {"function": "{content}"}), "transform")
@@ -226,7 +226,7 @@ def _find_markers(field: Mapping[str, Json], groups: Mapping[str, str] | None = 
     return opening, closing
 
 
-def _group_names(pattern: str) -> frozenset[str]:
+def _list_group_names(pattern: str) -> frozenset[str]:
     return frozenset(_parse(pattern).state.groupdict)
 
 

@@ -1,7 +1,7 @@
 """Rank tools for a request with BM25 over their names, descriptions and parameters.
 
-A value is indexed as a word for its kind. A tool with a time parameter therefore matches "wake me at 06:45", although
-the two have no word in common.
+A value in a request is indexed as its kind, such as ``_time_``, and so is a parameter for such a value. Therefore, a
+tool with a time parameter matches "wake me at 06:45", although the two have no word in common.
 """
 
 from __future__ import annotations

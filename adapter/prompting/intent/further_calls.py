@@ -42,7 +42,8 @@ class ValueMention(NamedTuple):
 
 @dataclass(slots=True)
 class _ValuePool:
-    """Parameters that take the same values, in the order of their ``anchors``, and the values that no call uses yet."""
+    """Parameters that can take the same ``values``, in the order in which the request mentions the first call's values.
+    ``fresh``: the mentions of values that no call uses yet."""
 
     values: list[Json] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -150,7 +151,7 @@ class _FurtherValues:
         return bool(words) and all(map(is_distinctive, words))
 
     def _build_value(self, name: str, mention: ValueMention) -> Json:
-        """Return the value of a mention, as a fraction if the first call has one for a percentage."""
+        """Return the value of a mention. A percentage becomes a fraction if the first call has a fraction for one."""
         if isinstance(mention.value, str | list):
             return mention.value
         numbers = spelled.find_numbers(self._request)

@@ -1,4 +1,4 @@
-"""Plan the help for one request: an answer in words, or a call to the best-matching tool with values from the request.
+"""Plan a very small model's answer to a request: words, or a call to the best-matching tool with the request's values.
 
 `adapter serve`, `wrap`, `Agent` and `adapter run` all use `plan_assist`.
 """
@@ -113,9 +113,9 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
 
 
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
-    """Return how many quoted strings and paths in the request are not the only candidate for a parameter.
+    """Return how many of ``values``, the quoted strings and paths in the request, ``tool`` would leave unused.
 
-    Return 0 if the request contains a single one.
+    A value is used if it is the only candidate for a parameter. A single value in a request is not counted.
     """
     _, found = narrow_tool(request, tool)
     taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}

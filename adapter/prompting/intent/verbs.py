@@ -50,19 +50,20 @@ MAX_BEGINNING = 400
 
 
 def sounds_like_change(name: str) -> bool:
-    """Return whether a tool changes something, by its name."""
+    """Return whether a tool probably changes something, judging by the verbs in its name."""
     words = set(split_words(name))
     return not words & _READING or bool(words & _CHANGING)
 
 
 def sounds_destructive(name: str) -> bool:
-    """Return whether a tool deletes something or does something else that cannot be undone, by its name."""
+    """Return whether a tool probably does something that cannot be undone, judging by the verbs in its name."""
     return not _DESTRUCTIVE.isdisjoint(split_words(name))
 
 
 @lru_cache(maxsize=1024)
 def sounds_like(name: str, *actions: str) -> bool:
-    """Return whether the name of a tool has a verb for one of ``actions``. Guardrails ask for each earlier call."""
+    """Return whether the name of a tool has a verb for one of ``actions``. The results are cached, because guardrails
+    need them for all earlier calls."""
     words = split_words(name)
     return any(not ACTIONS[action].isdisjoint(words) for action in actions)
 
