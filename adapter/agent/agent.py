@@ -34,9 +34,9 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             model on a server that answers on a default local port.
         format: Format of the prompt and the history; None detects it. Answers are parsed in any format.
         system: The system prompt; None generates it from dialect, format and ``style``.
-        prompt: ``own`` to describe the tools with the model's chat template, ``words`` for a text prompt, or ``auto``
-            for ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set (see
-            `adapter.protocols.template_prompt`).
+        prompt: ``own`` to describe the tools with the model's chat template, ``words`` for a system prompt of this
+            package, or ``auto`` for ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set
+            (see `adapter.protocols.template_prompt`).
         observe: Called with every event. If it raises an exception, the run ends, and `run` raises the exception.
         constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a
             `ChatClient`.
@@ -44,7 +44,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             server reports a small model), ``on`` or ``off``. An assisted model calls at most one tool for each message,
             several times if the message lists several values. With ``constraint="required"`` and ``guide="on"`` it
             always calls one.
-        guardrails: The faults that trigger a retry: ``on``, ``off`` or names (docs/reliability.md).
+        guardrails: The checks that trigger a retry: ``on``, ``off`` or names (docs/reliability.md).
         retries: Maximum number of consecutive retries.
         steps: The steps of the task, as `Steps` or a mapping.
         max_tools: Maximum number of tools in the prompt. If there are more, the prompt has the tools most relevant to

@@ -64,32 +64,32 @@ class AsyncCallbacks:
             if any(is_async(getattr(getattr(host, name), method, None)) for method in methods)
         }
         if host.events is not None:
-            changes["events"] = self._wrap_callback(host.events, "Host.events", is_cancelled=False)
+            changes["events"] = self._wrap_callback(host.events, "Host.events", is_cancellable=False)
         return replace(host, **changes) if changes else host
 
     def _wrap_callback(
-        self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True
+        self, callback: Callable[..., Any], role: str, *, is_cancellable: bool = True
     ) -> Callable[..., Any]:
-        """Return a plain function that calls ``callback``. ``is_cancelled``: whether cancelling the agent cancels the
-        call. It does for all functions except observers."""
+        """Return a plain function that calls ``callback``. ``is_cancellable``: whether cancelling the agent also
+        cancels the call, which is so for all functions except observers."""
         if not is_async(callback):
             return callback
 
         def call(*args: object, **kwargs: object) -> object:
-            return self._await_result(partial(callback, *args, **kwargs), role, is_cancelled)
+            return self._await_result(partial(callback, *args, **kwargs), role, is_cancellable)
 
         return set_wrapped(callback, call)
 
-    def _await_result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
+    def _await_result(self, call: Callable[[], Awaitable[T]], role: str, is_cancellable: bool) -> T:
         if self._loop is None or not self._loop.is_running() or _find_running_loop() is self._loop:
             raise UsageError(
                 f"{role} is async and can be called only while the AsyncAgent runs, and not from its event loop"
             )
         with self._lock:
-            if self._is_cancelled and is_cancelled:
+            if self._is_cancelled and is_cancellable:
                 raise _build_cancelled_error()
             future = asyncio.run_coroutine_threadsafe(call_and_await(call, role), self._loop)
-            if is_cancelled:
+            if is_cancellable:
                 self._open.add(future)
         try:
             return future.result()

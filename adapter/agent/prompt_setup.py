@@ -1,5 +1,5 @@
-"""Choose how an agent's model is prompted: by its chat template or a text prompt, in which style, and with which
-assistance and constraint."""
+"""Choose how an agent's model is prompted: with its chat template or a generated system prompt, in which style, and
+with which assistance and constraint."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def validate_prompt_mode(prompt: str) -> None:
 
 
 def format_from_template(chat: object, prompt: str) -> str | None:
-    """Return the format derived from the model's chat template, if no known format fits the template. Otherwise return
-    None."""
+    """Return the name of the format derived from the model's chat template. Return None if there is no template, or if
+    a known format fits it."""
     client = find_chat_client(chat)
     detected = client.discover_own_prompt().recognized if client is not None and prompt != "words" else None
     return detected.format if detected is not None and detected.by == "template" else None
 
 
 def make_template_chat(chat: object, tools: ToolSet, format: str | Format, prompt: str) -> TemplateChat | None:
-    """Return the chat that uses the model's own chat template, or None for a text prompt. ``prompt``: one of
-    `PROMPT_MODES`.
+    """Return a chat that renders prompts with the model's own chat template, or None if the system prompt must describe
+    the tools. ``prompt``: one of `PROMPT_MODES`.
 
     Raises UsageError for ``own`` if the template cannot be used.
     """
@@ -95,8 +95,10 @@ def find_assist(client: ChatClient, guide: str, constraint: Constraint | None) -
 def build_constraint_fields(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the request fields for an unconstrained answer, and the request fields for an answer constrained to a
-    call."""
+    """Return the request fields for an unconstrained answer, and those for an answer that is constrained to a call.
+
+    Raises UsageError if there is a constraint and ``chat`` is not a `ChatClient`.
+    """
     if constraint in (None, "off"):
         return {}, {}
     if (client := find_chat_client(chat)) is None:

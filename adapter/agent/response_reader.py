@@ -79,7 +79,7 @@ class ResponseReader:
         return self._finish_reason
 
     def finish(self) -> tuple[Turn, Usage | None]:
-        """Return the complete answer, and the server's token counts or None. A flood ends with its last call."""
+        """Return the complete answer, and the server's token counts or None. A flood is cut after its last call."""
         self._add(self._parser.close(self._finish_reason or "incomplete"))
         if self._is_stopped and (calls := self.calls):
             del self._events[self._events.index(calls[-1]) + 1 :]

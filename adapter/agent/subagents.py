@@ -82,8 +82,8 @@ class SubagentRunner:
 
     Args:
         kinds: Kinds in addition to the built-in ones.
-        models: Chats by the dialect's name for a model or tier; for an unknown name, ``chat`` is used and a note is
-            added.
+        models: Chats by the name that a call gives for a model or tier. For an unknown name, ``chat`` is used and a
+            note is added.
         style, prompt: As in `Agent`.
         formats: Formats of these models, if they differ from ``format``.
         max_depth: Maximum nesting of sub-agents; 1 allows no sub-agent inside another.
