@@ -40,8 +40,29 @@ _FILLER = re.compile(
     r"module|not|now|of|ones?|options?|or|output|parameters?|parts?|props?|properties|"
     r"property|remains?|routes?|rows?|rules?|sections?|settings?|statements?|stays?|stayed|"
     r"still|styles?|template|tests?|text|that|the|there|these|this|those|to|types?|until|"
-    r"values?|variables?|version|was|were|with"
+    r"leave|left|values?|variables?|version|was|were|with"
 )
+_TRANSLATED = {
+    "rest": re.compile(
+        r"\b(?:rest|restliche\w*|übrige\w*|reste|restants?|restantes?|restos?|outr[ao]s|otr[ao]s|autres|andere\w*|altr[ei]|"
+        r"reszta|pozostał\w*|остальн\w*|остаток|kalan)\b|[其剩]余|其他|剩下|残り|その他|나머지",
+        re.IGNORECASE,
+    ),
+    "kept": re.compile(
+        r"\b(?:unverändert\w*|bestehend\w*|vorhanden\w*|bleib\w*|gleich|inchangée?s?|existante?s?|identiques?|existentes?|"
+        r"igual\w*|sin cambios|sem alterações|inalterad\w*|invariat\w*|esistent[ei]|bez zmian|istniejąc\w*|"
+        r"без изменений|существующ\w*|mevcut|aynı)\b|不变|保持|原样|[现原已]有|既存|変更なし|同じ|そのまま|기존|동일|"
+        r"그대로",
+        re.IGNORECASE,
+    ),
+    "omitted": re.compile(
+        r"\b(?:ausgelassen|weggelassen|gekürzt|omise?s?|omitid[ao]s?|omess[aioe]|pominięt\w*|опущен\w*|пропущен\w*)\b|"
+        r"省略|中略|以下略|생략|중략",
+        re.IGNORECASE,
+    ),
+}
+"""The ideas of a placeholder in German, French, Spanish, Portuguese, Italian, Polish, Russian, Turkish, Chinese,
+Japanese and Korean."""
 MIN_ALIKE = 90
 """Minimum similarity, in percent, of a removed line and the new line that replaces it."""
 _REST = ("rest", "remaining", "remainder")
@@ -104,11 +125,16 @@ def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
 
 
 def may_be_elision(line: str) -> bool:
-    """Return whether a line that is not in the file probably replaces lines that are."""
+    """Return whether a line that is not in the file probably replaces lines that are.
+
+    A comment that begins with dots does so in any words, as in ``// ... validation``.
+    """
     match = _match(line)
-    if match is None or is_elision(line):
+    if match is None or is_elision(line) or (match["before"] and _COMMENT.match(line)):
         return match is not None
     words = _split_words(match["words"])
+    if match["opening"] and _is_translated_promise(match["words"], bool(match["before"] or match["after"])):
+        return True
     is_marked = bool(match["opening"] or match["after"])
     return is_marked and any(map(_LEFT_OUT.fullmatch, words)) and _has_only_known_words(words)
 
@@ -122,6 +148,13 @@ def _may_be_omission(lines: Sequence[str], index: int) -> bool:
         match is not None and match["opening"] and any(word in _REST for word in _split_words(match["words"])[:2])
     )
     return bool(is_promise) or may_be_elision(line)
+
+
+def _is_translated_promise(words: str, has_dots: bool) -> bool:
+    """Return whether ``words`` of another language say that lines were omitted, or that the rest of them stays. With
+    dots, one of these ideas is enough."""
+    ideas = {idea for idea, pattern in _TRANSLATED.items() if pattern.search(words)}
+    return "omitted" in ideas or len(ideas) + has_dots > 1
 
 
 def _match(line: str) -> re.Match[str] | None:

@@ -1,0 +1,52 @@
+"""Comments in other languages that stand for lines of the file: those lines must not be lost."""
+
+import pytest
+
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
+
+OLD = "export function load() {\n  const a = read();\n  const b = parse(a);\n  check(b);\n  return b;\n}\n"
+OMISSIONS = (
+    "... bestehender Code ...", "Rest unverändert", "die restlichen Zeilen bleiben gleich",
+    "... reste du code inchangé", "les autres lignes restent identiques: code existant",
+    "... código existente ...", "otras funciones permanecen igual", "resto do código inalterado",
+    "... resto del codice invariato ...", "reszta kodu bez zmian", "остальной код без изменений", "kalan kod aynı",
+    "其余代码不变", "其他代码保持不变...", "... 省略 ...", "既存のコード ...", "残りは変更なし", "以下省略",
+    "나머지 코드는 동일", "... sisanya tetap sama ...", "... validation logic", "leave the rest as is",
+)  # fmt: skip
+LITERAL = (
+    "le code existant doit rester valide", "devuelve el resto", "проверка остатка", "解析其余的数据",
+    "既存のデータを確認する", "loading...", "return the rest of the items to the caller",
+)  # fmt: skip
+
+
+def build_diff(comment):
+    removed = "".join(f"-{line}\n" for line in OLD.splitlines()[1:-1])
+    head = "--- a/a.ts\n+++ b/a.ts\n@@ -1,6 +1,4 @@\n export function load() {\n"
+    return f"{head}{removed}+  read();\n+  // {comment}\n }}\n"
+
+
+@pytest.mark.parametrize("comment", OMISSIONS)
+def test_edits_that_would_lose_the_omitted_lines_are_rejected(comment):
+    new = f"export function load() {{\n  read();\n  // {comment}\n}}\n"
+    for patches in ([{"old_text": OLD, "new_text": new}], build_diff(comment)):
+        with pytest.raises(EditError, match="instead of real lines"):
+            patch_text(OLD, patches)
+
+
+@pytest.mark.parametrize("comment", LITERAL)
+def test_comments_about_the_rest_of_something_are_written(comment):
+    patch = {"old_text": "  check(b);\n  return b;\n", "new_text": f"  // {comment}\n  return verify(b);\n"}
+    assert patch_text(OLD, [patch]).text == OLD.replace(
+        "  check(b);\n  return b;", f"  // {comment}\n  return verify(b);"
+    )
+
+
+def test_omitted_parts_of_a_whole_file_are_kept():
+    parts = ("import a\nimport b\n", "def first(x):\n    return alpha(x)\n", "def second(x):\n    return beta(x)\n",
+             "def third(x):\n    return gamma(x)\n")  # fmt: skip
+    written = "\n\n".join(
+        ("import a\nimport b\n", "# ... 其余代码保持不变 ...\n", parts[2].replace("beta", "delta"), parts[3])
+    )
+    result = patch_text("\n\n".join(parts), f"a.py\n```python\n{written}```\n")
+    assert result.text == "\n\n".join(parts).replace("beta", "delta")
