@@ -82,8 +82,11 @@ class IndentMapper:
             self._pairs, key=lambda pair: (abs(_measure_width(pair.written) - _measure_width(indent)), pair.line)
         )
         columns, (unit, written_unit) = _measure_width(indent) - _measure_width(base.written), self._find_units(base)
+        level = self._unit if self._unit % unit == 0 else unit
         if columns % written_unit == 0:  # else the line is aligned with other code
-            columns = columns // written_unit * unit
+            # A part of a level is not scaled: below `- run: a`, the other keys of the item are two columns deeper.
+            levels, rest = divmod(abs(columns), written_unit * level // unit)
+            columns = (levels * level + rest) * (1 if columns > 0 else -1)
         uses_tabs = "\t" in base.actual if base.actual.strip("\t") else self._uses_tabs
         return _render_indent(max(_measure_width(base.actual) + columns, 0), uses_tabs)
 
