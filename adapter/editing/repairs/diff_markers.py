@@ -157,7 +157,9 @@ def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
         return 0
-    votes = {0, 1, -1}.intersection(_list_votes(added, [line for line in old if line.strip() and line not in new]))
+    votes = set(_list_votes(added, [line for line in old if line.strip() and line not in new]))
+    if not votes <= {0, 1, -1}:  # the changed lines are reindented
+        votes = set()
     unit = find_indent_unit(get_indent(line) for line in old if line.strip()) or 2
     widths = {measure_indent(line) for line in added}
     on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]

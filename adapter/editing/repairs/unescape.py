@@ -128,6 +128,9 @@ def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: f
     ``known_lines``.
     """
     protected = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known_lines)
+    for lead in _ESCAPED_LEAD.finditer(text):
+        if lead.start() in protected:
+            protected.update(range(*lead.span(), 2))
 
     def unescape_match(match: re.Match[str]) -> str:
         if _KIND.get(match[1]) not in kinds or match.start() in protected:
