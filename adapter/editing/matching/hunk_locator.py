@@ -14,9 +14,9 @@ from adapter.editing.document import format_line_indexes, normalize_newlines
 from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.matching.document_index import DocumentIndex, find_occurrences
 from adapter.editing.matching.locator import locate
-from adapter.editing.matching.normalize import normalize_line
+from adapter.editing.matching.normalize import is_distinctive, normalize_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines
-from adapter.tools.operations import Hunk, ParameterNames
+from adapter.tools.operations import Hunk, ParameterNames, Patch
 
 
 def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
@@ -79,12 +79,20 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
         hinted_hunk = replace(hinted_hunk, old_text=hunk.old_text.removesuffix("\n"), new_text=new)
     match locate(search, hinted_hunk, names, "refuse"):
         case Rejection() as rejection:
-            return rejection
+            part = _find_part_of_line(search, hunk) if rejection.kind == "not found" else None
+            return locate(search, part, names, "refuse") if part else rejection
         case edits:
             line = edits[0].match.first_line
     if hunk.below and hunk.start_line is None and line < min(_find_anchors(search, hunk.below)):
         return Rejection("not found", f"the lines to change are at line {line + 1}, above {_quote_header(hunk)}")
     return (*edits[:-1], _with_final_newline(search, edits[-1], hunk))
+
+
+def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
+    """Return a block with one old and one new line as a patch of a part of a line, if its old text occurs once."""
+    old, new = (normalize_newlines(text).removesuffix("\n") for text in (hunk.old_text, hunk.new_text))
+    is_part = not hunk.in_order and "\n" not in old + new and search.document.view.count(old) == 1
+    return Patch(old, new, hunk.start_line) if is_part and is_distinctive(old) else None
 
 
 # --------------------------------------------------------------------------- below

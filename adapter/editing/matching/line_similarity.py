@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA, Levenshtein
 
-from adapter.editing.matching.normalize import loosen_line
+from adapter.editing.matching.normalize import CLOSERS, loosen_line
 
 LOOSE_SIMILARITY = 0.97
 """Similarity of lines that differ only in spaces, quote style or a trailing comma."""
@@ -70,7 +70,7 @@ class LineComparer:
             return DIFFERENT
         if loosen_line(written) == loosen_line(actual):
             return LineComparison(LOOSE_SIMILARITY)
-        conflicts = self._count_conflicts(_TOKEN.findall(written), _TOKEN.findall(actual))
+        conflicts = self._count_conflicts(*(_TOKEN.findall(line.rstrip(CLOSERS)) for line in (written, actual)))
         return LineComparison(max(0.0, fuzz.ratio(written, actual) / 100 - CONFLICT_COST * conflicts), conflicts)
 
     def _count_conflicts(self, written: list[str], actual: list[str]) -> int:

@@ -18,7 +18,7 @@ _SAME = {
 _FOLD = str.maketrans({other: plain for plain, others in _SAME.items() for other in others})
 _INVISIBLE = str.maketrans(dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _LOOSE = str.maketrans({"'": '"', "`": '"', " ": None})
-_CLOSERS = ",;"
+CLOSERS = ",;"
 
 
 def fold_typography(text: str) -> str:
@@ -41,7 +41,7 @@ def normalize_line(line: str) -> str:
 
 def loosen_line(key: str) -> str:
     """Return a key for a line key; keys that differ only in spaces, quote style or a trailing comma become equal."""
-    return key.rstrip(_CLOSERS).translate(_LOOSE)
+    return key.rstrip(CLOSERS).translate(_LOOSE)
 
 
 _COMMENT = re.compile(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
