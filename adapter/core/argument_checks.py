@@ -31,12 +31,15 @@ _TYPE_NAMES: Mapping[type, str] = {
     NONE: "None",
 }
 MAX_SHOWN = 60
-"""Maximum number of characters that a message quotes from a value."""
+"""Maximum number of characters of a value that an error message shows."""
 
 
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
-    """Raise UsageError for the first argument of a wrong type. ``arguments``: maps each parameter's name to its value,
-    followed by the allowed types."""
+    """Raise UsageError for the first argument that has a wrong type, or that is a path with a NUL character.
+
+    Each keyword is the name of a parameter. Its tuple has the argument, followed by the allowed types:
+    ``check_types("parse", text=(text, str))``.
+    """
     for name, (value, *types) in arguments.items():
         if not any(_is_instance(value, each) for each in types):
             expected = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in types)
@@ -46,7 +49,7 @@ def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) 
 
 
 def format_value(value: object) -> str:
-    """Format a wrong value and its type for a message: ``3 (int)``."""
+    """Return a value and its type, shortened for an error message: ``3 (int)``."""
     if value is None:
         return "None"
     text = repr(value)
@@ -72,7 +75,7 @@ def explain_read_error(error: Exception) -> str:
         case UnicodeDecodeError():
             return f"it is not UTF-8 text (byte {error.object[error.start]:#04x} at position {error.start})"
         case RecursionError():
-            return "it is nested too deeply"
+            return "the value is nested too deeply"
         case _ if "null byte" in str(error):
             return "a path cannot contain NUL characters"
         case _:

@@ -1,4 +1,5 @@
-"""Parse untrusted TOML and JSON, with limits on size and depth, and write TOML literals. Errors are ValueErrors."""
+"""Parse untrusted TOML and JSON within limits on size and depth, and write TOML literals. All errors are
+ValueErrors."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ MAX_TOML = 1_000_000
 MAX_DOTS = 1_000
 """Maximum number of dots in a line of TOML. Parsing a dotted key takes time quadratic in their number."""
 MAX_DOT_PAIRS = 50_000_000
-"""Maximum sum of these squares over all lines of TOML."""
+"""Maximum sum, over all lines of TOML, of the squared number of dots in the line."""
 MAX_JSON = 16_000_000
 """Maximum length of JSON text, in characters or bytes."""
 MAX_VALUES = 1_000_000
@@ -29,7 +30,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
     except RecursionError:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
+        raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep") from None
     _check_depth(values)
     return values
 
@@ -39,18 +40,18 @@ def parse_json(text: str | bytes) -> Any:
     _check_length(len(text), MAX_JSON)
     count = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     if count > MAX_VALUES:
-        raise ValueError(f"it has {count:,} lists and objects; the maximum is {MAX_VALUES:,}")
+        raise ValueError(f"the text has {count:,} lists and objects; the maximum is {MAX_VALUES:,}")
     try:
         value = json.loads(text)
     except RecursionError:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
+        raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep") from None
     _check_depth(value)
     return value
 
 
 def _check_length(length: int, most: int) -> None:
     if length > most:
-        raise ValueError(f"it has {length:,} characters; the maximum is {most:,}")
+        raise ValueError(f"the text has {length:,} characters; the maximum is {most:,}")
 
 
 def _check_depth(value: Any) -> None:
@@ -60,7 +61,7 @@ def _check_depth(value: Any) -> None:
         level = [inner for each in nested for inner in (each.values() if isinstance(each, dict) else each)]
         if not level:
             return
-    raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+    raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep")
 
 
 def format_toml_literal(value: object) -> str:

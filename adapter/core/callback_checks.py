@@ -54,7 +54,8 @@ def build_result_error(callback: object, role: str, result: object, expected: st
 
 
 def require_result(callback: object, role: str, result: object, kinds: type | tuple[type, ...], expected: str) -> None:
-    """Raise UsageError unless ``result`` is an instance of ``kinds``."""
+    """Raise UsageError unless ``result`` is an instance of ``kinds``. The message calls the callback ``role`` and
+    describes the allowed results as ``expected``."""
     if not isinstance(result, kinds):
         raise build_result_error(callback, role, result, expected)
 
@@ -71,7 +72,7 @@ def wrap_text_function(callback: Callable[P, str], role: str) -> Callable[P, str
 
     def call_checked(*args: P.args, **kwargs: P.kwargs) -> str:
         text = callback(*args, **kwargs)
-        require_result(callback, role, text, str, "a text")
+        require_result(callback, role, text, str, "a string")
         return text
 
     return set_wrapped(callback, call_checked)
@@ -119,8 +120,8 @@ def set_wrapped(callback: object, function: Callable[P, T]) -> Callable[P, T]:
 
 
 def build_callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
-    """Return an error for the exception ``error`` that ``callback`` raised. The caller raises the result ``from
-    error``."""
+    """Return an error for the exception ``error`` that ``callback`` raised. ``consequence`` is the message's last
+    sentence. The caller raises the result ``from error``."""
     return UsageError(f"{role} {get_name(callback)} raised {type(error).__name__}: {error}. {consequence}")
 
 

@@ -5,7 +5,7 @@
     AdapterError
     ├── FormatError       the model: its text cannot be decoded as a call
     ├── ToolError         the model: the call was decoded, but failed
-    │   ├── EditError     ... because patches do not match the file; lists every one
+    │   ├── EditError     ... because patches do not match the file; lists each failure
     │   └── DeniedError   ... because a rule, the approval mode or the user denied it
     ├── TransportError    the user: a server is down, refuses, or does not have the model
     └── UsageError        the developer: wrong use of the API or the command line

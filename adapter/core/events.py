@@ -1,7 +1,7 @@
 """Events that a parser emits, and the results of tool calls.
 
-The field ``raw`` of an event is the exact part of the model's text that the event covers. Joined in order, these parts
-are the whole text.
+The field ``raw`` of an event is the exact part of the model's text that the event covers. The ``raw`` fields of all
+events, joined in order, are the whole text.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _set_text, _set_raw = (vars(_Delta)[name].__set__ for name in ("text", "raw"))
 
 
 class TextDelta(_Delta):
-    """A piece of the answer to the user."""
+    """A chunk of the answer to the user."""
 
     __slots__ = ()
 
 
 class ReasoningDelta(_Delta):
-    """A piece of the model's reasoning (``<think>...</think>``)."""
+    """A chunk of the model's reasoning (``<think>...</think>``)."""
 
     __slots__ = ()
 
@@ -61,8 +61,8 @@ class MarkupDelta:
 
 @dataclass(frozen=True, slots=True)
 class ContentReclassified:
-    """All content so far is reclassified as reasoning: the prompt opened the reasoning, and its closing marker arrives
-    now.
+    """All content so far is reclassified as reasoning: a closing marker shows that the prompt had already opened a
+    reasoning block.
 
     A display may move the text that it has already shown, as `Turn` does.
     """
@@ -81,9 +81,7 @@ class ReasoningReclassified(_WithoutText):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallProgress(_WithoutText):
-    """Progress of a call that the model is still writing. It is meant for displays; it is never executable. ``raw`` is
-    empty.
-    """
+    """Progress of a call that the model is still writing, for display only. ``raw`` is empty."""
 
     text: str
     """The characters that this chunk added to the call."""
@@ -95,9 +93,9 @@ class ToolCallProgress(_WithoutText):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta(_WithoutText):
-    """A piece of a call's arguments as JSON text, for parsers that stream them. Join the pieces by ``id``.
+    """A chunk of a call's arguments as JSON text, from a parser that streams arguments. Join the chunks by ``id``.
 
-    The `ToolCall` with the same ``id`` completes the call. If it never arrives, discard the pieces. ``raw`` is empty.
+    The `ToolCall` with the same ``id`` completes the call. If it never arrives, discard the chunks. ``raw`` is empty.
     """
 
     id: str

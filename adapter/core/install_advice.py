@@ -1,4 +1,5 @@
-"""Name the command that adds an extra to this installation: with pip, uv or pipx, whichever installed the program."""
+"""Build the command that adds an extra to this installation, using pip, uv or pipx: the one that installed the
+program."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ PACKAGE = "toolcall-adapter"
 
 
 def build_install_command(extra: str) -> str:
-    """Return the command that installs ``extra`` where this program runs.
+    """Return the command that installs ``extra`` in the environment of this program.
 
-    Each tool leaves a file in the environments that it creates: `uv tool` ``uv-receipt.toml``, pipx
-    ``pipx_metadata.json``. `uv tool install` replaces the extras, so those that are installed are repeated.
+    The installer is recognized by a file in the environment: ``uv-receipt.toml`` for `uv tool`, ``pipx_metadata.json``
+    for pipx. Because `uv tool install` replaces the extras, the command repeats those that are already installed.
     """
     environment = Path(sys.prefix)
     receipt = environment / "uv-receipt.toml"
-    if receipt.is_file() or getattr(sys, "frozen", False):  # nothing can be added to the one file
+    if receipt.is_file() or getattr(sys, "frozen", False):  # the standalone executable cannot be extended
         extras = ",".join(dict.fromkeys([*_read_extras(receipt), extra]))
         return f"uv tool install '{PACKAGE}[{extras}]'"
     if (environment / "pipx_metadata.json").is_file():
@@ -31,5 +32,5 @@ def _read_extras(receipt: Path) -> list[str]:
         requirements = tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"]["requirements"]
         (own,) = [each for each in requirements if each["name"] == PACKAGE]
         return [str(extra) for extra in own.get("extras", ())]
-    except (OSError, ValueError, LookupError, TypeError):  # an unknown form of the receipt
+    except (OSError, ValueError, LookupError, TypeError):  # a receipt in an unknown form
         return []

@@ -17,7 +17,7 @@ def find_program(name: str, path: str | None = None) -> str | None:
 
 
 def list_executable_names(name: str) -> list[str]:
-    """Return the file names under which Windows finds the program ``name``; elsewhere, its only name."""
+    """Return the file names that a program called ``name`` can have: on Windows, with each executable extension."""
     if os.name != "nt":
         return [name]
     endings = [
@@ -27,7 +27,7 @@ def list_executable_names(name: str) -> list[str]:
 
 
 def _list_candidates(name: str, folders: Iterable[str]) -> Iterator[str]:
-    """Yield the files that may be the program. A path, rather than a name, must be absolute."""
+    """Yield the paths at which the program may be. A ``name`` with a folder is a path, and must be absolute."""
     is_name = not os.path.dirname(name)  # noqa: PTH120
     for folder in folders if is_name else [""] if os.path.isabs(name) else []:  # noqa: PTH117
         for file in list_executable_names(name):

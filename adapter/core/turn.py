@@ -35,9 +35,9 @@ class Span:
     end: int
     text: str
     call: ToolCall | None = None
-    """The call, if the span is one."""
+    """The call, if the span is a call."""
     error: str | None = None
-    """The error of an invalid call."""
+    """The error message, if the span is an invalid call."""
     rejected: tuple[RejectedCall, ...] = ()
     """The rejected calls that begin in the span."""
 
@@ -152,7 +152,7 @@ def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Mar
 
 
 def list_spans(turn: Turn) -> tuple[Span, ...]:
-    """Return the spans of the turn's text, in order. Their joined texts are the model's output."""
+    """Return the spans of the turn's text, in order. Their texts, joined, are the model's output."""
     unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
     was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)
     waiting = deque(turn.rejected)

@@ -22,7 +22,7 @@ _REPLACEMENTS = (
     (r"\ba integer", "an integer"),
     (r", unable to parse.*$", ""),
 )
-"""Regular expressions that match pydantic's wording, with their replacements."""
+"""Regular expressions that match pydantic's wording, with their replacements. They are applied in order."""
 
 
 def explain_validation_error(error: ValidationError) -> str:
@@ -31,7 +31,7 @@ def explain_validation_error(error: ValidationError) -> str:
 
 
 def explain_error_detail(detail: ErrorDetails) -> str:
-    """Describe one problem."""
+    """Describe one of the problems in a pydantic error."""
     path = shorten(".".join(map(str, detail["loc"])), MAX_SHOWN)
     context = detail.get("ctx") or {}
     match detail["type"]:

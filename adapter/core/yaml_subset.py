@@ -12,7 +12,8 @@ _ENTRY = re.compile(r"(?P<key>\"[^\"\\]*\"|'[^']*'|[^\s:#\"'\[\]{},&*!|>%@`-][^:
 _ITEM = re.compile(r"-(?:(?P<space> +)(?P<rest>\S.*))?\s*")
 _BLOCK = re.compile(r"(?P<style>[|>])(?P<chomp>[+-]?)\s*(?:#.*)?")
 _NOT_SUPPORTED = re.compile(r"[&*][\w-]+(?:\s|\Z)|[!|>]")
-"""Anchors, aliases and tags. Models also write ``*.py`` and ``@name`` without quotes, which are text."""
+"""Matches anchors, aliases and tags. It does not match unquoted text such as ``*.py`` and ``@name``, which models also
+write."""
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -44,7 +45,7 @@ class _YamlReader:
         return None
 
     def _parse_block(self, least: int, depth: int) -> Json:
-        """Return the value of the next lines if they are indented by ``least`` or more; otherwise None."""
+        """Return the value in the next lines, or None unless they are indented by at least ``least`` spaces."""
         if depth > MAX_DEPTH:
             raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
         indent = self._find_next_indent()
@@ -52,7 +53,7 @@ class _YamlReader:
             return None
         line = self.lines[self.index].strip()
         if _ITEM.fullmatch(line):
-            return self._list(indent, depth)
+            return self._parse_list(indent, depth)
         if _ENTRY.fullmatch(line) and not line.startswith(("{", "[")):
             return self._parse_mapping(indent, depth)
         self.index += 1
@@ -68,7 +69,7 @@ class _YamlReader:
             mapping[key] = self._parse_value(entry["rest"] or "", indent, depth, is_entry=True)
         return mapping
 
-    def _list(self, indent: int, depth: int) -> list[Json]:
+    def _parse_list(self, indent: int, depth: int) -> list[Json]:
         items: list[Json] = []
         while self._find_next_indent() == indent and (item := _ITEM.fullmatch(self.lines[self.index].strip())):
             rest = item["rest"] or ""
@@ -113,7 +114,7 @@ def _decode_scalar(text: str) -> Json:
     if text[0] in '"[{':
         decoded = decode_strict(text)
         if decoded is None or not re.fullmatch(r"\s*(?:\s#.*)?", text[decoded.end :]):
-            raise FormatError(f"{text[:60]!r} is not a JSON value")
+            raise FormatError(f"{text[:60]!r} is not valid JSON")
         return decoded.value
     if text[0] == "'":
         quoted = re.fullmatch(r"'((?:[^']|'')*)'\s*(?:#.*)?", text)

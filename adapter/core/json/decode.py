@@ -35,7 +35,7 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
     reader = JsonRepairer(text, start, closed)
     value = reader.parse_value(0)
     if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
-        # Truncated text would cause the same two fixes if its quotes were paired wrongly.
+        # Truncated text would cause the same two repairs if its quotes were paired wrongly.
         raise UnterminatedError("brackets are missing after a stray quote")
     if not is_encodable(json.dumps(value, ensure_ascii=False)):
         value = replace_surrogates(value)
@@ -44,7 +44,7 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
 
 
 def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson], tuple[str, ...]]:
-    """Decode all consecutive JSON values in ``text``. Return the values, and the fixes between them.
+    """Decode all consecutive JSON values in ``text``. Return the values, and the repairs made between them.
 
     Code fences, commas and semicolons around the values and unmatched closing brackets are skipped. Raises FormatError
     for any other text, or if there is no value.
@@ -53,7 +53,7 @@ def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson],
     fixes: dict[str, None] = {}
     position = 0
     if (inner := text.rstrip()).endswith("```") and inner[:-3].rstrip(" \t").endswith("\n"):
-        text, fixes["code-fence"] = inner[:-3], None  # not the beginning of a string in a value without brackets
+        text, fixes["code-fence"] = inner[:-3], None  # these backticks do not begin a string
     while True:
         gap = _BETWEEN.match(text, position)
         assert gap is not None  # the pattern also matches an empty string

@@ -11,7 +11,7 @@ from adapter.core.events import Json
 from adapter.core.json.strict import is_shallow
 
 MAX_DEPTH = 201
-"""Maximum nesting depth. It is jiter's, and shallow enough for recursive functions."""
+"""Maximum nesting depth: the limit of the decoder jiter, which is also low enough for recursive functions."""
 
 
 def load_json(text: str | bytes) -> Json:
@@ -24,4 +24,4 @@ def load_json(text: str | bytes) -> Json:
         with suppress(RecursionError):
             if is_shallow([value := json.loads(text)], MAX_DEPTH):
                 return value
-    raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+    raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep")

@@ -1,7 +1,7 @@
 """A tolerant JSON parser that names each repair.
 
-Text that ends inside a string is never completed, because a tool would write half a file. Ambiguous text is rejected.
-Time is linear in the length of any input.
+Text that ends inside a string is never completed, because a tool could then write half a file. Ambiguous text is
+rejected. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class JsonRepairer:
 
     def parse_value(self, depth: int, after: re.Pattern[str] = _AFTER_ITEM) -> Json:
         if depth > MAX_DEPTH:
-            raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
+            raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
             return self.parse_object(depth)
@@ -137,8 +137,11 @@ class JsonRepairer:
             self.take_separator("]")
 
     def closes(self, own: str, other: str, char: str) -> bool:
-        """Return whether the container ends here, and consume its closing bracket ``own``. If that bracket is missing,
-        the container ends before the bracket ``other`` or at the end of the text, and a fix is recorded."""
+        """Return whether the list or object ends here. If so, consume its closing bracket ``own``.
+
+        If that bracket is missing, the list or object ends before the bracket ``other`` or at the end of the text, and
+        a repair is recorded.
+        """
         if char == own:
             self.position += 1
             return True
@@ -237,17 +240,17 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether the quote just passed looks like the start or the end of a nested string, because JSON
-        punctuation is next to it. If so, the string that begins at ``start`` continues at least to the next such quote.
-        """
+        """Return whether JSON punctuation is next to the quote that was just consumed, so that the quote looks like the
+        start or the end of a nested string. If it does, the string that begins at ``start`` continues at least to the
+        next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 
     def decode_literal(self, raw: str) -> str:
-        """Return a string in which a backslash does not begin a valid JSON escape, so that all backslashes are literal.
+        """Decode a string with an invalid escape by treating its backslashes as ordinary characters. Only escaped
+        quotes, slashes and backslashes are still decoded.
 
-        Escaped quotes, slashes and backslashes are still escapes. Raises FormatError if other backslashes clearly begin
-        escapes.
+        Raises FormatError if other backslashes clearly begin escapes.
         """
         is_path = _WINDOWS_PATH.match(raw)
         if not is_path and (layout := _LAYOUT_ESCAPE.search(raw)):
@@ -260,7 +263,8 @@ class JsonRepairer:
         return _PUNCTUATION_ESCAPE.sub(r"\1", raw)
 
     def is_triple_quoted(self, after: re.Pattern[str]) -> bool:
-        """Return whether a string in three quotes begins here, and not an ordinary one whose text begins with one."""
+        """Return whether a triple-quoted string begins here, rather than an ordinary string whose text begins with
+        quotes."""
         quotes = self.text[self.position : self.position + 3]
         if quotes not in ('"""', "'''"):
             return False

@@ -17,7 +17,7 @@ MAX_DIGITS = 400
 """Maximum number of digits in an integer. CPython's conversion takes quadratic time."""
 
 LONG = 4096
-"""Length of text, in characters, at which importing a faster decoder begins to pay off."""
+"""Length of text, in characters, above which a faster decoder is worth importing."""
 
 
 class VerbatimInt(int):
@@ -82,7 +82,8 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
 
 
 def _has_usual_numbers(value: Json) -> bool:
-    """Return whether the strict decoder accepts the size of every number in ``value``."""
+    """Return whether every number in ``value`` is an integer of at most 64 bits. Floats are excluded because jiter
+    loses their spelling."""
     match value:
         case dict():
             return all(map(_has_usual_numbers, value.values()))
@@ -115,9 +116,10 @@ def parse_finite_float(spelling: str) -> int | float:
 
 
 def spell(value: int | float, spelling: str) -> int | float:
-    """Return ``value`` with ``spelling``, its text as the model wrote it, unless JSON would write it the same way.
+    """Return ``value`` as a number that remembers ``spelling``, the model's text for it. If JSON would write the number
+    in the same way, return it unchanged.
 
-    A parameter may be text, such as the version 3.10, although the model wrote it as a number.
+    The spelling matters for a string parameter, such as a version, that the model wrote as the number 3.10.
     """
     if repr(value) == spelling:
         return value
@@ -127,7 +129,7 @@ def spell(value: int | float, spelling: str) -> int | float:
 
 
 def to_spelling(value: Json) -> str:
-    """Return ``value`` as JSON in one line, with each number as the model wrote it."""
+    """Return ``value`` as JSON on one line, with each number as the model wrote it."""
     match value:
         case VerbatimInt() | VerbatimFloat():
             return value.spelling
@@ -141,7 +143,7 @@ def to_spelling(value: Json) -> str:
 
 
 def remove_spelling(value: Json) -> Json:
-    """Return ``value`` with plain numbers."""
+    """Return ``value`` with plain numbers, which do not remember how the model wrote them."""
     match value:
         case VerbatimInt():
             return int(value)
@@ -177,7 +179,7 @@ _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 
 
 def quote_excerpt(text: str, position: int) -> str:
-    """Quote the text at ``position`` for a message."""
+    """Quote up to 30 characters of ``text`` from ``position`` for an error message."""
     if position >= len(text):
         return "the end of the text"
     piece = text[position : position + 30]

@@ -15,8 +15,12 @@ from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
-"""Maximum product of the line counts, before and after, of the part between the common start and end. rapidfuzz makes
-64 comparisons at a time, so this takes about 0.1 s and 50 MB. Above the maximum, that part is shown as replaced."""
+"""Maximum product of the two line counts of the part that differs: the lines between the common start and the common
+end.
+
+rapidfuzz makes 64 comparisons at a time, so this takes about 0.1 s and 50 MB. Above the maximum, the whole part is
+shown as replaced.
+"""
 _UNCLOSED = "\n\\ No newline at end of file"
 MAX_LISTED = 5
 """Maximum number of changes listed in a sentence."""
@@ -41,7 +45,7 @@ def render_unified_diff(before: str, after: str, path: str = "", regions: Sequen
     if before == after:
         return ""
     old = _split_diff_lines(before)
-    new = _split_diff_lines(after) if regions is None else _describe_changed_lines(old, after, regions)
+    new = _split_diff_lines(after) if regions is None else _split_changed_lines(old, after, regions)
     header = [f"--- a/{path}\n", f"+++ b/{path}\n"] if path else ["--- before\n", "+++ after\n"]
     changed = find_changes(old, new) if regions is None else _find_changes_within(old, new, regions)
     hunks = (_render_hunk(old, new, group) for group in _group_changes(changed))
@@ -61,7 +65,7 @@ def describe_changed_lines(before: str, after: str) -> str:
         else:
             verb = "added" if change.start == change.end else "changed"
             parts.append(f"line {first} {verb}" if first == last else f"lines {first}-{last} {verb}")
-    more = [f"and {pluralize(len(parts) - MAX_LISTED, 'more place')}"] if len(parts) > MAX_LISTED else []
+    more = [f"and {pluralize(len(parts) - MAX_LISTED, 'more change')}"] if len(parts) > MAX_LISTED else []
     return ", ".join(parts[:MAX_LISTED] + more)
 
 
@@ -119,9 +123,9 @@ def _split_diff_lines(text: str) -> list[str]:
     return [*lines, last + _UNCLOSED] if last else lines
 
 
-def _describe_changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
-    """Return the lines of ``after``. Lines outside the regions are taken from ``old``, so that they need not be split
-    again."""
+def _split_changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
+    """Split ``after`` into lines. Lines outside the regions are copied from ``old``, which is faster than splitting
+    them again."""
     lines: list[str] = []
     position = offset = 0
     for start, end, new_start, new_end in regions:
@@ -136,7 +140,7 @@ def _describe_changed_lines(old: Sequence[str], after: str, regions: Sequence[Li
 
 
 def _group_changes(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
-    """Group changes into hunks: changes whose context lines touch are in the same hunk."""
+    """Group changes into hunks. Changes share a hunk if their context lines touch or overlap."""
     group: list[LineChange] = []
     for change in changed:
         if group and change.start - group[-1].end > 2 * CONTEXT_LINES:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import regex
 
 MAX_BLANKS = 60
-"""Maximum number of consecutive blanks shown verbatim in an approval request. More could move the text after them off
-the screen."""
+"""Maximum number of consecutive whitespace characters shown verbatim in an approval request. More could push the text
+after them off the screen."""
 MAX_EMPTY_LINES = 3
 """Maximum number of consecutive empty lines shown verbatim in an approval request."""
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
@@ -54,19 +54,19 @@ def dump_for_display(value: object, indent: int | None = None) -> str:
 
 
 def collapse_blanks(text: str) -> str:
-    """Replace long runs of blanks and empty lines by their counts, so that the end of an approval request stays
+    """Replace each long run of whitespace or empty lines with its length, so that the end of an approval request stays
     visible."""
     text = _EMPTY_LINES.sub(lambda match: f"\n[... {match[0].count(chr(10)) - 1} empty lines ...]\n", text)
     return _BLANKS.sub(lambda match: f" [... {len(match[0])} blanks ...] ", text)
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """Join surrogate pairs and replace lone surrogates by U+FFFD, so that ``text`` can be encoded as UTF-8."""
+    """Join surrogate pairs and replace lone surrogates with U+FFFD, so that ``text`` can be encoded as UTF-8."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def replace_surrogates_in_json(text: str) -> str:
-    """Replace escaped lone surrogates in JSON text by an escaped U+FFFD."""
+    """Replace escaped lone surrogates in JSON text with an escaped U+FFFD."""
     return _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
 
 

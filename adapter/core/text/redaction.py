@@ -67,9 +67,11 @@ _SHAPES = re.compile(
     """
 )
 """Matches credentials in headers, JSON fields and URLs, JSON Web Tokens, private keys, and keys with the prefixes of
-GitHub, GitLab, OpenAI, Slack and others. If text before a credential identifies it, a group contains that text.
+GitHub, GitLab, OpenAI, Slack and others.
 
-The lookaheads name the first letters of what follows: without them, searching takes half as long again."""
+If a credential is identified by the text before it, a group contains that text. Each lookahead lists the possible first
+letters of an alternative; without the lookaheads, a search takes 50 % longer.
+"""
 _KEYWORDS = (
     "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
     "key=", "key_", "pass=", "pass_", "pwd=", "pwd_", "passphrase",
@@ -140,7 +142,8 @@ class Redactor:
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Redact text that is split into pieces. The piece in which a credential begins gets the replacement."""
+        """Redact text that is split into pieces, and return the redacted pieces. The replacement goes to the piece in
+        which the credential begins."""
         text = "".join(pieces)
         spans = list(self._find_spans(text))
         redacted, end = [], 0
@@ -157,8 +160,7 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the numbers of leading ``pieces`` after which the text can be split without changing which text is
-        redacted."""
+        """Return each number of leading ``pieces`` after which the text can be split without changing the redaction."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)

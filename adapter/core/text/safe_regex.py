@@ -27,7 +27,8 @@ _COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
-    """Compile a pattern for searching single lines. Raises ToolError with the position of a mistake and a fix."""
+    """Compile a pattern for searching single lines. Raises ToolError, with the position of the mistake and a
+    correction, if the pattern is invalid or exceeds a limit."""
     if not pattern:
         raise ToolError("the pattern is empty; pass the text or regular expression to search for")
     if len(pattern) > MAX_PATTERN:
@@ -57,9 +58,8 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 
 
 def occurs(pattern: str, text: str) -> bool | None:
-    """Return whether the pattern of a JSON Schema occurs in ``text``, or None if that takes too long. An invalid
-    pattern occurs everywhere.
-    """
+    """Return whether the pattern of a JSON Schema occurs in ``text``, or None if the search takes too long. An invalid
+    pattern is considered to occur everywhere."""
     compiled = _compile_if_safe(pattern)
     try:
         return (
@@ -78,8 +78,8 @@ def _compile_if_safe(pattern: str) -> regex.Pattern[str] | None:
 
 
 def clip_searched_part(pattern: regex.Pattern[str], text: str) -> str:
-    """Return the part of ``text`` to search: only its beginning if the pattern captures groups, otherwise the whole
-    text."""
+    """Return the part of ``text`` to search. If the pattern captures groups, this is only the first `MAX_CAPTURED`
+    characters."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 
@@ -114,10 +114,11 @@ _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
 
 
 def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[str] | None:
-    """Compile ``pattern`` to preselect positions in multi-line text. For every line in which ``pattern`` matches, the
-    compiled pattern matches in that line or earlier.
+    """Compile ``pattern`` for a fast first search through multi-line text.
 
-    The compiled pattern may also match elsewhere. Return None if this cannot be guaranteed.
+    Each line that ``pattern`` matches is found by the compiled pattern, which reports that line or an earlier one.
+    Other lines may also be reported, so the caller has to check each line with ``pattern``. Return None if the syntax
+    of ``pattern`` does not allow this.
     """
     if _NEEDS_LINES.search(pattern):
         return None
