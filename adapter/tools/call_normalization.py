@@ -1,7 +1,7 @@
-"""Match the names, arguments and types of a call to the session's tools.
+"""Match a call's tool name, argument names and argument types to the session's tools.
 
-Only unambiguous details are corrected: spellings of the name, argument aliases, and types that can be converted without
-loss. This never fails, so that a parser can use it; `call_resolution` then validates the call.
+Only unambiguous deviations are corrected: spellings of the name, argument aliases, and values that can be converted
+without loss. Because this never raises an error, parsers can use it; `call_resolution` validates the call later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
 """Other names that models use for the common parameters of any tool. A tool's own aliases take precedence."""
 
 _NAME_LIKE = re.compile(r"[\w .:-]*")
-"""Matches everything that may be meant as the name of a tool."""
+"""Matches every string that a model may have meant as a tool's name."""
 
 _WRAPPERS = ("arguments", "parameters", "args", "input", "params", "kwargs", "properties")
 _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
@@ -42,8 +42,8 @@ _PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 
 
 def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
-    """Normalize the tool's name, the argument names and the types if this is unambiguous. Return the name, the
-    arguments and the fixes."""
+    """Correct the tool's name, the argument names and the values' types where the correction is unambiguous. Return the
+    name, the arguments and the repairs."""
     tool = tools.match(name) or match_arguments(name, arguments, tools)
     if tool is None:
         return name, arguments, ()
@@ -68,15 +68,14 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is the content of a JSON file, which the model wrote as JSON for a text parameter. A
-    copy of the parameter's schema is not.
-    """
+    """Return whether ``value`` is probably the content of a JSON file: the model passed a list or object to a parameter
+    such as ``content``, which expects a string. A copy of the parameter's schema does not count."""
     is_copy = isinstance(value, dict) and value.get("type") == "string"
     return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
 
 
 def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that takes exactly these arguments, if ``name`` cannot be the name of a tool.
+    """Return the only tool that accepts exactly these arguments, if ``name`` cannot be a tool's name.
 
     Small models write ``write_notes/todo.md`` for ``write_file``. A tool that deletes is never guessed.
     """
@@ -87,7 +86,8 @@ def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | 
 
 
 def find_tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that takes several arguments with exactly these names, for a message about a wrong name."""
+    """Return the only tool whose parameters have exactly these names, so that the error for an unknown tool can suggest
+    it. Return None if there is only one argument."""
     fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
     return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None
 
@@ -98,7 +98,8 @@ def _takes(tool: Tool, arguments: JsonObject) -> bool:
 
 
 def _restore_backslashes(key: str, value: str) -> str:
-    """Restore a Windows path: in ``"C:\\new\\test"`` JSON decodes a line break and a tab, which no path contains."""
+    r"""Restore the backslashes of a Windows path. JSON decodes ``"C:\new\test"`` to a line break and a tab, which no
+    path contains."""
     if not _WINDOWS_PATH.fullmatch(value) or not _names_path(key):
         return value
     return "".join(_ESCAPED_BY_ACCIDENT.get(char, char) for char in value)
@@ -109,8 +110,8 @@ def _names_path(key: str) -> bool:
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Return the inner object of ``{"arguments": {...}}`` and ``{"read_file": {...}}``. It may also be JSON in a
-    string, or be in a whole call of the same tool."""
+    """Return the arguments inside a wrapper: ``{"arguments": {...}}``, ``{"read_file": {...}}``, the same with the
+    inner object as JSON in a string, or a whole call of the same tool."""
     if len(arguments) == 2 and not arguments.keys() <= tool.properties.keys() and looks_like_call(arguments):
         return _unwrap_call(arguments, tool, fixes)
     if len(arguments) != 1:
@@ -153,10 +154,10 @@ def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
 
 
 def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Rename arguments to the tool's parameter names, and keep their order.
+    """Rename arguments to the tool's parameter names. Their order is unchanged.
 
     A parameter's own name takes precedence over an alias, unless its value is empty. An alias with a contradicting
-    value is not renamed, and `resolve_call` rejects it.
+    value is not renamed, so that `resolve_call` rejects it.
     """
     chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
     renamed: JsonObject = {}
@@ -179,7 +180,8 @@ def is_contradiction(first: Json, second: Json) -> bool:
 
 
 def match_parameter(key: str, tool: Tool) -> str | None:
-    """Return the parameter of ``tool`` that ``key`` is a variant of. Return None unless exactly one matches."""
+    """Return the parameter of ``tool`` that ``key`` is a spelling or an alias of, or None if not exactly one
+    matches."""
     spelt = normalize_key(key.rstrip(": "))  # Qwen3.6 writes "name:" for "name"
     same = [name for name in tool.properties if normalize_key(name) == spelt]
     if len(same) == 1:

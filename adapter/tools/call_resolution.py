@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 MAX_PARAMETERS = 400
-"""Maximum length of the parameters in a message, in characters."""
+"""Maximum length, in characters, of the list of parameters in a message."""
 MAX_CHOICES = 12
 """Maximum number of choices that a message lists."""
 
@@ -40,10 +40,10 @@ _CHANGING_ARGUMENTS = {
     "mode": ("w", "wt", "write", "overwrite", "create", "replace"),
 }
 _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", "offset")
-"""Names, without separators, of unknown arguments that would change the effect of a call.
+"""Unknown arguments that would change the effect of a call, as names without separators.
 
-`_CHANGING_ARGUMENTS` applies to all tools that change something, and lists the values that make no difference.
-`_PARTIAL_ARGUMENTS` applies to tools that write a whole file.
+`_CHANGING_ARGUMENTS` apply to every tool that changes files, and list the values that make no difference.
+`_PARTIAL_ARGUMENTS` apply to tools that write a whole file.
 """
 
 
@@ -94,7 +94,7 @@ def find_validator(tool: Tool) -> Draft202012Validator | None:
 
 @lru_cache(maxsize=256)
 def _build_validator(schema: str) -> Draft202012Validator | None:
-    """Return a validator, or None if ``schema`` is invalid. The result is cached, because checking a schema takes a
+    """Return a validator, or None if ``schema`` is invalid. Results are cached because checking a schema takes a
     hundred times as long as using it."""
     from jsonschema import Draft202012Validator, SchemaError
     from referencing.exceptions import Unresolvable
@@ -126,8 +126,8 @@ def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
 
 
 def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> None:
-    """Reject unknown arguments that would change the call's effect: `write_file(append=true)` must not overwrite the
-    file."""
+    """Raise ToolError for an unknown argument that would change the call's effect: ``write_file(append=true)`` must not
+    overwrite the file."""
     if tool.effect not in ("write", "delete"):
         return
     for key, value in unknown.items():
@@ -141,7 +141,8 @@ def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> 
 
 
 def changes_meaning(tool: Tool, key: str, value: Json) -> bool:
-    """Return whether a tool that changes something would do something else if an unknown argument were ignored."""
+    """Return whether the unknown argument ``key`` would change the effect of a call to ``tool``, so that it must not be
+    ignored."""
     spelt = normalize_key(key)
     if value in (None, False, "", "false") or value in _CHANGING_ARGUMENTS.get(spelt, ()):
         return False
@@ -149,7 +150,7 @@ def changes_meaning(tool: Tool, key: str, value: Json) -> bool:
 
 
 def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
-    """Drop optional arguments that are null, or a word for null unless the argument may be text."""
+    """Drop optional arguments that are null. A word for null is also dropped if the parameter cannot be a string."""
 
     def is_absent(key: str, value: Json) -> bool:
         types = list_types(tool.properties.get(key, {}))
@@ -162,7 +163,7 @@ def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
 
 
 def _is_open(tool: Tool) -> bool:
-    """Return whether the tool accepts arguments that its schema does not name."""
+    """Return whether the tool accepts arguments that are not in its schema."""
     return tool.validate is None and not tool.properties
 
 
@@ -205,7 +206,8 @@ def _list_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
 
 
 def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
-    """Describe the expected type if the value does not match it. Otherwise describe the violated rule."""
+    """Describe the expected type if the value has another type. If it has the right type, describe the violated
+    rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
     if is_top and not has_schema_type(value, tool.properties.get(key, {})):
         return f"expected {_describe_type(tool, key)}"
@@ -235,9 +237,8 @@ def describe_expected(schema: Json) -> str:
 
 
 def _describe_example(tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
-    """Describe a call with the valid ``arguments`` of a model, or the parameters if these are not enough. An example
-    with other values would be copied.
-    """
+    """Return an example call with the model's valid ``arguments``. If some required arguments are missing, list the
+    parameters instead: a model would copy invented values."""
     example = build_example_call(tool, arguments) if arguments else None
     if example is None:
         return f"Its parameters: {_shorten(format_parameters(tool), MAX_PARAMETERS) or 'none'}."
@@ -245,7 +246,7 @@ def _describe_example(tool: Tool, arguments: Mapping[str, Json] | None = None) -
 
 
 def shorten_json(value: Json) -> str:
-    """Convert a value to JSON for a message, truncated to 60 characters."""
+    """Return a value as JSON for a message, truncated to 60 characters."""
     return _shorten(json.dumps(value, ensure_ascii=False, default=str), 60)
 
 

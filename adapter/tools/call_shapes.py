@@ -29,12 +29,13 @@ NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
 """Keys whose value can be the whole call."""
 
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
+"""Keys next to the name that are not arguments."""
 
 
 class DecodedCall(NamedTuple):
     """A decoded call that has not been matched to a tool yet.
 
-    ``end``: offset in the body's text just after the call. It is None if several calls are in one JSON value.
+    ``end`` is the offset just after the call in the parsed text, or None if one JSON value contains several calls.
     """
 
     name: str
@@ -56,10 +57,11 @@ def looks_like_call(value: Json) -> bool:
 
 
 def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[DecodedCall]:
-    """Return the calls in ``value``.
+    """Return the calls in ``value``. Raises FormatError, which names the missing part, if there is no valid call.
 
-    ``arguments_key``: the format's key for the arguments. ``known``: names of tools; a single key is a name only if it
-    is one of them. Raises FormatError if there is no valid call; the message names the missing part.
+    - ``arguments_key``: the format's key for the arguments.
+    - ``known``: the names of tools. An object with a single key, such as ``{"read_file": {...}}``, is a call only if
+      the key is one of them.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, known)]
@@ -113,8 +115,8 @@ def _is_schema(value: Json) -> bool:
 
 
 def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
-    """Decode ``value`` as arguments, even if it is JSON in a string, null or a list of one object. Return the arguments
-    and the fixes."""
+    """Decode ``value`` as arguments. It may also be JSON in a string, null, or a list with one object. Return the
+    arguments and the repairs."""
     fixes: list[str] = []
     for _ in range(2):  # models encode arguments once, and a template may encode them again
         if not isinstance(value, str):

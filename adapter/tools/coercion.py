@@ -31,7 +31,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 def list_types(schema: Json) -> frozenset[str]:
     """Return the JSON types that ``schema`` allows, or an empty set if it does not restrict the type. References in
-    ``schema`` must have been resolved."""
+    ``schema`` must already be resolved."""
     schema = expand_schema(schema)
     if not isinstance(schema, Mapping):
         return frozenset()
@@ -66,14 +66,15 @@ def _list_branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[st
 
 
 def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Return the types in both sets. If there are none, return the first set, as for ``{"type": "string", "enum": [1,
-    2]}``."""
+    """Return the types in both sets. If they have none in common, as in ``{"type": "string", "enum": [1, 2]}``, return
+    ``types``."""
     integers = {"integer"} & (types | others) if "number" in types | others else frozenset()
     return (types & others) | integers if types & others or integers else types
 
 
 def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
-    """Return the only branch of ``schema`` for values of type ``name``, or ``schema`` unless there is exactly one."""
+    """Return the only branch of ``schema`` that accepts values of the type ``name``. If there is not exactly one,
+    return ``schema``."""
     if not isinstance(schema, Mapping):
         return {}
     branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in list_types(each)]
@@ -113,7 +114,8 @@ def _is_same(value: Json, other: Json) -> bool:
 
 
 def find_member_schema(schema: Mapping[str, Json], key: str) -> Json:
-    """Return the schema of the member ``key``, whether it is named, matches a pattern or is an additional one."""
+    """Return the schema of the member ``key``: from ``properties``, ``patternProperties`` or
+    ``additionalProperties``."""
     properties, patterns = schema.get("properties"), schema.get("patternProperties")
     if isinstance(properties, Mapping) and key in properties:
         return properties[key]
@@ -141,17 +143,17 @@ def get_type_name(value: Json) -> str:
 
 
 def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
-    """Return whether ``value`` has one of the JSON Schema types; an integer is also a number."""
+    """Return whether ``value`` has one of the JSON Schema ``types``. An integer is also a number."""
     name = get_type_name(value)
     return name in types or (name == "integer" and "number" in types)
 
 
 def coerce_text(text: str, schema: Json) -> Json:
-    """Convert a parameter that was written as bare text, as in XML formats.
+    """Convert an argument that was written as bare text, as in XML formats, to the types in its ``schema``.
 
-    Text for a parameter that may be a string is unchanged, with three exceptions: ``null`` if it is allowed, an enum
-    value, and JSON that is exactly a list or object matching the schema. Text that cannot be converted to a declared
-    type is also unchanged. ``null`` becomes null if the default is null and the parameter is not a string.
+    If the schema allows a string, text is unchanged, with three exceptions: ``null`` if null is allowed, an enum value,
+    and JSON that is exactly a list or object matching the schema. If it does not allow a string, ``null`` also becomes
+    null if that is the default, and text that cannot be converted is unchanged.
     """
     if not isinstance(schema, Mapping):
         return text
@@ -187,7 +189,7 @@ def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Jso
 
 
 def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
-    """Convert ``value`` to the types in ``schema`` if no information is lost. Return the value and the fixes.
+    """Convert ``value`` to the types in ``schema`` if no information is lost. Return the value and the repairs.
 
     A value that matches the schema is never changed.
     """
@@ -223,7 +225,8 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _has_constants(value: Json, branch: Json) -> bool:
-    """Return whether ``value`` is an object with a constant of ``branch``, such as ``{"kind": "circle", ...}``."""
+    """Return whether ``value`` has the constants that identify ``branch``, such as ``{"kind": "circle", ...}``. A
+    constant that is missing from ``value`` does not matter."""
     properties = branch.get("properties") if isinstance(branch, Mapping) else None
     if not isinstance(value, dict) or not isinstance(properties, Mapping):
         return False
@@ -255,8 +258,8 @@ _RESTRICTIONS = frozenset({"enum", "const", "anyOf", "oneOf"})
 
 
 def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
-    """Return the enum value that differs from ``text`` only in letter case or surrounding whitespace. Return None
-    unless there is exactly one."""
+    """Return the enum value that differs from ``text`` only in letter case or surrounding whitespace, or None if there
+    is not exactly one."""
     listed = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(listed, list):
         return None
@@ -266,8 +269,8 @@ def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
 
 
 def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | None]:
-    """Convert ``value`` to one of ``types`` without loss. Return the value and the fix, or the unchanged value and
-    None."""
+    """Convert ``value`` to one of ``types`` without loss. Return the value and the repair's code. If that is impossible
+    or unnecessary, return the value unchanged and None."""
     if not types or is_instance_of_types(value, types):
         return value, None
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Build example calls from real values only: those of an invalid call, of the conversation, or of the tool's schema."""
+"""Build example calls from real values only: values of an invalid call, of the conversation or of the tool's schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapter.tools.tool import Tool
 def build_example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject | None:
     """Return valid arguments for ``tool``: the required arguments, and those in ``given`` that are valid.
 
-    Return None if the value of a required argument is unknown. An invented value or a placeholder would be copied.
+    Return None if the value of a required argument is unknown, because a model would copy an invented value.
     """
     given = given or {}
     valid = {key: given[key] for key in given if has_schema_type(given[key], tool.properties.get(key, False))}
@@ -21,7 +21,7 @@ def build_example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> J
 
 
 def _list_proposed(schema: Json) -> list[Json]:
-    """Return the only or the default value of a schema, or an empty list."""
+    """Return the constant, the default or the only choice of a schema as a list with one value, or an empty list."""
     if not isinstance(schema, Mapping):
         return []
     choices = schema.get("enum")

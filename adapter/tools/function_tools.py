@@ -13,8 +13,8 @@
     tool(Forecast, get_forecast)                    # a pydantic model, and a function that takes an instance
     tool(openai_or_mcp_definition, call_it)         # a definition, and a function that takes its parameters
 
-The function may be async. The model gets a returned string unchanged and any other value as JSON; an exception
-becomes an error result.
+The function may be async. If it returns a string, the model gets the string unchanged. Any other value is converted to
+JSON, and an exception becomes an error result.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def tool(
     name: str = "",
     effect: Effect = "execute",
 ) -> Tool | Callable[[Function], Tool]:
-    """Create a tool from a function. Also usable as a decorator, with or without parentheses; the module shows all
-    forms.
+    """Create a tool from a function. This can also be a decorator, with or without parentheses; the module's docstring
+    shows all forms. Raises UsageError if the parameters cannot be described as JSON Schema.
 
-    ``effect``: the kind of effect that the function has. The default ``"execute"`` needs approval like a command;
-    ``"read"`` runs without approval. ``name``: replaces the name of the function, model or definition. Raises
-    UsageError if the parameters cannot be described as JSON Schema.
+    - ``effect``: the kind of effect that the function has. The default ``"execute"`` needs approval like a command;
+      ``"read"`` runs without approval.
+    - ``name``: replaces the name of the function, model or definition.
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():
@@ -98,8 +98,8 @@ def tool(
 
 
 def with_runner(runner: str, built: Tool, notice: str = "") -> Tool:
-    """Return ``built`` with ``runner`` as its external runner, such as ``the MCP server 'git'``. ``notice``: see
-    `Tool`."""
+    """Return ``built`` with ``runner`` as its external runner, such as ``the MCP server 'git'``. ``notice`` is a reason
+    to request approval (see `CallFunction`)."""
     return _bind_operations(replace(built, runner=runner, notice=notice))
 
 
@@ -181,7 +181,7 @@ def _get_parameter_name(field: str) -> str:
 
 
 def _find_annotated_callable(function: Function) -> object:
-    """Return the object that has the annotations of ``function``: the function itself, the target of a partial, or
+    """Return the object that has the annotations of ``function``: the function, the target of a partial, or
     ``__call__``."""
     if isinstance(function, partial):
         return _find_annotated_callable(function.func)

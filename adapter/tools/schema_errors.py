@@ -19,7 +19,8 @@ MAX_PROBLEMS = 4
 """Maximum number of problems reported per call. A small model fixes one or two at a time."""
 
 CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "oneOf", "additionalProperties", UNCHECKED})
-"""Keywords that are checked. Lengths, patterns and bounds, which many schemas state wrongly, are left to the tool."""
+"""The keywords whose violations are reported. Lengths, patterns and bounds are checked by the tool itself, because many
+schemas have wrong ones."""
 
 
 def find_schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -46,15 +47,16 @@ def find_missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AllowedArguments:
-    """The arguments without those that ``additionalProperties: false`` forbids."""
+    """The arguments of a call, without those that ``additionalProperties: false`` forbids."""
 
     arguments: JsonObject
     forbidden: tuple[str, ...]
     """The names of the removed arguments."""
     is_safe: bool = True
-    """True if no removed argument is a misspelled parameter, and the rest is valid."""
+    """True if no removed argument is a misspelled parameter or changes the meaning of the call, and the rest is
+    valid."""
     changes_meaning: bool = False
-    """True if the call would do something else without the removed arguments."""
+    """True if the call has a different effect without the removed arguments."""
 
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:

@@ -1,7 +1,7 @@
 """Resolve ``$ref``, ``allOf`` and OpenAPI's ``nullable`` in a JSON Schema.
 
-Types, prompts and grammars all read schemas through this module, so that they agree. Only references within the schema
-are resolved. An external reference is treated as an empty schema.
+Coercion, prompts and grammars all use this module, so that they interpret a schema in the same way. Only references
+within the schema are resolved. An external reference is treated as an empty schema.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from adapter.core.events import Json, JsonObject
 SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
 SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-"""Keywords whose values are schemas by name, lists of schemas, or single schemas."""
+"""Keywords whose value is a schema. The values of `SCHEMAS_BY_NAME` map names to schemas; those of `SCHEMAS` are lists
+of schemas."""
 
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas in a resolved schema, and of those that its recursive references add. Otherwise,
-references could make a short schema grow without limit."""
+"""Maximum number of subschemas in a resolved schema, and of subschemas that its recursive references add. Without these
+limits, references could make a short schema grow indefinitely."""
 MAX_LEVELS = 32
 """Maximum nesting depth of subschemas, and of recursive references. Deeper subschemas become ``{}``, which allows any
 value."""
 
 
 class RecursiveSchema(dict[str, Json]):
-    """An empty schema in place of a reference to a schema that contains it. `expand_schema` returns that schema."""
+    """An empty schema that replaces a reference to a schema around it. `expand_schema` returns the referenced
+    schema."""
 
     def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()
@@ -40,7 +42,7 @@ class RecursiveSchema(dict[str, Json]):
 
 
 def expand_schema(schema: Json) -> Json:
-    """Return the schema that ``schema`` refers to if it is a recursive reference, or else ``schema``."""
+    """Return the schema that ``schema`` refers to, if it is a `RecursiveSchema`. Return any other schema unchanged."""
     return schema.target if isinstance(schema, RecursiveSchema) else schema
 
 
@@ -62,7 +64,7 @@ def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
 
 
 def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
-    """Replace the reference in ``schema`` by its target. Keywords next to the reference take precedence."""
+    """Replace the reference in ``schema`` with its target. Keywords next to the reference take precedence."""
     for _ in range(MAX_STEPS):
         if not isinstance(schema, Mapping) or not isinstance(reference := schema.get("$ref"), str):
             break
@@ -73,7 +75,8 @@ def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
 
 
 def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
-    """Merge ``parts`` and the rest of ``schema``, without its ``allOf``, into a schema that requires all of them.
+    """Merge ``parts`` and the other keywords of ``schema`` into one schema that requires all of them. The ``allOf`` of
+    ``schema`` is dropped.
 
     Properties and required names are combined. Types, choices and properties with the same name are narrowed. For all
     other keywords, the last value is used.
@@ -115,13 +118,13 @@ def _intersect_types(left: Json, right: Json) -> Json:
 def dereference(schema: Mapping[str, Json]) -> JsonObject:
     """Resolve ``schema`` completely: replace references, merge ``allOf``, and convert ``nullable`` to a type.
 
-    Recursive references become a `RecursiveSchema`, and subschemas beyond the limits ``{}``.
+    A recursive reference becomes a `RecursiveSchema`, and a subschema beyond the limits becomes ``{}``.
     """
     return _Resolution(schema).resolve(schema, ())
 
 
 def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
-    """Replace the references in ``schema`` by their targets, but do not merge ``allOf``."""
+    """Replace the references in ``schema`` with their targets, but do not merge ``allOf``."""
     return _Resolution(schema, merges=False).resolve(schema, ())
 
 

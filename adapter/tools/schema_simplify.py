@@ -2,7 +2,7 @@
 
 The grammars of llama.cpp and Ollama support neither ``$ref`` nor ``type`` lists, and little of ``anyOf`` (Ollama:
 "cannot unmarshal array into ... type string"). Therefore, references are inlined, titles are dropped, and a nullable
-value becomes an optional one. If a model contains itself, the inner occurrence is described only by its type.
+value becomes an optional one. If a pydantic model contains itself, the inner occurrence is described only by its type.
 """
 
 from __future__ import annotations

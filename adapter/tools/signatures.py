@@ -1,4 +1,4 @@
-"""Describe the parameters of a tool in one line, for prompts and errors, without values that a model could copy."""
+"""Describe a tool's parameters on one line, for prompts and error messages, without values that a model could copy."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from adapter.tools.tool import Tool
 
 
 def format_parameters(tool: Tool) -> str:
-    """Return the parameters of ``tool``: ``path, start_line = 1, end_line?: integer``. Parameters without a type are
-    strings."""
+    """Return the parameters of ``tool``: ``path, start_line = 1, end_line?: integer``. A question mark marks an
+    optional parameter, and one without a type is a string."""
     return ", ".join(_format_parameter(name, tool.properties, tool.required) for name in tool.properties)
 
 

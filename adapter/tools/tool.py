@@ -61,11 +61,11 @@ class Tool:
     unlisted: tuple[str, ...] = ()
     """Arguments that the tool accepts although ``parameters`` does not list them."""
     validate: Callable[[JsonObject], ValidatedCall] | None = None
-    """Validates arguments, or raises pydantic's ValidationError; None for tools that only a client can run."""
+    """Validates arguments, or raises pydantic's ValidationError. It is None for a tool that only a client can run."""
     needs: Capability | None = None
-    """The host capability without which the tool is not offered."""
+    """The host capability that the tool needs. Without it, models do not see the tool."""
     program: str = ""
-    """Name of the program that the tool runs. The tool is offered only if the program is installed."""
+    """Name of the program that the tool runs. If the program is not installed, models do not see the tool."""
     max_lines: int = MAX_LINES
     """Maximum number of lines in a result. Longer results are truncated."""
     function: Callable[..., object] | None = None
@@ -73,13 +73,14 @@ class Tool:
     runner: str = ""
     """Name of the external runner of a custom tool, such as an MCP server."""
     notice: str = ""
-    """Reason to request approval for a custom tool, whatever its effect, until the tool has been allowed once."""
+    """A reason to request approval for a custom tool. The request is made whatever the effect, until the tool has been
+    allowed once."""
     label: str = ""
     """Name of the argument in which the model states a call's purpose, which is shown to the approver."""
     polls: bool = False
-    """True if repeated identical calls are expected; loop detection then ignores them."""
+    """True if a model may repeat the same call, so that loop detection ignores it."""
     failure: FailureRenderer | None = None
-    """Renders a failed call as JSON, if the dialect documents it."""
+    """Renders a failed call as JSON, if the dialect documents such a result."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -168,7 +169,7 @@ class Tool:
 def _find_effect(hints: Mapping[str, Json]) -> Effect:
     """Return the effect that MCP annotations declare.
 
-    A tool without annotations counts as "read", because the client that defines it decides about permissions.
+    A tool without annotations has the effect "read", because the client that defines it decides about permissions.
     """
     if hints.get("readOnlyHint") is not False:
         return "read"
@@ -176,7 +177,7 @@ def _find_effect(hints: Mapping[str, Json]) -> Effect:
 
 
 MAX_NAMESPACES = 8
-"""Maximum number of namespaces in front of a name."""
+"""Maximum number of namespaces before a name."""
 
 MAX_LISTED = 40
 """Maximum number of tool names in a message. If there are more, the most similar names come first."""
@@ -212,7 +213,8 @@ class ToolSet(Mapping[str, Tool]):
         return self._hash
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}  # other processes differ in it
+        # Hashes of strings differ between processes.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property
     def _hash(self) -> int:
@@ -240,8 +242,8 @@ class ToolSet(Mapping[str, Tool]):
     def match(self, name: str) -> Tool | None:
         """Return the tool that ``name`` refers to, or None.
 
-        ``name`` may be an alias, differ in letter case or separators, have a namespace in front, or end with ``Tool``.
-        A merely similar name does not match.
+        ``name`` may be an alias, differ in letter case or separators, have a namespace before it, or end with ``Tool``.
+        A name that is merely similar does not match.
         """
         if name in self._tools:
             return self._tools[name]

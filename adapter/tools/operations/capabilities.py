@@ -1,4 +1,4 @@
-"""Capabilities that a session's host may have, and explanations of missing ones."""
+"""Capabilities that a session's host may have, and explanations for the model when one is missing."""
 
 from __future__ import annotations
 

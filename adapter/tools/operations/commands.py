@@ -25,8 +25,8 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """The result of a command. ``exit_code``: 128 + signal for a killed command; None for a command that was stopped,
-    for example by its timeout."""
+    """The result of a command. ``exit_code`` is 128 + the signal's number for a command killed by a signal, and None
+    for a command that this program stopped, for example after a timeout."""
 
     command: str
     output: str
@@ -62,10 +62,10 @@ class ReadCommandOutput:
 
 
 CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_found", "denied"]
-"""Status of a command.
+"""The status of a command.
 
-- ``completed``: It exited.
-- ``terminated``: It was killed.
+- ``completed``: The command exited.
+- ``terminated``: The command was killed.
 - ``denied``: The user refused to let the model read the output, in dialects that support this.
 """
 
@@ -77,7 +77,7 @@ class CommandOutputDelta:
     stderr: str
     status: CommandStatus
     exit_code: int | None = None
-    """Exit code of a command that completed."""
+    """Exit code, if the command completed."""
     notes: tuple[str, ...] = ()
 
 
@@ -106,7 +106,7 @@ class PathValue:
 
 
 ProgramArgument: TypeAlias = tuple[str | PathValue, ...]
-"""One argument of a program, as strings and paths that are concatenated."""
+"""One argument of a program: strings and paths that are concatenated."""
 
 
 @dataclass(frozen=True, slots=True)

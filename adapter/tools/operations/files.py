@@ -12,9 +12,7 @@ MediaKind: TypeAlias = Literal["image", "pdf", "audio", "video"]
 class ReadText:
     """Read a text file, or its lines ``start_line`` to ``end_line`` (inclusive) with ``context_lines`` on both sides.
 
-    At most ``max_lines`` lines are returned, and ``max_line_characters`` of each line. ``or_list``: whether to return a
-    Listing for a directory, instead of an error. ``media``: the media types that the model accepts, set by the
-    workspace. If the model does not accept PDFs, a PDF is returned as text; other media are refused.
+    At most ``max_lines`` lines are returned, and at most ``max_line_characters`` of each line.
     """
 
     path: str
@@ -24,9 +22,12 @@ class ReadText:
     max_lines: int | None = None
     max_line_characters: int | None = None
     or_list: bool = False
+    """True to return a `Listing` for a directory, instead of an error."""
     counts_from: Literal[0, 1] = 1
     """Number of the first line in the caller's numbering, which messages use."""
     media: frozenset[MediaKind] = frozenset()
+    """The media types that the model accepts, set by the workspace. If PDFs are not among them, a PDF is returned as
+    text. Other media are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +57,21 @@ class Patch:
 class Hunk(Patch):
     """A patch in a line-based notation, such as a diff. Its old and new text consist of whole lines.
 
-    A hunk without old text inserts its new text before ``start_line``, or else at the end of the file, which may be
-    empty.
+    A hunk without old text inserts its new text before ``start_line``. Without ``start_line``, the text is inserted at
+    the end of the file, which may be empty.
     """
 
     below: tuple[str, ...] = ()
-    """Lines that occur above the match, in file order, at unknown distances.
+    """Lines that occur above the match, in file order, with any number of lines between them.
 
-    If ``start_line`` is set, these lines are the heading that a diff tool wrote, and only select one of several
-    matches.
+    If ``start_line`` is set, they are a hunk's heading, written by a diff tool, and only select one of several matches.
     """
     at_end: bool = False
     """True if the hunk's last line is the last line of the file."""
     final_newline: bool | None = None
     """True if the changed file ends with a line break; None if the notation does not specify this."""
     in_order: bool = field(default=False, compare=False)
-    """True if the notation writes a file's hunks in the order in which they apply."""
+    """True if the notation requires that a file's hunks are written in file order."""
     others: tuple[Hunk, ...] = ()
     """Alternative interpretations of the same text. The one that matches the file is used."""
 
@@ -100,8 +100,8 @@ Edits: TypeAlias = Literal["exact", "tolerant"]
 """Matching of old text: verbatim, or tolerant of unambiguous mistakes."""
 
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
-"""Effect of a patch without old text: ``refuse`` raises an error, ``create`` fills a new or empty file, and ``insert``
-inserts at ``start_line`` (by default at the top)."""
+"""The effect of a patch without old text: ``refuse`` raises an error, ``create`` writes a new or empty file, and
+``insert`` inserts the new text at ``start_line`` (by default at the top)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class FileText:
     total_lines: int | None
     """Number of lines of the file; None for a large file that was not read to its end."""
     truncated: bool = False
-    """True if a limit cut off requested lines, the first of them at ``end_line`` + 1."""
+    """True if a limit omitted requested lines. The first omitted line is ``end_line`` + 1."""
     notes: tuple[str, ...] = ()
 
 
@@ -209,7 +209,7 @@ class FileWritten:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A changed position, 1-based. ``context``: the changed line and the lines around it."""
+    """The 1-based position of a change. ``context``: the changed line and the lines around it."""
 
     line: int
     column: int
@@ -222,7 +222,7 @@ class FilePatched:
     count: int
     diff: str
     notes: tuple[str, ...] = ()
-    """Tolerated differences, one sentence for each inexact match."""
+    """Tolerated differences: one sentence for each match that was not exact."""
     places: tuple[ChangedLine, ...] = ()
     """Changed positions in file order. Empty if patches were applied in sequence."""
 

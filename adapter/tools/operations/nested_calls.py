@@ -65,7 +65,7 @@ class RunSubagent:
     """``research`` (reads only), ``general`` or a custom kind."""
     description: str = ""
     model: str | None = None
-    """A model or tier, named as in the dialect."""
+    """A model or a tier of models, by its name in the dialect."""
     cwd: str | None = None
     """The sub-agent's folder in the workspace."""
 
@@ -85,7 +85,8 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """Call a function of the host program, which may be async. ``effect``: the effect that its tool declares."""
+    """Call a function of the host program. It may be async. ``effect`` is the effect that the function's tool
+    declares."""
 
     name: str
     function: Callable[..., object]
@@ -94,8 +95,8 @@ class CallFunction:
     runner: str = ""
     """Name of the external runner, such as ``the MCP server 'git'``; "" for a function of this program."""
     notice: str = ""
-    """Reason to request approval, whatever the effect, until the call has been allowed once. It is shown to the
-    approver."""
+    """A reason to request approval, which the approver sees. The request is made whatever the effect, until the call
+    has been allowed once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class FindSymbols:
     """Find files, types, functions and other symbols whose name matches ``pattern``."""
 
     pattern: str
-    """Words that must all occur in the name, or its capitals (``FiCh`` for ``FileChange``)."""
+    """Words that must all occur in the name, or the capitals of its words (``FiCh`` for ``FileChange``)."""
     scope: SymbolScope = "project"
     """The project; the module around ``path`` (the nearest directory with a file such as ``pyproject.toml`` or
     ``package.json``); the directory or file ``path``; or, for ``custom``, the files that match one of the
@@ -43,9 +43,9 @@ class FindSymbols:
     context: SymbolContext = "any"
     case_sensitive: bool = False
     regex: bool = False
-    """True if ``pattern`` is a regular expression instead, which is searched in the name."""
+    """True if ``pattern`` is a regular expression, which may match any part of the name."""
     whole_words: bool = False
-    """True to reject a match that a letter, digit or ``_`` follows."""
+    """True to reject a match that is followed by a letter, a digit or ``_``."""
     limit: int = 10
 
 
@@ -83,13 +83,14 @@ class FileOutline:
     separator: str = ""
     """Separator between the components of an import path; "" if the language has none."""
     module_doc: tuple[int, int] | None = None
-    """First and last line of the comment about the whole file."""
+    """First and last line of the comment that describes the whole file."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatch:
-    """A name that matches. ``line`` and ``column`` are 1-based; a file's name has line 1 and column 1."""
+    """A name that matches the pattern. ``line`` and ``column`` are 1-based; a match of a file's name has line 1 and
+    column 1."""
 
     path: str
     line: int
@@ -106,9 +107,9 @@ class SymbolMatches:
     """The result of a symbol search."""
 
     matches: tuple[SymbolMatch, ...]
-    """The best matches first, up to the limit."""
+    """The best matches, best first, up to the limit."""
     total: int
-    """Number of all matches."""
+    """The number of matches, including those beyond the limit."""
     files: tuple[tuple[str, int], ...] = ()
     """Path and number of matches for each file with a match."""
     notes: tuple[str, ...] = ()

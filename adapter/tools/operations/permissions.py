@@ -1,7 +1,7 @@
 """Approval modes, permission rules and approval requests: decide whether a call is allowed, denied or needs approval.
 
-Order of precedence: rules that deny, approvals of this session, rules that ask, rules that allow, the mode's default
-for the call's effect.
+The first of these that applies decides: rules that deny, approvals of this session, rules that ask, rules that allow,
+the mode's default for the call's effect.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ nor web pages, as `Dialect.preapproved` states.
 """
 
 NO_SANDBOX = "sandbox: NONE"
-"""Start of the sandbox line for an operation that runs without a sandbox."""
+"""Start of the description of an operation that runs without a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ApprovalRequest:
     cwd: str = "."
     subject: str = ""
     label: str = ""
-    """Purpose that the model states. It does not affect any decision."""
+    """The purpose of the call, as the model states it. It does not affect any decision."""
     sandbox: str = ""
     """Description of the sandbox in which a program, a user's function or an MCP tool will run, or the statement that
     there is none."""
@@ -85,11 +85,13 @@ class ApprovalRequest:
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
     state: Mapping[str, str] = field(default_factory=dict)
-    """Identity of each file that the call uses without showing its content: entries of a folder, programs, skills."""
+    """Identity of each file that the call uses but whose content the request does not show: entries of a folder,
+    programs, skills."""
 
     @property
     def fingerprint(self) -> str:
-        """Return the hash of everything that the approval covers. A call with another fingerprint is refused."""
+        """Return a hash of everything that the approval covers. If it has changed when the call runs, the call is
+        refused."""
         covered = (self.tool, self.effect, self.summary, self.diff, self.paths, self.cwd, self.subject, self.is_git)
         return hashlib.sha256(repr((*covered, sorted(self.state.items()))).encode(errors="surrogatepass")).hexdigest()
 
@@ -104,13 +106,14 @@ class ApprovalRequest:
 
     @property
     def is_asked_once(self) -> bool:
-        """Return whether one approval covers the tool for the session. This applies to external tools that claim only
-        to read."""
+        """Return whether one approval covers all calls to the tool in this session. This applies to external tools that
+        claim only to read."""
         return isinstance(self.operation, CallFunction) and bool(self.operation.notice) and self.effect != "execute"
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The key under which a decision is stored: the tool and the exact object."""
+        """The key under which a decision is stored: the tool, and the exact command, paths or other subject of the
+        call."""
         if self.is_asked_once:
             return (self.tool, self.effect)  # approval covers the whole tool
         if self.command is not None:
@@ -128,7 +131,7 @@ class ApprovalDecision:
     remember: bool = False
     """True to apply the decision to the same tool and object until the session ends."""
     reason: str = ""
-    """Text for the model."""
+    """The reason for the decision, as text for the model."""
     content: str | None = None
     """New content for the file, which replaces ``ApprovalRequest.draft.after``. The model is informed of the
     replacement.
@@ -173,12 +176,17 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A permission rule that allows, denies or requires approval for calls to a tool: ``Bash(git status)``,
-    ``Edit(src/**)``, ``Read``.
+    """A rule that allows, denies or requires approval for calls to a tool: ``Bash(git status)``, ``Edit(src/**)``,
+    ``Read``.
 
-    ``tool``: a name in the dialect, or ``*``. ``pattern``: None matches every call. For commands, the pattern is the
-    first words of the command; a final ``*`` also allows options. For files, it is a ``.gitignore`` pattern. For skills
-    and hosts, it is a title or a name, with ``*`` as a wildcard. Raises UsageError for a pattern that can never match.
+    ``tool`` is a name in the dialect, or ``*``. ``pattern`` is None to match every call, or depends on the kind of
+    tool:
+
+    - For commands, it is the first words of the command. A final ``*`` also allows options.
+    - For files, it is a ``.gitignore`` pattern.
+    - For skills and hosts, it is a title or a name, with ``*`` as a wildcard.
+
+    Raises UsageError for a pattern that can never match.
     """
 
     verdict: PermissionVerdict
@@ -190,7 +198,7 @@ class PermissionRule:
         if self.verdict not in get_args(PermissionVerdict):
             raise UsageError(f"unknown rule verdict {self.verdict!r}; expected allow, ask or deny")
         if self.pattern is not None and (not self.pattern.strip() or self.pattern.strip()[0] in "!#"):
-            raise UsageError(f"the rule {self} matches nothing; expected a command or a path pattern")
+            raise UsageError(f"the rule {str(self)!r} matches nothing; expected a command or a path pattern")
 
     @classmethod
     def parse(cls, verdict: PermissionVerdict, text: str) -> PermissionRule:
@@ -250,13 +258,14 @@ def _matches_path(pattern: str, path: str) -> bool:
 
 
 def _restricts_path(pattern: str, path: str) -> bool:
-    """Return whether the pattern of a rule that denies or asks matches the path in any case: on macOS and Windows,
-    ``Secrets`` is the folder ``secrets``."""
+    """Return whether the pattern of a rule that denies or asks matches the path in any letter case. On macOS and
+    Windows, ``Secrets`` is the folder ``secrets``."""
     return _matches_path(pattern, path) or _matches_path(pattern.casefold(), path.casefold())
 
 
 def _to_folder_pattern(pattern: str) -> str:
-    """Return the folder whose whole content the pattern matches: ``/secrets/`` for ``secrets/**``."""
+    """Convert a pattern for the whole content of a folder to one for the folder: ``secrets/**`` to ``/secrets/``.
+    Return any other pattern unchanged."""
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
 
 
@@ -264,8 +273,8 @@ def _to_folder_pattern(pattern: str) -> str:
 class PermissionPolicy:
     """The mode, the rules and the approvals of this session.
 
-    ``unasked``: effects for which the dialect's document requires no approval. Such an effect is allowed if the mode
-    asks about it, and denied if the mode denies it.
+    ``unasked``: effects for which the dialect's document requires no approval. Where the mode would ask, they are
+    allowed; where the mode denies, they are denied.
     """
 
     mode: str = "ask"
@@ -301,7 +310,7 @@ class PermissionPolicy:
         return (lambda path: any(_restricts_path(pattern, path) for pattern in patterns)) if patterns else None
 
     def find_denial(self, approval: ApprovalRequest) -> PermissionRule | None:
-        """Return a rule that denies this call, even if other rules allow it. Return None if there is none."""
+        """Return a rule that denies this call, even if other rules allow it. Return None if no rule denies it."""
         return next((rule for rule in self.rules if rule.verdict == "deny" and rule.matches(approval)), None)
 
     def _decide_by_default(self, approval: ApprovalRequest) -> PermissionVerdict:
@@ -315,11 +324,12 @@ class PermissionPolicy:
         return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict
 
     def _has_allowed_paths(self, tool: str) -> bool:
-        """Return whether a rule allows this reading tool certain paths, so that all other paths are denied."""
+        """Return whether a rule allows ``tool``, which only reads, to read certain paths. All other paths are then
+        denied."""
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
 
     def _needs_approval(self, approval: ApprovalRequest) -> bool:
-        """Return whether only the user can allow the call, rather than a rule or the mode."""
+        """Return whether only the user can allow the call, not a rule or the mode."""
         return approval.is_git or self._may_hide_denied_command(approval)
 
     def _may_hide_denied_command(self, approval: ApprovalRequest) -> bool:
@@ -340,9 +350,9 @@ class PermissionPolicy:
 
 
 def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
-    """Replace tool names in ``rules`` by the tools' canonical names. ``names`` maps every name to its canonical name.
+    """Replace tool names in ``rules`` with the tools' canonical names. ``names`` maps every name to its canonical name.
 
-    Raises UsageError for an unknown tool, because a rule without effect must not look like an active one.
+    Raises UsageError for an unknown tool, because the rule would have no effect, and the user would not notice.
     """
     named = []
     for rule in rules:

@@ -70,7 +70,7 @@ class Grep:
     leave_out: tuple[str, ...] = ()
     """Globs for files to skip."""
     ignored: bool = False
-    """True to also search excluded files."""
+    """True to also search files that ``.gitignore`` excludes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class GrepMatch:
 class GrepResult:
     hits: tuple[GrepMatch, ...]
     total: int
-    """Number of all matches. ``hits`` contains at most ``max_results`` of them."""
+    """The number of all matches. ``hits`` contains at most ``max_results`` of them."""
     files: tuple[tuple[str, int], ...] = ()
     """Each file with its number of matches, including files without a match in ``hits``."""
     notes: tuple[str, ...] = ()

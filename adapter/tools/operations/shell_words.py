@@ -4,9 +4,9 @@ A rule can *allow* a line only if it is one simple command of plain words. Lines
 redirect are rejected, so that the compared command is the command that runs. To *deny* a line, every position at which
 a command could begin is checked, even in quotes, because a false refusal is better than a missed command.
 
-On Windows, the shell is cmd.exe, whose syntax is not read beyond words: a line with anything else, such as ``%``, ``^``
-or ``&``, is neither allowed by a rule nor compared with the rules that deny, but needs approval if there are such
-rules. Each of its words may be a command. Upper and lower case, and endings such as ``.exe``, make no difference.
+On Windows, the shell is cmd.exe. Of its syntax, only words are parsed. A line with other syntax, such as ``%``, ``^``
+or ``&``, is never allowed by a rule; if there are rules that deny commands, it needs approval. Each word of a line may
+be a command. Letter case, and extensions such as ``.exe``, make no difference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Words = tuple[str, ...]
 
 IS_WINDOWS: bool = sys.platform == "win32"
 MAX_WORDS = 200
-"""Maximum number of words in a command that are checked. A longer command always needs approval."""
+"""Maximum number of words that are checked in a command. A longer command always needs approval."""
 
 _PLAIN = r"[A-Za-z0-9_@%+=:,./-]"
 _WORD = rf"""(?:{_PLAIN}|'[^'\n]*'|"[^"$`\\!\n]*")+"""
@@ -53,18 +53,19 @@ _PROJECT_FILES = {
     "rake": ("Rakefile",),
     "ninja": ("build.ninja",),
 }
-"""Files that a program runs automatically, in the current folder or in one that its arguments name."""
+"""Files that a program runs automatically, in the current folder or in a folder that its arguments name."""
 _CODE = re.compile(
     r".*\.(?:py|pyw|sh|bash|zsh|fish|[cm]?[jt]sx?|rb|pl|php|lua|r|jl|go|rs|java|jar|kts?|groovy|gradle|scala|cs|fsx|ps1"
     r"|bat|cmd|mk|cmake|awk|sed|tcl|exp|sql|ipynb|tf|nix)",
     re.IGNORECASE,
 )
-"""Matches the names of files that some program runs, such as ``go run main.go``."""
+"""Matches the names of files that contain code, such as ``main.go`` in ``go run main.go``."""
 
 _CMD_PLAIN = r"[A-Za-z0-9_@+:./\\-]"
 _CMD_WORD = rf"""(?:{_CMD_PLAIN}|"(?:{_CMD_PLAIN}|[ ])*")+"""
 _CMD_SIMPLE = re.compile(rf"(?!.*\\\")[ ]*{_CMD_WORD}(?:[ ]+{_CMD_WORD})*[ ]*")
-"""Matches a line of plain words, without a quote that programs read as part of a word: ``\\"``."""
+r"""Matches a line of plain words. It does not match an escaped quote (``\"``), which programs treat as part of a
+word."""
 _CMD_GLUE = re.compile("[/.:+@]")
 _CMD_SHELLS = frozenset(["cmd", "powershell", "pwsh", "wsl", "bash", "sh"])
 _CMD_ENDING = re.compile(r"\.(?:com|exe|bat|cmd|ps1|vbs|js|wsf|msc)$")
@@ -83,7 +84,8 @@ def parse_simple_command(line: str) -> Words | None:
 
 
 def list_possible_commands(line: str) -> Iterator[Words]:
-    """Yield the commands that the line may run, without the program's folder and the words before the program."""
+    """Yield the commands that the line may run: words such as ``sudo`` before a program are omitted, and so is its
+    folder."""
     for program, *rest in _list_commands(line):
         for name in _list_names(program):
             yield _fold((name, *rest))
@@ -114,14 +116,15 @@ def list_programs(words: Words) -> Iterator[str]:
 
 
 def _list_names(program: str) -> Iterator[str]:
-    """Yield the possible names of a program. cmd.exe also runs ``del/q``, ``@del`` and ``cd..``."""
+    """Yield the names that a program may have. On Windows, cmd.exe runs ``del`` for ``del/q`` and ``@del``."""
     yield program.rpartition("/")[2]
     if IS_WINDOWS:
         yield from filter(None, _CMD_GLUE.split(program))
 
 
 def _fold(command: Words) -> Words:
-    """On Windows, return the command in lower case, and its name without an ending."""
+    """On Windows, return the command in lower case and the program's name without its extension. On other systems,
+    return the command unchanged."""
     if not IS_WINDOWS:
         return command
     name, *rest = (word.lower() for word in command)
@@ -159,7 +162,7 @@ def _precedes_command(word: str) -> bool:
 def rule_covers_command(rule: Words, command: Words) -> bool:
     """Return whether ``command`` begins with the words of the rule.
 
-    Only a rule that ends in ``*`` covers additional words that are options (``-x``): ``git log`` covers
+    The command may have more words, but options (``-x``) among them only if the rule ends in ``*``: ``git log`` covers
     ``git log src``, but not ``git log --output=f``.
     """
     is_open = rule[-1:] == ("*",)

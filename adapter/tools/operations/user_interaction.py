@@ -22,7 +22,7 @@ class Question:
 
     text: str
     header: str = ""
-    """Short name, which is the key of the answer. The default is the first twelve characters of the question."""
+    """A short name, which is the key of the answer. The default is the first twelve characters of the question."""
     options: tuple[Option, ...] = ()
     multiple: bool = False
     allow_other: bool = True

@@ -14,7 +14,7 @@ class FetchPage:
     url: str
     format: PageFormat = "markdown"
     timeout_s: float = 30.0
-    """Total time, including redirects, in seconds."""
+    """Maximum total time, including redirects, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class FindLibrary:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library. ``id``: argument of `ReadLibraryDocs`, ``/org/project`` or ``/org/project/version``."""
+    """A library. ``id`` is ``/org/project`` or ``/org/project/version``, the argument of `ReadLibraryDocs`."""
 
     id: str
     title: str
