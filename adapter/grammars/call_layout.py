@@ -1,6 +1,6 @@
-"""Layout of a call in a format, inferred from the output of the format's encoder.
+"""The layout of calls in a format, inferred from the output of the format's encoder.
 
-Arguments are written as JSON or as key-value pairs.
+A layout consists of the texts around a call's name and arguments. The arguments are JSON or key-value pairs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class JsonCallLayout:
 
 @dataclass(frozen=True, slots=True)
 class KeyValueCallLayout:
-    """The texts around the parts of a call. A call with two arguments is::
+    """The texts around the parts of a call with key-value arguments. A call with two arguments is::
 
         {head}NAME{first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
 
-    The words in braces are fields; ``opening`` is one of ``openings``.
+    The words in braces are fields of this class; ``opening`` is one of ``openings``.
     """
 
     head: str
@@ -47,11 +47,10 @@ class KeyValueCallLayout:
     following: str
     last: str
     none: str
-    """The text after the name of a call without arguments."""
+    """The text after the name, if a call has no arguments."""
     openings: Mapping[str, str]
-    """The text between key and value, by the value's JSON type. Strings are written verbatim, all other values as JSON
-    with ``colon`` and ``comma``.
-    """
+    """The text between a key and its value, by the value's JSON type. Strings are written verbatim. All other values
+    are written as JSON, with ``colon`` and ``comma``."""
     markers: tuple[str, ...]
     """Literals that no value may contain; each begins with ``<``."""
     between: str | None
@@ -60,7 +59,7 @@ class KeyValueCallLayout:
     comma: str
 
     def can_represent(self, text: str) -> bool:
-        """Return whether the parser would read ``text`` back unchanged if it is written as a value."""
+        """Return whether ``text``, written as a value, would be parsed as the same text."""
         lowered = text.lower()
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
@@ -78,8 +77,7 @@ def find_call_prefix(format: str) -> str | None:
 @lru_cache
 def find_json_call_layout(format: str) -> JsonCallLayout:
     """Return the layout of a format with JSON arguments. For other formats, return the layout of Hermes, which the
-    parser also accepts.
-    """
+    parser accepts in every format."""
     layout = _find_json_layout(format)
     if layout is None:
         layout = _find_json_layout("hermes")
@@ -101,7 +99,8 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
 
 
 def _find_text_between_calls(one: str, two: str) -> str | None:
-    """Return the text between two calls, or None if they are not simply written one after the other."""
+    """Return the text that separates two calls, or None if ``two`` is not the text of ``one`` call, written twice with
+    a separator."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None
@@ -164,7 +163,8 @@ def _find_openings(
 
 
 def split_around(text: str, *words: str) -> list[str] | None:
-    """Split ``text`` at ``words``. Return None unless each word occurs exactly once, and in this order."""
+    """Split ``text`` at ``words``. Return None unless each word occurs exactly once and the words occur in this
+    order."""
     pieces = []
     for word in words:
         piece, found, text = text.partition(word)

@@ -1,11 +1,9 @@
-"""Constraint modes for decoding, shared by `run`, `serve` and `wrap`.
+"""Constraint modes for decoding, shared by the commands `run`, `serve` and `wrap`.
 
-====================  ==================================================================
-``off``               Unconstrained; the output is parsed and, if unambiguous, repaired.
-``arguments``         The model decides freely whether to call; a call, once begun, must be valid.
-``prefer``            The model writes a valid call or a reply.
-``required``          The model writes a valid call.
-====================  ==================================================================
+==================== ================================================================== ``off`` Unconstrained; the
+output is parsed and, if unambiguous, repaired. ``arguments`` The model is free to call or not; once a call begins, it
+must be valid. ``prefer`` The model writes a valid call or a reply. ``required`` The model writes a valid call.
+==================== ==================================================================
 
 A request's ``tool_choice`` takes precedence: ``"none"`` always, ``"required"`` in every mode except ``off``.
 """
@@ -22,7 +20,8 @@ CONSTRAINTS: tuple[Constraint, ...] = get_args(Constraint)
 
 
 def parse_constraint_mode(name: str | None) -> Constraint | None:
-    """Return the mode with this name; None means automatic. Raises UsageError for an unknown name."""
+    """Return the mode called ``name``, or None (automatic) if ``name`` is None. Raises UsageError for an unknown
+    name."""
     for constraint in CONSTRAINTS:
         if name == constraint:
             return constraint
@@ -32,7 +31,8 @@ def parse_constraint_mode(name: str | None) -> Constraint | None:
 
 
 GUIDE_MODES = ("auto", "on", "off")
-"""``auto`` assists only models that the server reports as small (`adapter.prompting.intent.suggested_call`)."""
+"""Modes of guided tool choice. ``auto`` guides only models that the server reports as small
+(`adapter.prompting.intent.suggested_call`)."""
 
 
 def validate_guide_mode(mode: str) -> None:

@@ -1,4 +1,4 @@
-r"""Build GBNF grammars and JSON Schemas for constrained decoding from tool definitions.
+"""Build GBNF grammars and JSON Schemas for constrained decoding from tool definitions.
 
 `build_gbnf` returns a llama.cpp grammar that admits exactly one call::
 
@@ -6,10 +6,10 @@ r"""Build GBNF grammars and JSON Schemas for constrained decoding from tool defi
     {"name": "read_file", "arguments": {"path": "src/main.rs"}}
     </tool_call>
 
-The call is in the model's own format if arguments in this format are JSON or key-value pairs (see
-`adapter.grammars.call_layout`). `build_json_schema` is the equivalent for servers that accept a JSON Schema
-(``response_format``, Ollama's ``format``). Such a call has no markers, and its arguments are under ``parameters``,
-because Ollama sorts keys and a model must choose the name before the arguments.
+If the model's own format writes arguments as JSON or key-value pairs, the call is in that format (see
+`adapter.grammars.call_layout`). `build_json_schema` does the same for servers that accept a JSON Schema
+(``response_format``, Ollama's ``format``). Such a call has no markers, and its arguments are under ``parameters``:
+Ollama sorts the keys, and a model must choose the name before the arguments.
 
 Spacing is fixed, as in ``json.dumps``, because small models ramble when any whitespace is allowed. The length of
 strings is limited: when a constrained 135M model failed to produce a valid call, the cause was always an endless
@@ -41,11 +41,11 @@ from adapter.grammars.schema_to_ir import LoweringOptions, SchemaLowering
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_STRING = 1500
-"""Maximum string length in characters: about 512 tokens of SmolLM2, a common limit for a call."""
+"""Maximum string length, in characters. This is about 512 tokens of SmolLM2, a common limit for a call."""
 MAX_GRAMMAR = 300_000
-"""Maximum grammar length in characters. llama.cpp parses a grammar of this length in a fraction of a second."""
+"""Maximum length of a grammar, in characters. llama.cpp parses a grammar of this length in a fraction of a second."""
 MAX_CALLS = 8
-"""Maximum number of calls in a response, because small models often continue a list of calls without end."""
+"""Maximum number of calls in a response. Without a limit, small models often continue a list of calls indefinitely."""
 
 
 def build_gbnf(
@@ -138,7 +138,7 @@ def _build_grammar(
 
 
 def list_bare_call_tools(grammar: str, tools: ToolSet) -> list[str]:
-    """Return the names of the tools for which a grammar from `build_gbnf` admits bare JSON calls."""
+    """Return the names of the tools that may be called by JSON without markers, in a grammar from `build_gbnf`."""
     return [name for name in tools if f" ::= {format_gbnf_literal(format_gbnf_json_literal(name))} spaces " in grammar]
 
 
@@ -155,8 +155,10 @@ def build_json_schema(
     max_text: int | None = MAX_STRING,
     reply: Tool | None = None,
 ) -> JsonObject:
-    """Build a JSON Schema for ``{"name": ..., "parameters": {...}}``, with one alternative per tool and without
-    ``$ref`` and type lists. ``reply``: an additional tool. Raises UsageError if no tool can be called.
+    """Build a JSON Schema for ``{"name": ..., "parameters": {...}}``, with one alternative per tool. It contains
+    neither ``$ref`` nor lists of types.
+
+    ``reply`` is an additional tool. Raises UsageError if no tool can be called.
     """
     if reply is not None:
         tools = ToolSet([*tools.values(), reply])

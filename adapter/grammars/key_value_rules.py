@@ -34,20 +34,21 @@ from adapter.tools.coercion import get_type_name
 
 
 class UnrepresentableValue(Exception):
-    """A value that this format cannot represent."""
+    """The format cannot represent a value."""
 
 
 _CONTROL = r"\x00-\x08\x0B-\x1F\x7F"
-"""Control characters that text never contains: all except tab and line feed."""
+"""The control characters that text never contains: all except tab and line feed."""
 _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Strings with a maximum length below this exclude ``<``, so that each repetition matches a single character."""
+"""Strings whose maximum length is below this exclude ``<``, so that each repetition matches a single character."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
-    """Build the rules of a grammar with key-value arguments. JSON values must not contain a marker."""
+    """Build the rules of a grammar with key-value arguments. Values, including strings inside JSON, must not contain a
+    marker."""
 
     def __init__(self, layout: KeyValueCallLayout) -> None:
         self._layout, self.tail = layout, ""
@@ -79,7 +80,8 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{format_gbnf_literal(property.name)} ({join_alternatives(values)})")
 
     def _list_values(self, shape: ir.Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield each way to write a value of this shape: the text before the value, and the rule of the value."""
+        """Yield each way to write a value of this shape, as a pair: the text before the value, and the rule for the
+        value."""
         openings = self._layout.openings
         match shape:
             case ir.UnionShape(shapes):
@@ -131,9 +133,9 @@ _TYPES: Mapping[type, str] = {
 
 
 def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
-    """Build a rule for a few characters of text, usually one, that do not start a marker.
+    """Build a rule for a character of text, or for a few characters that begin with ``<`` but do not start a marker.
 
-    ``excluded``: characters that the rule's character classes exclude.
+    ``excluded`` are characters that the rule does not match, and ``escape`` is a rule that it also matches.
     """
 
     def build_continuation(remainders: list[str]) -> str:
@@ -151,7 +153,8 @@ def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: s
 
 
 def _list_cases(char: str) -> str:
-    """Return the lower and upper case of a character for a GBNF class, with special characters escaped."""
+    """Return the lower and upper case of a character for use in a GBNF character class, with special characters
+    escaped."""
     return "".join(
         item if item.isalnum() or not item.isascii() else f"\\x{ord(item):02X}"
         for item in dict.fromkeys((char, char.upper()))

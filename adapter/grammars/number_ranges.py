@@ -43,7 +43,8 @@ def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
 
 
 def build_open_range(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
-    """Return the rules for large numbers with an exponent: at most one for each bound that is not set."""
+    """Return rules for large numbers with an exponent: one for each bound that is None, unless the other bound excludes
+    them."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
@@ -99,7 +100,8 @@ def _split_places(number: Decimal) -> tuple[int, str]:
 
 
 def _build_fraction_range(lowest: str, highest: str) -> str:
-    """Return a rule for the decimal places between two fractions with the same number of places."""
+    """Return a rule for the decimal places of the numbers between two fractions. ``lowest`` and ``highest`` are the
+    decimal places of the fractions, with the same length."""
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}"{_build_fraction_rest(lowest[1:], highest[1:])}'
     return _split_by_first_digit(lowest, highest, _build_fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
@@ -114,8 +116,11 @@ def _build_fraction_rest(lowest: str, highest: str) -> str:
 
 
 def _split_by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
-    """Return a rule for a range, with three alternatives: the first digit of each bound, and the digits between
-    them."""
+    """Return a rule for a range of digits, with up to three alternatives: the first digit of ``lowest``, the first
+    digit of ``highest``, and the digits between them.
+
+    ``rest_of`` builds the rule for the remaining digits from their bounds. ``any_rest`` is the rule if all are allowed.
+    """
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
     if lowest[1:].strip("0"):
         parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')

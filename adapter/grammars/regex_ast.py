@@ -1,8 +1,8 @@
 r"""Parse the subset of regular expressions supported in a schema's ``pattern``, with Python's own parser.
 
 The subset covers characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
-``\b``, ``\p{...}`` and flags are not supported. If ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree
-contains only the characters that match in both.
+``\b``, ``\p{...}`` and flags are not supported. Where ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree
+contains only the characters that match in both languages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from re import _parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any, TypeAlias
 
 MOST_TIMES = 1999
-"""Maximum repetition bound; llama.cpp treats larger bounds as unbounded."""
+"""Maximum repetition bound. llama.cpp treats a larger bound as unbounded."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Code point ranges (first, last), sorted, neither overlapping nor adjacent."""
@@ -125,8 +125,8 @@ ALL_MEANINGS: dict[Any, Ranges] = {
 _NAMED_GROUP = re.compile(r"(?<!\\)\(\?<(?=[A-Za-z_])")
 """ECMAScript's spelling of a named group."""
 _AMBIGUOUS = re.compile(r"(?<!\\)\{,\d*\}|\\[Na]|\(\?#|\[(?:\\.|[^\]\\])*?(?:\[|--|&&|~~|\|\|)")
-"""Text that has another meaning in ECMAScript, or may get another one in Python: repetitions without a minimum, named
-characters, comments, and operators in classes."""
+"""Matches syntax that has another meaning in ECMAScript, or may get another one in Python: repetitions without a
+minimum, named characters, comments, and operators in classes."""
 
 
 def _convert_sequence(nodes: Any) -> Node:

@@ -29,9 +29,9 @@ def build_string_rule(
 ) -> str | None:
     """Return a GBNF expression for the content of a JSON string that matches the pattern.
 
-    ``shortest`` and ``longest``: limits for the length in characters. ``is_bare``: if true, the value is verbatim text
-    between tags instead of a JSON string; it then excludes ``<`` and line breaks, which a parser may attribute to the
-    tags. Return None if the pattern is not supported, or if a grammar cannot represent any matching text.
+    ``shortest`` and ``longest`` limit the length in characters. If ``is_bare`` is true, the value is verbatim text
+    between tags instead of a JSON string. It then excludes ``<`` and line breaks, which a parser could confuse with
+    those of the tags. Return None if the pattern is not supported, or if a grammar cannot represent any matching text.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))
@@ -50,7 +50,8 @@ def build_string_rule(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Replace the implicit search by explicit text: allow any text at each end that has no anchor."""
+    """Convert a pattern that may match anywhere in a string to one that matches the whole string: allow any text at
+    each end that has no anchor."""
     choices = node.choices if isinstance(node, Alternation) else (node,)
     return _build_alternation([_add_free_text(choice) for choice in choices])
 
@@ -73,7 +74,7 @@ def _build_alternation(nodes: Sequence[Node]) -> Node:
 
 
 def _measure_lengths(node: Node) -> tuple[int, int | None]:
-    """Return the length of the shortest match and of the longest, which is None if it is unbounded."""
+    """Return the lengths of the shortest and the longest match. The latter is None if it is unbounded."""
     match node:
         case CharSet():
             return 1, 1
@@ -96,7 +97,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _limit_length(node: Node, longest: int) -> Node:
-    """Cap all repetitions at the same count, the largest that limits a match to ``longest`` characters."""
+    """Limit a match to ``longest`` characters, by the largest common maximum for all repetitions that achieves this."""
     times, too_many = 0, longest + 1
     if (_measure_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
         raise UnsupportedPattern
@@ -150,7 +151,7 @@ def _build_expression(node: Node, characters: Callable[[Ranges], str]) -> str:
 
 
 def _build_expression_or_none(node: Node, characters: Callable[[Ranges], str]) -> str | None:
-    """Return the expression of an optional node, or None if it cannot be written in a grammar."""
+    """Return the expression of ``node``, or None if it cannot be written in a grammar."""
     try:
         return _build_expression(node, characters)
     except UnsupportedPattern:

@@ -1,8 +1,8 @@
-"""A ``reply`` tool for models that can only write calls; its argument is returned as text.
+"""A ``reply`` tool for models that are constrained to write calls. Its argument becomes the text of the answer.
 
-With a free choice between a call and text, small models answer in text far too often. Of the 18 scenarios in
-`canitoolcall probe`, SmolLM2-135M passed 6 with a free choice and 12 with this tool; Qwen2.5-Coder-0.5B passed 8
-and 16.
+If small models can choose freely between a call and text, they answer in text far too often. Of the 18 scenarios in
+`canitoolcall probe`, SmolLM2-135M passed 6 with a free choice and 12 with this tool; Qwen2.5-Coder-0.5B passed 8 and
+16.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
 
 
 class ReplyParser:
-    """A `Parser` for responses constrained to calls to ``tools`` and ``reply``. Calls to ``reply`` become text.
+    """A `Parser` for responses that are constrained to calls to ``tools`` and ``reply``. Calls to ``reply`` become
+    text.
 
-    ``stream_arguments`` applies to calls to ``tools``; replies are always streamed. A reply that follows other calls
-    only marks their end, and its text is dropped.
+    Replies are always streamed; ``stream_arguments`` only applies to calls to ``tools``. A reply that follows other
+    calls only marks their end, and its text is dropped.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class ReplyParser:
         self._parser = Parser(format, all_tools, turn=turn, policy=APPROVED, stream_arguments=True)
         self._reply = reply.name
         self._stream_arguments = stream_arguments
-        self._id = ""  # of the reply being written
+        self._id = ""  # of the reply that is being written
         self._is_in_text = False
         self._emitted_text = ""
         self._has_called = False
@@ -100,7 +101,7 @@ class ReplyParser:
                     yield event
 
     def _decode_delta(self, delta: ToolCallDelta) -> str:
-        """Return the new reply text in an arguments delta. A delta never ends inside an escape."""
+        """Return the new text of a reply from a chunk of its arguments. A chunk never ends inside an escape."""
         if delta.id != self._id:
             self._id, self._is_in_text, self._emitted_text = delta.id, False, ""
         body, start = delta.arguments, 0
@@ -116,7 +117,7 @@ class ReplyParser:
         return new_text
 
     def _translate_incomplete(self, incomplete: InvalidToolCall) -> Event:
-        """Return the rest of a truncated reply's text as an event. Returns any other invalid call unchanged."""
+        """Return the rest of a truncated reply's text as an event. Return any other invalid call unchanged."""
         text_start = _BEGIN.search(incomplete.raw)
         body = _PIECE.match(incomplete.raw, text_start.end()) if text_start else None
         if f'"{self._reply}"' not in incomplete.raw or body is None:

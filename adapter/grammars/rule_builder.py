@@ -19,9 +19,10 @@ from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, buil
 from adapter.grammars.regex_to_gbnf import build_string_rule
 
 LONGEST_REPETITION = 1999
-"""Maximum bound of a repetition. llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded."""
+"""Maximum upper bound of a repetition. llama.cpp rejects ``x{0,2000}`` or treats larger bounds as unbounded."""
 MAX_ORDERED = 4
-"""Maximum number of required properties that can have any order. Each further property doubles the rule count."""
+"""Maximum number of required properties that may be written in any order. Each additional property doubles the number
+of rules."""
 
 ESCAPE = r'"\\" ["\\nrt]'
 
@@ -64,7 +65,8 @@ class GrammarBuilder:
         return f"{format_gbnf_literal(format_gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
     def build_bare_call(self, name: str, shape: ir.Shape) -> str:
-        """Return the body of the rule for a bare JSON call with free spacing, from its name to its arguments."""
+        """Return the body of the rule for a JSON call without markers and with free spacing, from its name to its
+        arguments."""
         arguments = self.build_expression(shape, f"{name}-arguments")
         quoted = format_gbnf_literal(format_gbnf_json_literal(name))
         return rf'{quoted} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
@@ -80,7 +82,7 @@ class GrammarBuilder:
         return name
 
     def build_expression(self, shape: ir.Shape, hint: str) -> str:
-        """Return the name of the rule for values of this shape."""
+        """Return an expression for values of this shape: the name of a rule. ``hint`` is a name for a new rule."""
         match shape:
             case ir.EnumShape(values):
                 return self.add(hint, join_alternatives(self._build_literal(value) for value in values))
@@ -137,7 +139,7 @@ class GrammarBuilder:
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
     def _build_pairs(self, properties: tuple[ir.Property, ...], hint: str) -> str:
-        """Return a rule for all properties. Up to `MAX_ORDERED` required properties can have any order."""
+        """Return a rule for all properties. Up to `MAX_ORDERED` required properties may be in any order."""
         pairs = [
             f"{self._build_literal(item.name)} {self._colon} {self.build_expression(item.shape, f'{hint}-{item.name}')}"
             for item in properties
@@ -147,7 +149,7 @@ class GrammarBuilder:
         return in_order if required_count or not pairs else f"({in_order})?"
 
     def _build_ordered_pairs(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
-        """Return a rule for the required pairs, followed by any of the optional pairs. It matches at least one pair."""
+        """Return a rule for the required pairs followed by any of the optional pairs. It matches at least one pair."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
             return " ".join([self._build_unordered_pairs(pairs[:required_count], comma, hint), *optional])
@@ -161,7 +163,8 @@ class GrammarBuilder:
         return join_alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _build_unordered_pairs(self, pairs: list[str], comma: str, hint: str) -> str:
-        """Return a rule for all ``pairs`` in any order. Each set of pairs still to be written has its own rule."""
+        """Return a rule for all ``pairs`` in any order. There is a separate rule for each set of pairs still to be
+        written."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
         for count in range(1, len(rule_names) + 1):

@@ -17,15 +17,15 @@ Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
 """Allowed values of string parameters, by ``(tool, parameter)`` or by parameter alone.
 
 They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. An optional
-parameter without allowed values is omitted; a tool cannot be called if a required parameter has no allowed values.
+parameter without allowed values is omitted. A tool with a required parameter without allowed values cannot be called.
 """
 MAX_ITEMS = 16
-"""Maximum number of list items, because small models rarely end a list."""
+"""Maximum number of items in a list. Without a limit, small models rarely end a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnumShape:
-    """One of several JSON values, verbatim."""
+    """One of several JSON values."""
 
     values: tuple[Json, ...]
 
@@ -41,7 +41,7 @@ class StringShape:
 
 @dataclass(frozen=True, slots=True)
 class NumberShape:
-    """A number from ``lowest`` to ``highest``, both inclusive. None means unbounded."""
+    """A number from ``lowest`` to ``highest``, both inclusive. A bound that is None does not apply."""
 
     integer: bool
     lowest: Decimal | None = None
@@ -121,7 +121,7 @@ Shape: TypeAlias = (
 
 
 def is_satisfiable(shape: Shape) -> bool:
-    """Return whether any value has this shape. Choices may exclude all values."""
+    """Return whether any value has this shape. A shape without values results from choices that exclude every value."""
     match shape:
         case EnumShape(values):
             return bool(values)

@@ -5,8 +5,8 @@ on unknown keywords. A schema is therefore first lowered to a few shapes, which 
 or as plain JSON Schema.
 
 Unsupported constraints (``multipleOf``, ``uniqueItems``, ``not``, ``if``, nesting beyond `MAX_DEPTH`, ...) are
-*widened*, because arguments are validated after decoding anyway. Recursive references are followed `MAX_VISITS` times
-and then omitted.
+*widened*: the shape also allows values that violate them, because arguments are validated after decoding anyway.
+Recursive references are followed `MAX_VISITS` times and then omitted.
 
 *Choices* restrict a string parameter to given values; see `adapter.grammars.schema_ir.Choices`.
 """
@@ -27,7 +27,7 @@ MAX_DEPTH = 16
 MAX_VISITS = 2
 """Maximum number of times that a recursive reference is followed inside itself."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas to lower, because references can expand without end."""
+"""Maximum number of subschemas to lower, because references can expand indefinitely."""
 TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
@@ -36,8 +36,8 @@ TEXTS = frozenset(
         "query", "sql", "url",
     }
 )  # fmt: skip
-"""Names of parameters for long text. A small model that writes very long text into any other parameter will not stop.
-"""
+"""Names of parameters for long text. For all other parameters the limit is lower: a small model that writes very long
+text into one of them will not stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,15 @@ class LoweringOptions:
     max_string: int | None = None
     """Maximum length of strings, in characters; None keeps the limit of the schema."""
     max_text: int | None = None
-    """The same limit for parameters in `TEXTS`."""
+    """Maximum length of strings in the parameters named in `TEXTS`, in characters; None keeps the limit of the
+    schema."""
     max_depth: int = MAX_DEPTH
-    """Maximum nesting."""
+    """Maximum nesting depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Lower the schema of one tool, which can be any dict: its content and size never cause an exception."""
+    """Lower the schema of one tool. The schema can be any dict: its content and size never cause an exception."""
 
     tool: str
     schema: JsonObject
@@ -81,7 +82,8 @@ class SchemaLowering:
                 return ir.MapShape(ir.AnyShape()) if ir.is_satisfiable(shape) else ir.NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> ir.Shape:
-        """Lower a subschema. ``path``: an entry for each enclosing level and reference, to limit depth and cycles."""
+        """Lower a subschema. ``path`` has an entry for each enclosing level and reference, to limit depth and
+        recursion."""
         self._visited.append(None)
         is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or is_over_limit:
@@ -188,7 +190,7 @@ _SHARED_KEYWORDS = frozenset({"type", "properties", "required", "items", "additi
 
 
 def _lower_number(schema: Mapping[str, Json], integer: bool) -> ir.NumberShape:
-    """Return a number shape with inclusive bounds. Contradictory and huge bounds are ignored."""
+    """Return a number shape with inclusive bounds. Bounds that contradict each other or are too large are ignored."""
     step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
     lows, highs = list[Decimal](), list[Decimal]()
     if (bound := _parse_decimal(schema, "minimum")) is not None:

@@ -1,7 +1,7 @@
-"""Outlines: the declarations of a source file with their lines.
+"""Outlines: the declarations of a source file, with their line numbers.
 
-A language is one table in languages.toml. Parsing needs the grammars of the extra ``index``, which are imported on
-first use.
+Each language is a table in languages.toml. Parsing needs grammars, which the extra ``index`` installs and which are
+imported on first use.
 """
 
 __all__ = ["extractor", "formatter", "language", "languages", "syntax"]

@@ -1,6 +1,6 @@
-"""Extract an outline from source text: search the syntax tree for declarations, except in function bodies.
+"""Extract an outline from source text by searching its syntax tree for declarations. Function bodies are not searched.
 
-The search includes the error nodes of files with syntax errors.
+In a file with syntax errors, the nodes that contain the errors are also searched.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _recover_hidden(
 ) -> list[OutlineItem]:
     """Add declarations that a syntax error hides. An unclosed bracket, for example, can hide the rest of the file.
 
-    Parsing restarts at the next unindented line after the error.
+    Parsing restarts at the next unindented line after each error.
     """
     recovered = list(items)
     known = {name.line for item in _flatten(items) for name in item.names}
@@ -140,7 +140,8 @@ class _Extraction:
         return list(self._collect_declarations(root, 0))
 
     def _find_module_doc(self, root: Node) -> tuple[int, int] | None:
-        """Return the lines of the comment or string at the top of the file; None if it documents a declaration."""
+        """Return the first and last line of the comment or string at the top of the file, or None if it belongs to a
+        declaration or is missing."""
         comments: list[Node] = []
         for child in root.named_children:
             if child.type == "php_tag":
@@ -181,7 +182,8 @@ class _Extraction:
             last_row = get_end_row(child)
 
     def _find_declarations(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declaration in ``node``, or the declarations inside it. ``whole``: ``node`` or its wrapper."""
+        """Yield the declaration in ``node``, or the declarations inside it. ``whole`` is ``node``, or a node around it
+        whose text belongs to the declaration, such as a decorator."""
         rule = self._find_matching_rule(node)
         if rule is not None:
             yield self._build_item(node, whole, rule, first_row, depth)
@@ -258,7 +260,7 @@ class _Extraction:
         return text if len(text) <= longest else text[:longest].rstrip() + "..."
 
     def _remove_dropped(self, node: Node, start: int, end: int) -> str:
-        """Return the source from ``start`` to ``end`` without comments and dropped nodes."""
+        """Return the source from ``start`` to ``end`` without comments and without the nodes that signatures omit."""
         pieces: list[bytes] = []
         for dropped in self._find_dropped_nodes(node, min(end, start + MAX_LOOKED_AT)):
             if dropped.start_byte >= start:
@@ -268,7 +270,7 @@ class _Extraction:
         return b"".join(pieces)[:MAX_LOOKED_AT].decode("utf-8", "replace")
 
     def _find_dropped_nodes(self, node: Node, end: int, depth: int = 0) -> Iterator[Node]:
-        """Yield the comments and dropped nodes that start before ``end``, in order."""
+        """Yield the comments and the nodes that signatures omit, in order, as far as they start before ``end``."""
         for child in node.named_children:
             if child.start_byte >= end:
                 break

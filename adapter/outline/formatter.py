@@ -1,4 +1,4 @@
-"""Format an outline as text: fixed sections, each item with its lines.
+"""Format an outline as text: fixed sections, in which each item is followed by its lines.
 
 ::
 
@@ -42,7 +42,7 @@ HEADERS: dict[Section, str] = {
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
 
 MAX_VALUES = 8
-"""Maximum number of fields shown for an item, and of constants shown with values. All methods are shown."""
+"""Maximum number of fields shown for an item, and of constants shown with their values. All methods are shown."""
 WIDTH = 120
 NEAR_LINES = 5
 """Maximum distance, in lines, between fields, constants or names that share a line of output."""
@@ -75,7 +75,8 @@ def _format_section(section: Section, items: Sequence[OutlineItem], outline: Fil
 
 
 def _format_items(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
-    """Format items and their members, one item per line. Nearby values and plain names share a line."""
+    """Format items and their members, one item per line. Short fields, constants and names that are near each other in
+    the source share a line."""
     values = 0
     run: list[tuple[str, OutlineItem]] = []
     for item in items:
@@ -121,7 +122,7 @@ def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, se
 
 
 def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
-    """Join ``words`` with commas into lines of at most `WIDTH` characters, unless a word is longer."""
+    """Join ``words`` with commas into lines of at most `WIDTH` characters. A longer word has a line of its own."""
     line = ""
     for word in words:
         if line and len(indent) + len(line) + 2 + len(word) > WIDTH:

@@ -13,7 +13,7 @@ MAX_NESTING = 20
 
 
 def expand_import(path: str, separator: str) -> list[str]:
-    """Return every single path that ``path`` stands for. Unbalanced braces are kept."""
+    """Return all single paths that ``path`` includes. A part with unbalanced braces is returned unchanged."""
     if not separator:
         return [path] if path else []
     return list(_expand(path, 0))
@@ -46,13 +46,14 @@ def _split(text: str) -> list[str]:
 
 
 class _Branch(dict[str, "_Branch"]):
-    """Path components by name. ``ends``: an import path ends at this component."""
+    """Path components by name. ``ends`` is true if an import path ends at this component."""
 
     ends = False
 
 
 def merge_imports(paths: Iterable[str], separator: str) -> list[str]:
-    """Return one entry for each first component, in order of appearance, with the rest of its paths in ``{}``."""
+    """Return one entry for each first component, in order of appearance. If several paths begin with it, their other
+    components are in ``{}``."""
     root = _Branch()
     for path in paths:
         branch = root

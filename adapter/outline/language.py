@@ -1,4 +1,4 @@
-"""Definition of a language for outlines: its grammar, and the meaning of its syntax nodes."""
+"""The definition of a language for outlines: its grammar, and the meaning of its syntax nodes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class NodeRule:
     when: re.Pattern[str] | None = None
     """Pattern that must occur in the node's text."""
     value: frozenset[str] = frozenset()
-    """Allowed types of the assigned value."""
+    """Allowed node types of the assigned value. Empty if every type is allowed."""
     declarator: str = ""
     """Required type of a C declarator."""
     members: bool = False
     """True if declarations inside the node are members of its item."""
     inside: bool = False
-    """True if they are separate items, as in a namespace."""
+    """True if declarations inside the node are separate items, as in a namespace."""
     variant: bool = False
     """True to show only the name, as for an enum member."""
 
@@ -36,9 +36,8 @@ class NodeRule:
 
 
 def _build_rule(entry: str | Mapping[str, str]) -> NodeRule:
-    """Build a rule from a string ``SECTION [FLAGS]: NODE TYPES``, or from a table with this string under ``rule`` and
-    further fields.
-    """
+    """Build a rule from a string ``SECTION [FLAGS]: NODE TYPES``, or from a table that has this string under ``rule``
+    in addition to other fields."""
     fields = {"rule": entry} if isinstance(entry, str) else entry
     head, _, node_types = fields["rule"].partition(": ")
     section, *flags = head.split()
@@ -71,9 +70,9 @@ class Language:
     through: frozenset[str] = frozenset()
     """Nodes whose children are treated as children of the node's parent."""
     body: frozenset[str] = frozenset({"body"})
-    """Fields or child types at which a signature ends; they contain the members."""
+    """Names of fields, or types of child nodes, at which a signature ends. These nodes contain the members."""
     attached: frozenset[str] = frozenset()
-    """Nodes above a declaration that belong to it (attributes)."""
+    """Nodes above a declaration that belong to it, such as attributes."""
     dropped: frozenset[str] = frozenset()
     """Nodes that signatures omit."""
     prefix: str = ""
@@ -97,8 +96,11 @@ _NODE_TYPES = ("wrappers", "through", "body", "attached", "dropped")
 def build_language(
     name: str, table: Mapping[str, Any], import_path: Callable[[str], str] | None, blanked: re.Pattern[bytes] | None
 ) -> Language:
-    """Build a language from its table in languages.toml. Without ``import_path``, the matches of ``import_noise`` are
-    removed from import statements: keywords, quotes, the final ``;``."""
+    """Build a language from its table in languages.toml.
+
+    ``import_path`` converts an import statement to a path. By default, the matches of the table's ``import_noise``
+    (keywords, quotes, the final ``;``) are removed from the statement.
+    """
     noise = re.compile(table.get("import_noise", ""))
     rules: dict[str, list[NodeRule]] = {}
     for rule in map(_build_rule, table["rules"]):

@@ -1,4 +1,4 @@
-"""The languages that can be outlined: the tables in languages.toml, and the rules that no table can express."""
+"""The languages that can be outlined: the tables in languages.toml, and the rules that a table cannot express."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ _IS_FLOW = re.compile(r"^[\s/*]*@flow\b", re.MULTILINE)
 def find_language(path: str, text: str = "") -> Language | None:
     """Return the language of a file by its extension, in any letter case, or None if the extension is unknown.
 
-    ``text`` decides if an extension is ambiguous: C++ in ``.h``, and Flow types in ``.js``, which parse best as TSX.
+    ``text`` is the file's text, which decides if an extension is ambiguous: ``.h`` may contain C++, and ``.js`` may
+    contain Flow types, which parse best as TSX.
     """
     _, dot, extension = path.rpartition("/")[2].rpartition(".")
     language = _BY_EXTENSION.get(extension.lower()) if dot else None
@@ -107,7 +108,8 @@ def find_language(path: str, text: str = "") -> Language | None:
 
 
 def find_extensions(file_type: str) -> frozenset[str]:
-    """Return the file extensions, without dots, for a language name or an extension (``.py``, ``*.py``)."""
+    """Return the file extensions, without dots, that ``file_type`` includes. It is the name of a language, or an
+    extension (``.py``, ``*.py``)."""
     name = file_type.strip().lower().removeprefix("*").removeprefix(".")
     extensions = {
         extension

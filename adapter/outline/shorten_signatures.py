@@ -7,7 +7,7 @@ import re
 LONG_SIGNATURE = 100
 """Length, in characters, above which the lists in a function or class signature are shortened."""
 MAX_VALUE = 60
-"""Maximum length of a constant's value."""
+"""Maximum length of a constant's value, in characters."""
 _ASSIGNS = re.compile(r"(?<![=!<>:])=(?![=>])")
 
 
@@ -19,7 +19,8 @@ def shorten_value(text: str) -> str:
 
 
 def shorten_lists(text: str, name: str) -> str:
-    """Shorten the parameter list of a long signature, then the list before its name (usually type parameters).
+    """Shorten the parameter list of a long signature. If it is still too long, also shorten the list before the name,
+    which usually contains type parameters.
 
     The name and the return type are kept.
     """

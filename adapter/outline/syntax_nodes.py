@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 40
 """Maximum nesting of declarations and declarators."""
 MAX_LOOKED_AT = 4_000
-"""Number of bytes at the start of a declaration that are searched: enough for a signature, and few enough to be fast.
-"""
+"""Number of bytes at the start of a declaration that are searched. It is enough for a signature, and small enough to be
+fast."""
 _VALUE_HOLDERS = frozenset(
     {"variable_declarator", "assignment_statement", "assignment_expression", "expression_list", "assignment"}
 )
@@ -21,7 +21,8 @@ _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 
 
 def find_name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
-    """Return the nodes of the names that a declaration declares. ``let a, b`` declares several."""
+    """Return the nodes of the names that a declaration introduces, such as both names in ``let a, b``. ``fields`` are
+    the grammar's fields for names."""
     for name in fields:
         nodes = node.children_by_field_name(name)
         if nodes:
@@ -35,7 +36,7 @@ def find_name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
 
 
 def _find_innermost_name(node: Node) -> Node:
-    """Return the name inside pointers, arrays and qualifiers."""
+    """Return the node of the name inside pointers, arrays and qualifiers."""
     for _ in range(MAX_DEPTH):
         inner = node.child_by_field_name("declarator") or node.child_by_field_name("name")
         if inner is None and node.type in ("parenthesized_declarator", "reference_declarator"):
@@ -47,14 +48,15 @@ def _find_innermost_name(node: Node) -> Node:
 
 
 def _split_pattern(node: Node) -> list[Node]:
-    """Return the names in ``a, b = 1, 2`` and ``const {a, b} = ...``; for any other node, the node itself."""
+    """Return the nodes of the names in ``a, b = 1, 2`` or ``const {a, b} = ...``. For any other node, return the
+    node."""
     if node.type in ("pattern_list", "tuple_pattern", "object_pattern", "array_pattern", "list_pattern"):
         return [child for child in node.named_children if child.type.endswith(("identifier", "identifier_pattern"))]
     return [node]
 
 
 def find_value(node: Node) -> Node | None:
-    """Return the value that ``node`` or a declaration in it assigns, or None."""
+    """Return the node of the value that ``node``, or a declaration in it, assigns. Return None if there is no value."""
     for _ in range(4):
         value_node = node.child_by_field_name("value") or node.child_by_field_name("right")
         if value_node is not None:
@@ -67,7 +69,8 @@ def find_value(node: Node) -> Node | None:
 
 
 def declares(node: Node, declarator: str) -> bool:
-    """Return whether ``declarator`` contains the declared name: in C's ``int *f(int)``, not in ``int (*f)(int)``."""
+    """Return whether the declared name is in a node of the type ``declarator``. In C, ``int *f(int)`` is a function
+    declarator, but ``int (*f)(int)`` is a pointer."""
     for _ in range(MAX_DEPTH):
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type == "reference_declarator":
@@ -90,7 +93,7 @@ def is_docstring(node: Node) -> bool:
 
 
 def get_end_row(node: Node) -> int:
-    """Return the last row of ``node``. A line feed at the end of the node does not count."""
+    """Return the last row of ``node``. If the node ends with a line feed, this is the row before it."""
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point[0] else row
 
