@@ -1,12 +1,16 @@
 """Apply edits exactly where they belong, or reject them with a reason.
 
-`apply` handles all patches of a call. For one patch, `matching.locator` tries in order: `repairs.interpretations` (with
-`diff_markers` and `unescape`) of the two texts, `matching.strategies` (exact matches), `already_applied`, `fuzzy_match`
-(candidates), `acceptance` (a table of vetoes), `anchors` (changes located without their context), and `splice` with
-`repairs.reindent` (the replacement, in the document's own bytes). `hunk_locator` and `whole_file_rewrite` do the same
-for hunks and rewritten files. Each patch becomes edits or a `rejection`, explained by `error_messages`; `syntax_check`
-verifies that the file still parses. `notebook` patches notebooks by the sources of their cells. `notations` parses the
-other formats in which models write edits.
+`apply` handles all patches of a call. For each patch, `matching.locator` tries the following in order:
+
+- `repairs.interpretations` undoes what models do to the two texts, with `diff_markers` and `unescape`.
+- `matching.strategies` finds exact matches, and `already_applied` detects earlier edits.
+- `fuzzy_match` finds candidates, and `acceptance` rejects the unsafe ones by a table of vetoes.
+- `anchors` locates changes whose context has changed.
+
+`replacement_text` then builds the replacement in the document's own bytes, with `repairs.reindent`. `hunk_locator` and
+`whole_file_rewrite` do the same for hunks and rewritten files. The result is an `edit_resolution`: edits, or a
+rejection that `error_messages` explains. `syntax_check` verifies that the file still parses. `notebook` patches
+notebooks by the sources of their cells. `notations` parses the formats in which models write edits.
 """
 
 from adapter.editing.apply import AppliedPatch, PatchResult, patch_text

@@ -36,10 +36,10 @@ _NOTHING_CHANGED = "Nothing was changed."
 
 @dataclass(frozen=True, slots=True)
 class AppliedPatch:
-    """The lines that a patch was applied to, 1-based and inclusive, in the text that it was matched against.
+    """The lines that a patch was applied to: 1-based and inclusive, in the text that it was matched against.
 
-    ``strictness``: ``exact``; ``whitespace`` or ``typography`` if the lines differ only in whitespace or typography;
-    ``aligned`` for a fuzzy match.
+    ``strictness`` is ``exact``, ``whitespace`` or ``typography`` if the lines differ only in whitespace or typography,
+    or ``aligned`` for a fuzzy match.
     """
 
     strictness: str
@@ -53,8 +53,8 @@ class AppliedPatch:
 class PatchResult:
     """The patched ``text``, one match per patch in input order, and the unified ``diff``.
 
-    ``places``: offsets of the changes in ``text``; empty with the basis "sequence".
-    ``notes``: remarks about the whole text, one sentence each.
+    - ``places``: the offsets of the changes in ``text``. They are empty if patches were applied in sequence.
+    - ``notes``: remarks about the whole text, one sentence each.
     """
 
     text: str
@@ -75,11 +75,15 @@ def patch_text(
 ) -> PatchResult:
     """Apply all patches to ``text``, or none.
 
-    ``patches``: a model's output in any edit format (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch`` envelope,
-    JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``. ``path`` names the
-    file in the diff and determines its language; ``names`` are the parameter names used in messages. With the
-    ``basis`` "sequence", each patch is matched against the result of the previous ones. Raises EditError, which lists
-    every patch that does not match. Linear in ``text`` for each patch; more expensive searches are refused.
+    - ``patches``: a model's output in any edit format (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch`` envelope,
+      JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``.
+    - ``path``: the name of the file, which is used in the diff and determines the file's language.
+    - ``basis``: with "sequence", each patch is matched against the result of the previous ones.
+    - ``empty_old_text``: the effect of a patch without old text.
+    - ``names``: the names of the parameters in messages.
+
+    Raises EditError, which lists every patch that does not match. The time is linear in the length of ``text`` for each
+    patch; searches that would take longer are refused.
     """
     check_types("patch_text", text=(text, str), path=(path, str), names=(names, ParameterNames, NONE))
     for argument, value, choices in (("basis", basis, PatchBasis), ("empty_old_text", empty_old_text, EmptyOldText)):
@@ -124,7 +128,7 @@ def _patch(
 
 
 def _keep_comma(_: str, patch: Patch) -> Patch:
-    """Return ``patch`` with a comma at the end of its new text if its old text ends with one."""
+    """Return ``patch`` with a comma at the end of its new text if only its old text ends with one."""
     new = patch.new_text.rstrip()
     if patch.exact or not new or new.endswith(",") or not patch.old_text.rstrip().endswith(","):
         return patch
@@ -132,7 +136,8 @@ def _keep_comma(_: str, patch: Patch) -> Patch:
 
 
 def _drop_repeated_line(text: str, patch: Patch) -> Patch:
-    """Return ``patch`` without the last line of its new text if that line already follows the old text in ``text``."""
+    """Return ``patch`` without the last line of its new text if that line already follows the old text in ``text``.
+    Return any other patch unchanged."""
     old, (rest, _, last) = to_lf(patch.old_text).rstrip("\n"), to_lf(patch.new_text).rstrip("\n").rpartition("\n")
     _, found, below = to_lf(text).partition(f"{old}\n")
     is_unique = found and rest and f"{old}\n" not in below
@@ -150,7 +155,8 @@ def _patch_notebook(
     empty_old_text: EmptyOldText,
     names: ParameterNames,
 ) -> PatchResult:
-    """Apply patches to the ``sources`` of a notebook's cells, or else to its JSON if the result is valid JSON."""
+    """Apply patches to ``sources``, the code and text of a notebook's cells. If they do not match, apply them to the
+    notebook's JSON, provided that the result is valid JSON."""
     olds = [normalize_newlines(patch.old_text).strip("\n") for patch in patches]
     if all(f"\n{old}\n" in text for old in olds):
         return _patch(text, patches, path, basis, empty_old_text, names)
@@ -177,13 +183,14 @@ def _find_changed_offsets(text: str, patched: str) -> Iterator[int]:
 
 
 _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
-"""The edits of each patch."""
+"""The edits of each patch, in the order of the patches."""
 
 
 def _list_grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
-    """Return a note if the file no longer parses. Raises EditError if a tolerated difference may be the cause."""
+    """Return a note if the patched file no longer parses. Raises EditError if the cause may be a difference that was
+    tolerated."""
     problem = find_new_syntax_error(text, patched, path)
     if problem is None:
         return ()
@@ -201,7 +208,7 @@ def _list_grammar_notes(
 
 
 def _is_adapted(patch: Patch, edit: ResolvedEdit, patched: str) -> bool:
-    """Return whether the replacement differs from the new text that the model wrote."""
+    """Return whether the inserted text differs from the new text that the model wrote."""
     written = (
         to_lf(patched if isinstance(patch, WholeFileRewrite) else edit.replacement)
         .removeprefix("\n")
@@ -257,9 +264,8 @@ def _apply_in_sequence(
 def _resolve_jointly(
     search: DocumentIndex, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> Sequence[Resolution]:
-    """Resolve each patch alone. Then resolve those patches again for which the matches of the others indicate another
-    line.
-    """
+    """Resolve each patch alone. Then resolve some patches again: those that should apply to another line according to
+    the matches of the other patches."""
     resolutions = [_resolve(search, patch, names, empty_old_text) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
@@ -283,7 +289,8 @@ def _build_applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
 
 
 def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
-    """Return advice if another patch inserts the old text of this patch, or an empty string."""
+    """Return advice to merge two patches if another patch inserts the old text of this one. Return an empty string if
+    there is no such patch."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
         if other != index and old and old in to_lf(patch.new_text):
@@ -298,7 +305,8 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
-    """Return whether two changes come from patches that differ only in their line number, and so mean two places."""
+    """Return whether two changes come from patches with the same old text but different line numbers, and are therefore
+    meant for different places."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 

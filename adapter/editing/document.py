@@ -18,7 +18,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class TextDocument:
-    """Text split into ``lines[i]``, without line ends, and their line ends ``ends[i]``.
+    """A text, split into ``lines`` without their line ends, and the line end of each line in ``ends``.
 
     As in an editor, the text after the last line end is also a line, even if it is empty.
     """
@@ -78,17 +78,19 @@ class TextDocument:
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
     def find_line_end(self, line: int) -> str:
-        """Return the line end of ``line``, else that of the line above, else the most frequent line end."""
+        """Return the line end of ``line``. If it has none, return that of the line above or, in the first line, the
+        most frequent line end."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def normalize(self, new_text: str) -> str:
-        """Convert new text to the form of the view. An empty file gets the byte order mark of its new text."""
+        """Convert new text to the form of the view. If the document is empty, keep the new text's byte order mark."""
         return normalize_newlines(new_text) if self.text else to_lf(new_text)
 
     def choose_line_end(self, line: int) -> str:
         """Return the line end for a new line at ``line``.
 
-        A lone carriage return among other line ends is not copied: most programs treat it as part of the text.
+        If the text has other line ends, a lone carriage return is not copied: most programs treat it as part of the
+        text.
         """
         end = self.find_line_end(line)
         return self.common_end if end == "\r" else end
@@ -106,7 +108,7 @@ def format_line_list(numbers: Sequence[int], limit: int = 12) -> str:
 
 
 def format_line_indexes(lines: Sequence[int]) -> str:
-    """Return `format_line_list` for 0-based indexes."""
+    """Return ``lines 14, 88`` for 0-based line numbers."""
     return format_line_list([line + 1 for line in lines])
 
 

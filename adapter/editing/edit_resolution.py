@@ -1,4 +1,4 @@
-"""Result of locating one patch: resolved edits or a rejection."""
+"""The result of locating one patch: resolved edits or a rejection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RejectionKind: TypeAlias = Literal[
     "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid"
 ]
 NEEDLESS: tuple[RejectionKind, ...] = ("already applied", "no change")
-"""Kinds of rejection for patches that would change nothing."""
+"""The kinds of rejection for patches that would not change the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +21,19 @@ class Rejection:
     kind: RejectionKind
     message: str
     places: tuple[int, ...] = ()
-    """First lines (0-based) of the matches, if there are several."""
+    """The 0-based first lines of the matches, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEdit:
-    """A match and its replacement. ``notes`` describe the tolerated differences and the decisions."""
+    """A match and the text that replaces it. ``notes`` describe the tolerated differences and the decisions."""
 
     match: TextMatch
     replacement: str
     notes: tuple[str, ...] = ()
     places: tuple[int, ...] = ()
-    """First lines (0-based) of all matches, if a line number selected this one."""
+    """The 0-based first lines of all matches, if a line number selected this one."""
 
 
 Resolution: TypeAlias = tuple[ResolvedEdit, ...] | Rejection
-"""The edits of a patch, at least one, or its rejection."""
+"""The edits of a patch (at least one), or its rejection."""

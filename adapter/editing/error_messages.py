@@ -1,7 +1,7 @@
 """Messages that explain to a model why an edit was rejected, so that its next attempt succeeds.
 
-Each message gives the reason, shows the file's lines with their numbers, and names the next step in terms of the
-called tool's parameters.
+Each message gives the reason, shows the file's lines with their numbers, and names the next step, using the called
+tool's names for its parameters.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ SHOWN_LINES = 12
 SHOWN_CHARACTERS = 160
 """Maximum length of a shown line."""
 SHORT = 60
-"""Maximum length of a line that only identifies a place."""
+"""Maximum length of a line that a message quotes only to identify a place."""
 SHOWN_PLACES = 4
 MAX_DISTANCE = 20
-"""Maximum number of lines between a match and a line above that tells it from other matches."""
+"""Maximum number of lines between a match and a line above it that distinguishes it from other matches."""
 MIN_SCORE = 0.5
-"""Minimum score of a fuzzy match that is shown. Below it, the most similar lines are shown instead."""
+"""Minimum score of a fuzzy match that is shown. If its score is lower, the most similar lines are shown instead."""
 MAX_WANTED = 200
 """Maximum number of old lines that are compared with the file to find the most similar block."""
 MAX_ANCHORS = 3
-"""Number of old lines for which similar file lines are searched: the longest, because they are most distinctive."""
+"""Number of old lines for which similar file lines are searched. The longest lines are used, because they are most
+distinctive."""
 MAX_ANCHOR_PLACES = 4
 """Maximum number of similar file lines that are considered for each of the `MAX_ANCHORS` old lines."""
 
@@ -59,8 +60,8 @@ def build_ambiguous_match_message(
 
 
 def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
-    """List the lines of the matches, each with its function or section, or else with a line above it, that tells it
-    from the others."""
+    """List the lines of the matches. Each is shown with its function or section, or with a line above it, if this
+    distinguishes it from the others."""
     line_list = format_line_list([place.first_line + 1 for place in matches])
     lines = [place.first_line for place in matches[:SHOWN_PLACES]]
     owners = [search.find_enclosing_key(line) for line in lines]
@@ -74,7 +75,8 @@ def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
 
 
 def _describe_lines_above(search: DocumentIndex, lines: Sequence[int]) -> list[str]:
-    """Describe each line by the nearest line above that tells it from the others."""
+    """Describe each line by a line above it that distinguishes it from the others. All descriptions use the same
+    distance."""
     for distance in range(1, MAX_DISTANCE + 1):
         above = [
             f" below {_truncate(search.keys[line - distance], SHORT)!r}" if line >= distance else " at the start"
@@ -103,7 +105,7 @@ def build_not_found_message(
             return _describe_unlike_file(search, names)
         first, last, similarity = block.first_line, block.last_line, block.similarity
         if rejected is not None and rejected.veto == LOW_SCORE:
-            reason = ""  # it describes another block
+            reason = ""  # the reason is about another block
         difference = _describe_first_difference(search, old, first, names)
     because = f", but {reason}" if reason else ""
     where = f"The closest match is {format_line_range(first + 1, last + 1)} ({similarity:.0f} % similar)"
@@ -118,7 +120,8 @@ def build_not_found_message(
 
 
 def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
-    """Show a short file, which saves the model a call to read it."""
+    """Explain that nothing in the file is similar to the old text. A short file is shown, which saves the model a call
+    to read it."""
     unlike, lines = f"{names.old_text} was not found, and nothing in the file resembles it", search.document.lines
     if len(lines) > SHOWN_LINES or not any(map(str.strip, lines)):
         return f"{unlike}; read the file again and copy {names.old_text} from it"
@@ -127,7 +130,7 @@ def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
 
 
 def build_near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:
-    """Show the lines that would match if small differences were tolerated."""
+    """Show lines that differ from the old text only in details, for a patch that requires a verbatim match."""
     first, last = place.first_line, place.last_line
     head = f"{names.old_text} does not occur verbatim in the file; {format_line_range(first + 1, last + 1)}"
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Insert the replacements of located patches into a text, and list what they changed."""
+"""Insert the replacements of located patches into a text, and list the lines that they changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from adapter.editing.edit_resolution import ResolvedEdit
 
 
 class LineEdit(NamedTuple):
-    """An edit that replaces ``text[start:end]`` with ``replacement``. ``order``: its number within the patch."""
+    """An edit that replaces ``text[start:end]`` with ``replacement``. ``patch`` and ``order`` are the 0-based number of
+    its patch and its own number within the patch."""
 
     start: int
     end: int
@@ -22,7 +23,7 @@ class LineEdit(NamedTuple):
 
 
 def trim_context(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> LineEdit:
-    """Drop unchanged lines from both ends of an edit, because patches may share context lines."""
+    """Drop unchanged lines from both ends of an edit, so that patches with common context lines do not overlap."""
     start, end = document.get_text_offset(edit.match.start), document.get_text_offset(edit.match.end)
     old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
     head = count_common_prefix(old, new)

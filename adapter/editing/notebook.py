@@ -1,4 +1,5 @@
-"""Edit Jupyter notebooks by the source of their cells, which is what a model reads and writes.
+"""Edit Jupyter notebooks by the source of their cells, because models read and write that rather than the notebook's
+JSON.
 
 A notebook stores each line of a cell as a JSON string. The sources of all cells are patched as one text, and only the
 cells that changed are encoded again.
@@ -20,7 +21,7 @@ SEPARATOR = "\n\x1e\n"
 
 
 class _Cell(NamedTuple):
-    """The range ``start:end`` of a notebook's text that encodes the ``source`` of a cell."""
+    """A cell's ``source``, and the range ``start:end`` of the notebook's text that encodes it."""
 
     start: int
     end: int
@@ -28,13 +29,14 @@ class _Cell(NamedTuple):
 
 
 def join_sources(notebook: str) -> str | None:
-    """Return the sources of all cells, joined by `SEPARATOR`, or None if there are no cells."""
+    """Return the sources of all cells, joined with `SEPARATOR`, or None if there are no cells."""
     cells = list(_parse_cells(notebook))
     return SEPARATOR.join(cell.source for cell in cells) if cells else None
 
 
 def replace_sources(notebook: str, joined: str) -> str | None:
-    """Return the notebook with the sources ``joined`` by `SEPARATOR`, or None if there is not one for each cell."""
+    """Return the notebook with new sources. ``joined`` has the source of each cell, joined with `SEPARATOR`. Return
+    None if the number of sources is not the number of cells."""
     cells, sources = list(_parse_cells(notebook)), joined.split(SEPARATOR)
     if len(cells) != len(sources):
         return None

@@ -1,4 +1,4 @@
-"""Build the replacement text for a match, and keep the bytes of unchanged parts.
+"""Build the replacement for a match. Unchanged parts keep their bytes.
 
 A model repeats context lines to locate its change. Lines that are in both its old and its new text are therefore taken
 from the document, never from the model. Only real changes are written.
@@ -24,33 +24,36 @@ from adapter.editing.repairs.reindent import IndentMapper, find_enclosing_widths
 MIN_PARTNER = 60.0
 """Minimum similarity, in percent, between a new line and the removed line that it replaces."""
 MIN_KEPT = 1 / 3
-"""Minimum share of the old letters that the new text must keep. Below it, the two texts count as unrelated."""
+"""Minimum share of the letters of the old text that the new text must keep. If it keeps fewer, the texts are
+unrelated."""
 MIN_ALIKE = 75.0
-"""Similarity, in percent, from which the texts count as related regardless of ``MIN_KEPT``."""
+"""Similarity, in percent, from which the texts are related regardless of ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
-"""Minimum letters of a run in the middle of a text that counts as kept and not as a coincidence."""
+"""Minimum number of letters of a run of equal tokens in the middle of a text. A shorter run is considered a
+coincidence."""
 INDENT_REACH = 200
-"""Number of lines before and after the start of a match that show the document's unit of indentation."""
+"""Number of lines before and after the start of a match in which the document's unit of indentation is detected."""
 CLOSING_WORDS = ("", "do", "done", "else", "end", "esac", "fi", "od", "then", "try")
-"""Words that close or continue a block; an empty word stands for a bracket."""
+"""Words that close or continue a block. The empty word is for lines with only brackets."""
 
 _MatchedLine: TypeAlias = tuple[int, str, str]
 """The index of an old line, the line itself, and the document's line."""
 
 
 class OutputLine(NamedTuple):
-    """A line to write. ``source`` is the document line whose line end it takes, if any."""
+    """A line to write. ``source`` is the document line whose line end it gets, or None."""
 
     text: str
     source: int | None
 
 
 class AmbiguousReplacement(Exception):
-    """The match is certain, but the change is ambiguous there. ``str(error)`` is the reason."""
+    """The match is certain, but it is ambiguous how to change it. ``str(error)`` is the reason."""
 
 
 def build_exact_replacement(document: TextDocument, old: str, new: str, first_line: int) -> str:
-    """Return ``new`` unchanged, except that each line gets the line end of the document line that it replaces."""
+    """Return ``new`` with the document's line ends: each line gets the line end of the document line that it
+    replaces."""
     old_lines, written = old.split("\n"), new.split("\n")
     output: list[OutputLine] = []
     position = 0
@@ -73,7 +76,7 @@ def _copy_lines(
 def merge_lines(
     document: TextDocument, old: Sequence[str], new: Sequence[str], steps: Sequence[LineMapping]
 ) -> list[OutputLine]:
-    """Return the lines that replace the lines of ``steps``.
+    """Return the lines that replace the document's lines in ``steps``.
 
     Kept lines are copied from the document. Changed lines get its indentation. Raises AmbiguousReplacement.
     """
@@ -130,9 +133,10 @@ class _Merge:
         self._copy(step)
 
     def _ends_before_blank(self, position: int) -> bool:
-        """Return whether lines added at an unmentioned blank line belong above it, as most lines do.
+        """Return whether lines added next to a blank line that the old text omits belong above it, as most added lines
+        do.
 
-        Added lines belong below it if they end with a blank line, a decorator or a comment, or only the line below has
+        They belong below it if they end with a blank line, a decorator or a comment, or if only the line below has
         their indentation.
         """
         hunk = self.pending[-1] if self.pending else None
@@ -171,7 +175,8 @@ class _Merge:
             self.output[-1] = OutputLine(self.output[-1].text.rstrip() + ",", step.line_start)
 
     def _separates_addition(self, step: LineMapping) -> bool:
-        """Return whether a blank line that the document lacks separates added lines from their neighbors."""
+        """Return whether the old text's blank lines in ``step``, which the document lacks, separate added lines from
+        other lines."""
         beside = (*self.old[max(0, step.old_start - 1) : step.old_start], *self.old[step.old_stop : step.old_stop + 1])
         if any(map(str.strip, self.old[step.old_start : step.old_stop])) or all(map(str.strip, beside)):
             return False
@@ -181,7 +186,8 @@ class _Merge:
         return has_text_above and (self.ends_with_addition or bool(is_above))
 
     def _lacks_comma(self, step: LineMapping) -> bool:
-        """Return whether a kept line is the last item of a list in the document, and another is added below it."""
+        """Return whether a kept line has no comma because it is the last item of a list in the document, and an item is
+        added below it."""
         hunk = self.pending[-1] if self.pending else None
         if not step.is_pair or hunk is None or not hunk.start == hunk.end == step.old_stop:
             return False
@@ -212,7 +218,8 @@ class _Merge:
             self.output.append(OutputLine(line, replaced_line))
 
     def _check_enclosed(self, line: str) -> None:
-        """Reject a reindented line that is outside the enclosing block, unless it is indented like an outer block."""
+        """Reject a reindented line that would be outside its enclosing block, unless its indentation is that of an
+        outer block."""
         if not self.is_indented_otherwise or not line.strip():
             return
         width = measure_indent(line)
@@ -240,9 +247,10 @@ class _Merge:
 
 
 def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
-    """Return the matched lines that show the document's indentation: those with the same shape on both sides.
+    """Return the matched lines that show the document's indentation: those that have the same shape in both texts.
 
-    A line like ``end`` or ``}`` is left out if only such lines are indented differently: it may match the wrong line.
+    If only lines such as ``end`` or ``}`` are indented differently, these are excluded, because they may match the
+    wrong line.
     """
     alike = [pair for pair in matched if _has_same_shape(*pair[1:])] or matched
     kept = [pair for pair in alike if measure_indent(pair[1]) == measure_indent(pair[2])]
@@ -252,7 +260,7 @@ def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLi
 
 
 def _is_closing_line(line: str) -> bool:
-    """Return whether a line has no word, or only one that closes or continues a block, apart from punctuation."""
+    """Return whether a line has no word except, perhaps, one that closes or continues a block."""
     words = " ".join(piece for piece in tokenize_line(line) if _classify_piece(piece) == "word")
     return words in CLOSING_WORDS and not {"'", '"'}.intersection(line)
 
@@ -268,7 +276,7 @@ def _has_same_shape(written: str, actual: str) -> bool:
 
 
 def _differs_in_spelling(written: str, actual: str) -> bool:
-    """Return whether two lines differ only in spaces, or in typographic characters that only the model wrote."""
+    """Return whether two lines differ only in whitespace, or in typographic characters that only the model wrote."""
     if actual.isascii():
         return normalize_line(written) == normalize_line(actual)
     blanks = {character for character in actual if character.isspace()}
@@ -291,11 +299,11 @@ def _pair_with_removed(old: Sequence[str], new: Sequence[str], hunk: LineChange)
 
 
 def merge_text(written: str, actual: str, new: str) -> str:
-    """Return ``new`` with the document's spelling wherever it kept ``written``.
+    """Return ``new`` with the document's spelling in all parts that ``new`` has in common with ``written``.
 
-    The document's spelling includes its spaces, its typographic characters, and its words where the model made a typo.
-    Added text is never changed. A quote or dash of ``new`` counts as kept only in a run of kept tokens, and only if it
-    still has the same role (opens, closes or joins).
+    ``actual`` is the document's text for ``written``. It may differ in spaces, in typographic characters, and in words
+    in which the model made a typo. Added text is never changed. A quote or dash of ``new`` is replaced only in a run of
+    common tokens, and only if it still has the same role (opens, closes or joins).
     """
     old_pieces, new_pieces, actual_pieces = tokenize_line(written), tokenize_line(new), tokenize_line(actual)
     if [_classify_piece(piece) for piece in old_pieces] != [_classify_piece(piece) for piece in actual_pieces]:
@@ -322,9 +330,8 @@ def merge_text(written: str, actual: str, new: str) -> str:
 
 
 def _is_extended(text: str, longer: str) -> bool:
-    """Return whether ``longer`` is ``text`` with one part added, which contains no quotes or dashes. If ``text`` has no
-    word, the part must be at its end, after a space.
-    """
+    """Return whether ``longer`` is ``text`` with one part added that contains no quotes or dashes. If ``text`` has no
+    word, the part must be at its end, after a space."""
     if not re.search(r"\w", text):
         return longer.startswith(text) and longer[len(text) :][:1].isspace()
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, longer, strict=False)))
@@ -333,7 +340,7 @@ def _is_extended(text: str, longer: str) -> bool:
 
 
 def _find_kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """Return the runs of kept tokens: at the start, at the end, and elsewhere if they have enough letters."""
+    """Return the runs of common tokens: at the start, at the end, and those elsewhere that have enough letters."""
     equal = [code for code in LCSseq.opcodes(old, new) if code.tag == "equal"]
     return [
         code
@@ -351,7 +358,7 @@ def _quote_roles(pieces: Sequence[str]) -> dict[int, set[str]]:
 
 
 def _find_roles(pieces: Sequence[str], at: int) -> set[str]:
-    """Return the possible roles of a punctuation character: an apostrophe, for example, is not a closing quote."""
+    """Return the roles that a punctuation character may have. An apostrophe, for example, is not a closing quote."""
     before = _classify_piece(pieces[at - 1]) if at else "blank"
     after = _classify_piece(pieces[at + 1]) if at + 1 < len(pieces) else "blank"
     roles = {
@@ -372,7 +379,7 @@ def _classify_piece(piece: str) -> str:
 
 
 def join_lines(document: TextDocument, lines: Sequence[OutputLine], first_line: int) -> str:
-    """Join lines, without a final line end. New lines take the line end of the line above them."""
+    """Join lines, without a final line end. New lines get the line end of the line above them."""
     parts: list[str] = []
     nearest = first_line
     for line in lines[:-1]:

@@ -1,4 +1,4 @@
-"""Revert a change in text that may have been edited since."""
+"""Revert a change in a text that may have been edited since."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Check that a file still parses after an edit.
 
-If the model's own text breaks the file, a note reports it. If the text was repaired, reindented or merged first, that
-adaptation may be the cause, and the edit is rejected. The standard library parses Python, JSON and TOML; tree-sitter
+If the model's text breaks the file as written, a note reports this. If the text was repaired, reindented or merged
+first, that may be the cause, and the edit is rejected. The standard library parses Python, JSON and TOML; tree-sitter
 parses all other languages if the extra ``index`` is installed.
 """
 
@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 MAX_CHARACTERS = 300_000
-"""Maximum length of a file that is parsed. Parsing it takes about 0.2 s."""
+"""Maximum length, in characters, of a file that is parsed. Parsing such a file takes about 0.2 s."""
 MAX_SECONDS = 0.5
 """Time limit for tree-sitter, in seconds."""
 NO_LONGER_PARSES = "no longer parses"
@@ -42,7 +42,7 @@ class _UncheckableError(Exception):
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
-    """Return the first syntax error of ``after`` if ``before`` had none. Return None if they cannot be checked."""
+    """Return the first syntax error of ``after`` if ``before`` had none. Return None if the texts cannot be checked."""
     if max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
         return None
     for find in _choose_finders(path):
@@ -56,7 +56,8 @@ def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem |
 
 
 def _choose_finders(path: str) -> Sequence[_Finder]:
-    """Return the checks for a file, the strictest first. The first that the file passed before the edit decides."""
+    """Return the checks for a file, the strictest first. The first check that the file passed before the edit
+    decides."""
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     known = next((finders for extensions, finders in _FINDERS.items() if extension in extensions.split()), None)
     if known is not None:
@@ -89,7 +90,8 @@ _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
 def _find_commented_json_error(text: str) -> SyntaxProblem | None:
-    """Find the error of JSON with comments and commas after last items, as VS Code and TypeScript read it."""
+    """Find a syntax error in JSON that may have comments and trailing commas, as in VS Code's and TypeScript's
+    files."""
     plain = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text)
     return _find_json_error(_LAST_COMMA.sub(lambda found: found[1] or " ", plain))
 
@@ -120,7 +122,7 @@ _FINDERS: dict[str, tuple[_Finder, ...]] = {
     "jsonl ndjson": (_find_json_lines_error,),
     "toml": (_find_toml_error,),
 }
-"""The checks by the file extensions that they apply to."""
+"""The checks for each group of file extensions, the strictest first."""
 
 
 def _find_with_tree_sitter(text: str, path: str) -> SyntaxProblem | None:

@@ -1,9 +1,12 @@
-"""Decide whether a fuzzy match is good enough to edit; when in doubt, reject it.
+"""Decide whether a fuzzy match is good enough to edit. In case of doubt, it is rejected.
 
 An edit at the wrong location costs far more than a rejection that shows the lines. `VETOES` lists the reasons to reject
 a match, in the order in which they are checked. Lines to remove must match exactly, and so must the lines that locate
 the change: adjacent lines and enclosing blocks. Other lines may differ if the match scores high enough for its number
 of distinctive lines and clearly leads all other candidates.
+
+In this module, a *row* is a line of the old text, a *line* is a line of the document, and a *key* is the normalized
+text of either.
 """
 
 from __future__ import annotations
@@ -30,31 +33,34 @@ from adapter.editing.repairs.omissions import is_elision
 from adapter.editing.repairs.reindent import measure_indent
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
-"""Minimum score of a match, by the number of distinctive lines that were found."""
+"""Minimum score of a match, by the number of distinctive lines in it: 0.72 for four or more, and so on."""
 SURE_LETTERS = 16
-"""Minimum number of letters of a changed line that is located even if its neighbors differ; ``address_family:`` is too
-short."""
+"""Minimum number of letters and digits that make a changed line sufficient to locate a change whose neighboring lines
+differ. ``address_family:`` is too short."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
-"""Minimum number of exact, unique lines that allow one kept line to differ."""
+"""Minimum number of exact and unique lines in a match in which one unchanged line may differ."""
 NEAR = 2
 """Maximum distance, in lines, between a match and its lines that occur out of order."""
 MAX_DRIFTED = 0.5
-"""Maximum share of kept lines that may differ if the changed lines match beyond doubt."""
+"""Maximum share of unchanged lines that may differ if the match of the changed lines is beyond doubt."""
 MARGIN = 0.06
 """Minimum lead in score over the second best candidate."""
 CLEAN_MARGIN = 0.3
-"""Score range below the best match. If its lead is smaller, all rivals in this range must have more flaws."""
+"""Score range below the best match. Unless the best match leads by more, all other candidates in this range must have
+more mismatches."""
 HINT_REACH = 200
 """Maximum distance, in lines, between a line hint and the only location of a change."""
 MAX_OFF = 5
 """Maximum distance, in lines, between a line hint and the match that it selects over others."""
 COPIED_LEAD, COUNTED_LEAD = 4, 20
-"""Factor by which all other matches must be farther from the line hint than the nearest match: for line numbers copied
-from a listing, and for those of a diff. Models count the latter, often wrong by more than the distance of two similar
-blocks."""
+"""Factor by which all other matches must be farther from the line hint than the nearest match. The first is for line
+numbers copied from a listing, the second for those of a diff.
+
+Models count the line numbers of a diff, and are often wrong by more than the distance of two similar blocks.
+"""
 
 
 class RejectedMatch(NamedTuple):
@@ -72,8 +78,12 @@ def accept_best_match(
     hint: int | None,
     lead: int,
 ) -> MatchCandidate | RejectedMatch:
-    """Return the match to edit, or the reason why no match is safe. ``candidates``: all matches, best first. ``hint``:
-    the line (0-based) at which the old text should be. ``lead``: see `find_nearest`."""
+    """Return the match to edit, or the reason why no match is safe.
+
+    - ``candidates``: all matches, best first.
+    - ``hint``: the 0-based line at which the old text should be, or None.
+    - ``lead``: the factor `COPIED_LEAD` or `COUNTED_LEAD`.
+    """
     match = _Features(search, old, new, candidates, hint, lead)
     for name, find_reason in VETOES.items():
         if reason := find_reason(match):
@@ -83,7 +93,9 @@ def accept_best_match(
 
 def find_nearest(distances: Sequence[int], lead: int) -> int | None:
     """Return the index of the match to which a line hint points, or None if the hint could also refer to another match.
-    ``distances``: the distance, in lines, of each match from the hint.
+
+    ``distances`` has the distance, in lines, of each match from the hint. All others must exceed the smallest by the
+    factor ``lead``.
     """
     nearest = min(distances)
     index = distances.index(nearest)
@@ -147,11 +159,15 @@ class _Features:
         self.lines = {step.old_start: step.line_start for step in self.best.steps if step.is_pair}
 
     def _find_nearest_equal(self) -> MatchCandidate:
-        """Return the best candidate; of several equally good candidates, the one nearest to the hint."""
+        """Return the best candidate. If several are equally good, return the one nearest to the line hint."""
         best, hint = self.candidates[0], self.hint
         if hint is None:
             return best
-        equals = [other for other in self.candidates if best.score - other.score < MARGIN and other.flaws <= best.flaws]
+        equals = [
+            other
+            for other in self.candidates
+            if best.score - other.score < MARGIN and other.mismatches <= best.mismatches
+        ]
         return min(equals, key=lambda other: abs(other.first_line - hint))
 
     def has_code(self, step: LineMapping) -> bool:
@@ -162,7 +178,8 @@ class _Features:
         return self.search.find_lines_with_key(self.keys[row])
 
     def get_actual(self, row: int) -> str:
-        """Return the key of the file line paired with ``row``, or the key of ``row`` itself if it is not paired."""
+        """Return the key of the document's line that is paired with ``row``. If there is none, return the key of
+        ``row``."""
         return self.search.keys[self.lines[row]] if row in self.lines else self.keys[row]
 
     def is_moved(self, row: int) -> bool:
@@ -174,7 +191,7 @@ class _Features:
         return above, next((row for row in range(hunk.end, len(self.old)) if self.keys[row]), None)
 
     def describe_difference(self, row: int) -> str:
-        """Describe how a context row differs from the file; empty if it matches."""
+        """Describe how a context row differs from the file. Return an empty string if it matches."""
         comparison = self.compared.get(row)
         if is_elision(self.old[row]) or (comparison and not comparison.conflicts):
             return ""
@@ -200,8 +217,8 @@ class _Features:
         return sum(len(self.find_places(row)) == 1 for row in exact if self.is_located(row))
 
     def is_change_beyond_doubt(self) -> bool:
-        """Return whether every hunk touches lines that match exactly and are unique in the file, and there are several
-        such lines."""
+        """Return whether every hunk touches lines that match exactly and occur only once in the file, and the whole
+        match has at least `MIN_UNIQUE` such lines."""
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
     def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
@@ -213,16 +230,15 @@ class _Features:
         return any(self.is_located(row) and len(self.find_places(row)) == 1 for row in sure)
 
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
-        """Return whether the line hint points to ``first`` and not to one of ``others``."""
+        """Return whether the line hint points to the line ``first``, rather than to one of ``others``."""
         if self.hint is None:
             return False
         return find_nearest([abs(line - self.hint) for line in (first, *others)], self.lead) == 0
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes. Equal rows next to them are included, because the hunk could also remove
-    those.
-    """
+    """Return the rows that a hunk removes, or between which it inserts. Adjacent rows with the same text are included,
+    because the diff could also have assigned the change to those."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
         return range(hunk.start, hunk.end)
@@ -251,7 +267,7 @@ def _check_changed_lines(match: _Features) -> str:
         has_other_marks = row in match.lines and _keep_marks(key) != _keep_marks(actual)
         if match.compared[row].conflicts or _keep_brackets(match.old[row]) != _keep_brackets(actual) or has_other_marks:
             return f"{line} does not match the file"
-        if match.best.flaws and loosen_line(key) != loosen_line(actual):
+        if match.best.mismatches and loosen_line(key) != loosen_line(actual):
             return f"{line} does not match the file, and neither do others"
         if _is_moved_alone(match, row):
             return f"{line} is indented differently in the file"
@@ -267,7 +283,8 @@ def _keep_marks(key: str) -> str:
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
-    """Return whether only lines like a closing bracket are indented differently, and no distinctive line is."""
+    """Return whether ``row`` is an indistinctive line, such as a closing bracket, and is indented differently although
+    the distinctive lines are not."""
     if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
     distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]
@@ -275,9 +292,8 @@ def _is_moved_alone(match: _Features, row: int) -> bool:
 
 
 def _check_elided_twin(match: _Features) -> str:
-    """Reject the match if the lines to change next to a ``...`` occur several times among the lines that the ``...``
-    may replace.
-    """
+    """Reject the match if the lines to change are next to a ``...``, and the lines that the ``...`` may stand for
+    include them several times."""
     for hunk in match.hunks:
         above = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
         below = next((row for row in range(hunk.end, len(match.old)) if is_elision(match.old[row])), None)
@@ -300,7 +316,8 @@ def _check_elided_twin(match: _Features) -> str:
 
 
 def _check_displaced(match: _Features) -> str:
-    """Reject the match if one of its lines differs here but occurs elsewhere, which suggests another location."""
+    """Reject the match if one of its lines differs here but occurs elsewhere in the file, which suggests another
+    location."""
     near = range(match.best.first_line - NEAR, match.best.last_line + NEAR + 1)
     for row in match.shown:
         places = match.find_places(row)
@@ -314,7 +331,7 @@ def _check_displaced(match: _Features) -> str:
 
 
 def _check_scope(match: _Features) -> str:
-    """Require the enclosing lines (function, section, key) above the change to match."""
+    """Require the lines that enclose the change (a function, a section, a key) to match."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)
@@ -326,7 +343,7 @@ def _check_scope(match: _Features) -> str:
 
 
 def _check_neighbors(match: _Features) -> str:
-    """Require the lines next to the change to match, unless the change is beyond doubt."""
+    """Require the lines next to a change to match, unless the location of the change is beyond doubt."""
     for hunk in match.hunks:
         for row in match.find_neighbors(hunk):
             difference = "" if row is None else match.describe_difference(row)
@@ -365,7 +382,8 @@ def _check_score(match: _Features) -> str:
 
 
 def _leaves_out_only_comments(match: _Features) -> bool:
-    """Return whether every line matches exactly and only comments of the file were omitted between them."""
+    """Return whether every line matches exactly, and the lines of the file that the old text omits are only
+    comments."""
     is_there = all(row in match.lines and match.compared[row].similarity == 1 for row in match.shown)
     return is_there and not any(
         match.has_code(step) for step in match.best.steps if step.is_unmentioned or step.is_elided
@@ -383,18 +401,18 @@ def _check_repeated(match: _Features) -> str:
 
 
 def _check_rivals(match: _Features) -> str:
-    """Require that the match has a clear lead over all other candidates in score or flaws, or is nearest to the line
+    """Require that the match clearly leads all other candidates in score or mismatches, or is nearest to the line
     hint."""
     best = match.best
     rivals = [other for other in match.candidates if other is not best and other.is_apart_from(best)]
     in_reach = [other for other in rivals if best.score - other.score < CLEAN_MARGIN]
-    # If two differ in about as many lines, the size of the differences is not significant.
-    as_flawed = [other for other in in_reach if best.flaws > 0 and other.flaws <= best.flaws + 1]
-    close = [other for other in rivals if best.score - other.score < MARGIN or other in as_flawed]
+    # If two candidates differ from the old text in about as many lines, the size of the differences is not significant.
+    as_mismatched = [other for other in in_reach if best.mismatches > 0 and other.mismatches <= best.mismatches + 1]
+    close = [other for other in rivals if best.score - other.score < MARGIN or other in as_mismatched]
     if not close:
         return ""
-    is_cleanest = not best.missing and all(other.flaws > best.flaws for other in in_reach)
-    if is_cleanest and best.score >= close[0].score and not as_flawed:
+    is_cleanest = not best.missing and all(other.mismatches > best.mismatches for other in in_reach)
+    if is_cleanest and best.score >= close[0].score and not as_mismatched:
         return ""
     if match.is_hinted(best.first_line, (other.first_line for other in close)):
         return ""

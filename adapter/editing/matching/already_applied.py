@@ -1,7 +1,8 @@
 """Detect patches that have already been applied.
 
 If the new text contains the old text (wrapped in a block, indented, prefixed), the patch matches its own result. A
-tolerant search also finds lines that resemble the changed lines. Each patch is therefore checked before it is applied.
+tolerant search also finds lines that are similar to the lines to change. Each patch is therefore checked before it is
+applied.
 """
 
 from __future__ import annotations
@@ -19,20 +20,23 @@ from adapter.editing.matching.strategies import TextMatch, are_whole_lines, spli
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_VISIBLE = 8
-"""Minimum number of visible characters of a string whose occurrence elsewhere is significant; ``}`` is everywhere."""
+"""Minimum number of visible characters of a text whose occurrence elsewhere is significant. ``}``, for example, occurs
+everywhere."""
 MIN_ALIKE = 60.0
-"""Minimum similarity, in percent, of the old and new text at which the place of one reveals the place of the other."""
+"""Minimum similarity, in percent, of the old and the new text. If they are less similar, the place of the new text does
+not show the place of the old text."""
 MAX_OFFSETS = 20
-"""Maximum number of occurrences to check."""
+"""Maximum number of occurrences that are checked."""
 
 
 # ---------------------------------------------------------------------- at the match
 
 
 def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, new: str, is_part: bool) -> int | None:
-    """Return the first line of the new text if it contains the old text and already surrounds the match.
+    """Return the 0-based first line of a copy of the new text that contains the match. Return None if there is no copy,
+    or if the new text does not contain the old text.
 
-    ``is_part``: whether the new text may also start or end inside a word.
+    ``is_part``: whether the copy may start or end inside a word.
     """
     view = search.document.view
     start = _find_enclosing_start(view, match, old, new, is_part)
@@ -73,7 +77,8 @@ def _find_enclosing_start(view: str, match: TextMatch, old: str, new: str, is_pa
 
 
 def _are_alike(new_keys: Sequence[str], others: Sequence[str], old_keys: Sequence[str]) -> bool:
-    """Return whether both lists of lines are equal. Kept lines may differ in quote style or a trailing comma."""
+    """Return whether two lists of lines are equal. Lines that are also in ``old_keys`` may differ in quote style or a
+    trailing comma."""
     pairs = zip(new_keys, others, strict=True)
     return all(key == other or (key in old_keys and loosen_line(key) == loosen_line(other)) for key, other in pairs)
 
@@ -86,8 +91,11 @@ def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: in
 
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
-    """Return whether the lines equal ``new`` and not ``old``, ignoring indentation. If the patch changes only
-    whitespace, whitespace within the lines is also compared, and all lines must be shifted by the same indentation."""
+    """Return whether the document's lines ``rows`` equal ``new`` and not ``old``, ignoring indentation.
+
+    If the patch changes only whitespace, whitespace within the lines is also compared, and the indentation of all lines
+    must differ from the new text by the same number of columns.
+    """
     before, after, current = (
         _list_nonblank_lines(old),
         _list_nonblank_lines(new),
@@ -119,7 +127,8 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
 
 
 def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[str]) -> bool:
-    """Return whether all reindented lines have the new indentation, and most other lines the old one."""
+    """Return whether all lines that the patch reindents have their new indentation, and most of the other lines have
+    the indentation of the old text."""
     rows = list(zip(before, after, current, strict=True))
     moved = [(target, actual) for prior, target, actual in rows if get_indent(prior) != get_indent(target)]
     unmoved = [
@@ -131,7 +140,8 @@ def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[st
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the model's indentations map one to one to the document's, in the same order."""
+    """Return whether the model's indentations correspond one to one to the document's, in the same order. ``widths``
+    has both for each line."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
@@ -162,10 +172,11 @@ def _list_nonblank_lines(text: str) -> list[str]:
 
 
 def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | None) -> tuple[int, bool] | None:
-    """Return the first line of ``new`` if it occurs where ``old`` would be, and whether there is evidence for that
-    place.
+    """Return the 0-based line at which ``new`` begins if it is where ``old`` should be. Return None if it is not, or if
+    the place is uncertain.
 
-    ``hint``: the 0-based line to expect. The place of ``old`` is where most of its lines are unchanged.
+    ``hint`` is the expected 0-based line. ``old`` should be where most of its lines are unchanged. The second value is
+    true if the place of ``new`` is confirmed by such lines or by its similarity to ``old``.
     """
     ranges = find_applied_lines(search, old, new)
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
@@ -191,7 +202,8 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
 
 
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
-    """Return the line ranges where ``new`` occurs, or none if ``new`` is only a part of ``old``."""
+    """Return the line ranges at which ``new`` occurs. There are none if ``new`` is too short or only a part of
+    ``old``."""
     old_keys, new_keys = (
         [key for line in split_view_lines(text) if (key := normalize_line(line))] for text in (old, new)
     )
@@ -199,9 +211,8 @@ def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[
 
 
 def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> list[int]:
-    """Return the first line of each verbatim whole-line copy of ``new`` outside the match, or none if ``new`` is too
-    short to tell.
-    """
+    """Return the first line of each copy of ``new`` outside the match that is verbatim and consists of whole lines.
+    There are none if ``new`` is too short to be significant."""
     view = search.document.view
     if len("".join(new.split())) < MIN_VISIBLE:
         return []
@@ -211,7 +222,8 @@ def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> l
 
 
 def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
-    """Return the offset of a verbatim copy of the new text, or -1. A short copy counts only if it fills its lines."""
+    """Return the offset of a verbatim copy of the new text, or -1. A short copy counts only if it consists of whole
+    lines."""
     view, wanted_text = search.document.view, new.strip("\n")
     start = view.find(wanted_text) if wanted_text.strip() and wanted_text.strip() not in old else -1
     if start < 0 or len("".join(wanted_text.split())) >= MIN_VISIBLE:
@@ -221,8 +233,8 @@ def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
 
 
 def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return whether the patch keeps any line. Only a copy of the new text with such context lines is evidence that the
-    patch was applied."""
+    """Return whether the old and the new text have a line in common. A copy of the new text elsewhere is evidence that
+    the patch was applied only if it contains such a context line."""
     return bool(set(map(normalize_line, old)) & set(map(normalize_line, new)) - {""})
 
 
@@ -238,15 +250,14 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
 def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
-    """Return a line at which the result of ``new`` is already present, at least roughly, or None if there is none. The
-    result is present if its additions or most of its lines are.
-    """
+    """Return a line at which the result of the patch is already present, at least approximately, or None. It is present
+    if all lines that the patch adds are, or if the new text matches at least as well as the old text."""
     lines = (find(search, best, old, new) for find in (_find_insertion, _find_better_fit))
     return next((line for line in lines if line is not None), None)
 
 
 def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first added line if ``new`` only adds lines and the document already has all of them there."""
+    """Return the first added line if ``new`` only adds lines and the document already has all of them at that place."""
     hunks = find_changes(list(map(normalize_line, old)), list(map(normalize_line, new)))
     if not hunks or any(hunk.start < hunk.end for hunk in hunks):
         return None
@@ -260,9 +271,8 @@ def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[s
 
 
 def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
-    """Return the document's line where ``added`` directly follows the lines above ``row``, or precedes the lines below
-    it.
-    """
+    """Return the document's line at which ``added`` follows the lines above ``row``, or precedes the lines below it.
+    Return None if it does neither."""
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
@@ -288,4 +298,4 @@ def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[
         return None
     between = (step for step in candidate.steps if step.is_unmentioned or step.is_elided)
     has_more = any(any(search.keys[step.line_start : step.line_stop]) for step in between)
-    return None if not added and (candidate.flaws or has_more) else candidate.first_line
+    return None if not added and (candidate.mismatches or has_more) else candidate.first_line

@@ -1,11 +1,11 @@
 """Locate changes whose context lines have changed since the model read the file.
 
-If the lines to change occur verbatim, and the context favors one location over all others, only these lines are
-edited.
+If the lines to change occur verbatim, and the context favors one location over all others, only these lines are edited.
 
-Context is measured in bits. A line that occurs once in a thousand lines gives ten bits; a line that occurs in every
-tenth line gives three. If a context line does not occur in the document, the most similar line counts instead. Context
-lines are matched in order, outwards from the change, separately on each side, and within the block that contains them.
+The agreement of the context is measured in bits. A line that occurs once in a thousand lines gives ten bits; a line
+that occurs in every tenth line gives three. If a context line does not occur in the document, the most similar line
+counts instead. Context lines are matched in order, outwards from the change, separately on each side, and within the
+block that contains them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ MIN_BITS = 20.0
 MIN_SIDE_BITS = 4.0
 """Minimum bits of the context on each side, because the lines on one side may have moved without the change."""
 MIN_LETTERS = 16
-"""Minimum letters and digits of unique lines to change. From this length on, context on one side is enough."""
+"""Minimum number of letters and digits in the lines to change, if they occur only once. From this length on, context on
+one side is enough."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
 """Minimum lead over every other occurrence of these lines, in bits and as a share of the best score."""
 MIN_AS_SHOWN = 0.5
-"""Minimum share of bits that must come from exact context lines. A near copy has only similar lines."""
+"""Minimum share of bits that must come from exact context lines, because a near copy of the code has only similar
+lines."""
 MAX_COMPARISONS = 60_000
-"""Maximum number of line comparisons for one change, which take about 0.1 s. A costlier change is not located."""
+"""Maximum number of line comparisons for one change, which take about 0.1 s. A change that needs more is not
+located."""
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MAX_SCOPE = 1_000
@@ -47,7 +50,7 @@ MAX_SCOPE = 1_000
 NEAR = 15
 """Number of document lines searched on each side, in addition to the number of context lines."""
 MAX_SHOWN = 40
-"""Maximum number of context lines on each side: those nearest to the change."""
+"""Maximum number of context lines that are used on each side. They are those nearest to the change."""
 SKIPPED = 0.5
 """Bits deducted for each document line that is skipped between the location and a context line."""
 MIN_SIMILARITY = 70.0
@@ -55,7 +58,7 @@ MIN_SIMILARITY = 70.0
 UNLIKE = 50.0
 """Similarity, in percent, up to which a line gives no bits."""
 MIN_SIZE = 250
-"""Minimum document size, in lines, that is assumed when line frequencies are computed."""
+"""Minimum document size, in lines, for computing line frequencies. A smaller document is assumed to have this size."""
 MARK_BITS = 2.0
 """Maximum bits of a punctuation line. Each letter or digit adds one bit."""
 _WORD = re.compile(r"\w+")
@@ -63,7 +66,8 @@ _CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 
 
 class AnchoredChange(NamedTuple):
-    """A located change: the lines it touches start at line ``first``. ``note`` lists lines that may differ."""
+    """A located change: ``old`` is replaced with ``new`` from the 0-based line ``first`` on. ``note`` lists the lines
+    of the old text that may differ from the file."""
 
     old: str
     new: str
@@ -72,7 +76,7 @@ class AnchoredChange(NamedTuple):
 
 
 class ContextMatch(NamedTuple):
-    """Bits of the context above and below a location; ``rows`` are the old lines that were found there."""
+    """The bits of the context above and below a location. ``rows`` are the old lines that were found there."""
 
     above: float
     below: float
@@ -84,7 +88,7 @@ class ContextMatch(NamedTuple):
 
 
 class _Anchor(NamedTuple):
-    """The old lines ``rows`` and their location: the document's lines ``first`` to ``last``."""
+    """The old lines ``rows`` and their location, the document's lines ``first`` to ``last``."""
 
     rows: range
     first: int
@@ -92,7 +96,7 @@ class _Anchor(NamedTuple):
 
 
 def find_anchored_changes(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> list[AnchoredChange]:
-    """Return all changes in order, or an empty list if any change cannot be located with certainty."""
+    """Return all changes of a patch in order, or an empty list if one of them cannot be located with certainty."""
     hunks = find_changes(old, new)
     if any(is_elision(line) for line in (*old, *new)):
         return []
@@ -163,7 +167,8 @@ class ContextScorer:
         }
 
     def _score_side(self, rows: Sequence[int], lines: range, depth: int) -> tuple[float, frozenset[int]]:
-        """Return the best score of ``rows`` against ``lines``, and the rows found. Both start at the change."""
+        """Return the best score of ``rows`` against ``lines``, and the rows that were found. Both begin next to the
+        change and lead away from it."""
         keys = self._take_block(lines, min((depth, *(self._depths[row] for row in rows))), NEAR + len(rows))
         best = (0.0, frozenset[int]())
         before = [(-SKIPPED * count, frozenset[int]()) for count in range(len(keys) + 1)]
@@ -181,7 +186,8 @@ class ContextScorer:
         return best
 
     def _take_block(self, lines: range, depth: int, count: int) -> list[str]:
-        """Return the next ``count`` non-blank lines, up to a line that is indented less than ``depth``."""
+        """Return the keys of the next ``count`` non-blank lines. Stop before a line that is indented less than
+        ``depth``."""
         block: list[str] = []
         for line in lines:
             key = self.search.keys[line]
@@ -213,7 +219,7 @@ class _Anchors:
         self.context, self.search, self.old, self.keys = context, context.search, context.old, context.keys
 
     def find(self, hunk: LineChange) -> _Anchor | None:
-        """Return the location of a change, or None if it is uncertain."""
+        """Return the location of a change, or None if the location is uncertain."""
         context, rows = self.context, self._find_rows_to_match(hunk)
         locations = list(self._find_locations(rows)) if rows else []
         if (
@@ -254,7 +260,8 @@ class _Anchors:
         )
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
-        """Return whether the result of a change is already in the document. The located lines are then only similar."""
+        """Return whether the document already contains the result of a change. If so, the located lines are merely
+        similar."""
         added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalize_line(line))]
         if not is_distinctive("".join(added)):
             above, below = self.context.list_context_rows(range(hunk.start, hunk.end))
@@ -262,7 +269,7 @@ class _Anchors:
         return is_distinctive("".join(added)) and bool(self.search.find_lines(added))
 
     def _find_rows_to_match(self, hunk: LineChange) -> range:
-        """Return the rows that a change removes; for an insertion, the rows on both sides of it."""
+        """Return the rows that a change removes. If it only inserts, return the nearest rows on both sides of it."""
         rows = range(hunk.start, hunk.end)
         above, below = self.context.list_context_rows(rows)
         if rows:
@@ -277,8 +284,8 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count the occurrences of these rows in the old text. If the document has fewer occurrences, the missing one
-        differs there, and may be the one to change."""
+        """Count the occurrences of these rows in the old text. If there are fewer in the document, one of them differs
+        there, and may be the one to change."""
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 
@@ -291,7 +298,7 @@ class _Anchors:
         return is_distinctive(key) and 0 < self.context.counts[key] <= MAX_DISTINCTIVE_PLACES
 
     def _is_in_scope(self, anchor: _Anchor) -> bool:
-        """Return whether the change is in the function, section or key that encloses it in the old text."""
+        """Return whether the document has the change in the same function, section or key as the old text."""
         owners = _find_owners(self.old, _find_shallowest(self.old, anchor.rows))
         lines = self.search.document.lines
         line = _find_shallowest(lines, range(anchor.first, anchor.last + 1))
@@ -304,16 +311,14 @@ def _find_shallowest(lines: Sequence[str], span: range) -> int:
 
 
 def _is_same(shown: str, actual: str) -> bool:
-    """Return whether the lines are equal or one only adds words at its end, like ``def f(a)`` and ``def f(a, b)``."""
+    """Return whether two lines are equal, or one of them only has additional words, like ``def f(a)`` and ``def f(a,
+    b)``."""
     left, right = (_WORD.findall(line) for line in (shown, actual))
     has_all = set(left) <= set(right) or set(right) <= set(left)
     return shown == actual or (has_all and left[:1] == right[:1] != [])
 
 
 def _find_owners(lines: Sequence[str], at: int) -> set[str]:
-    """Return the lines that enclose line ``at``.
-
-    If line ``at`` closes a block, the line that opens the block is included.
-    """
+    """Return the lines that enclose line ``at``. If it closes a block, they include the line that opens the block."""
     depth = measure_indent(lines[at]) + bool(_CLOSING.match(lines[at]))
     return {normalize_line(lines[index]) for index in find_enclosing(lines, at, depth)}

@@ -1,4 +1,4 @@
-"""Index of a document, shared by all patches that are matched against it."""
+"""An index of a document, shared by all patches that are matched against the document."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from adapter.editing.matching.line_similarity import LineComparer
 from adapter.editing.matching.normalize import fold_typography, normalize_line
 
 MAX_PLACES = 10_000
-"""Maximum number of matches, which bounds the work on periodic text."""
+"""Maximum number of matches that are searched. Text that repeats itself could have far more."""
 MIN_LONG = 120
-"""Minimum length of a long line."""
+"""Minimum length of a long line, in characters."""
 MIN_LIKENESS = 50.0
-"""Minimum similarity, in percent, of a line that counts as similar. Random lines of code reach 30 to 45."""
+"""Minimum similarity, in percent, of similar lines. Two unrelated lines of code reach 30 to 45."""
 MAX_SIMILAR = 10
 """Maximum number of similar lines that are returned, the most similar first."""
 MAX_VERBATIM = 1_000
@@ -87,7 +87,8 @@ class DocumentIndex:
         return dict(zip(self.keys, range(len(self.keys)), strict=True))
 
     def find_similar(self, key: str) -> list[tuple[str, float, int]]:
-        """Return the lines most similar to ``key``, best first, in one pass: (line, similarity in percent, index)."""
+        """Return the lines most similar to ``key``, best first: the line's key, the similarity in percent, and the
+        line's index. Results are cached."""
         lines = self._similar.get(key)
         if lines is None:
             lines = self._similar[key] = process.extract(
@@ -128,8 +129,10 @@ class DocumentIndex:
 
     def find_verbatim(self, wanted_lines: Sequence[str], reach: int, apart_from: range) -> int | None:
         """Return the first line of a range of at most ``reach`` lines that contains ``wanted_lines`` in order, or None.
-        ``apart_from``: lines at which the range must not begin. At least two lines are required; if there are three or
-        more, one of them may be missing. Trailing whitespace is ignored."""
+
+        The range must not begin in the lines ``apart_from``. If at least three lines are wanted, one of them may be
+        missing; a single line is never searched. Trailing whitespace is ignored.
+        """
         needed = len(wanted_lines) - (len(wanted_lines) > 2)
         view = self.document.view
         if len(wanted_lines) < 2 or sum("\n" + line in view for line in wanted_lines) < needed - 1:
@@ -146,7 +149,8 @@ class DocumentIndex:
         return None
 
     def find_enclosing_key(self, line: int) -> str:
-        """Return the key of the nearest line above that is indented less than ``line``: its function or section."""
+        """Return the key of the nearest line above that is indented less than ``line``, such as the head of its
+        function or section. Return an empty string if there is none."""
         lines = self.document.lines
         depth = _measure_depth(lines[line])
         for above in range(line - 1, max(-1, line - 400), -1):
@@ -164,7 +168,7 @@ def _measure_depth(line: str) -> int:
 
 
 def find_occurrences(text: str, wanted_lines: str) -> Iterator[int]:
-    """Yield the offset of each occurrence of ``wanted_lines``, including overlapping ones, up to ``MAX_PLACES``."""
+    """Yield the offset of each occurrence of ``wanted_lines``, including overlapping ones, up to `MAX_PLACES`."""
     offset = text.find(wanted_lines)
     for _ in range(MAX_PLACES):
         if offset < 0:

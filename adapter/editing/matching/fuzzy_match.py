@@ -1,4 +1,4 @@
-"""Find fuzzy matches of old text whose lines are missing, elided, wrapped or misspelled.
+"""Find fuzzy matches of an old text of which some lines are missing, elided, wrapped or misspelled.
 
 Equal and very similar lines (*seeds*) suggest windows of the document. In each window, dynamic programming aligns the
 old lines with the document's non-blank lines, in order. In large windows, lines that are unique on both sides are
@@ -26,15 +26,16 @@ from adapter.editing.matching.normalize import is_comment, loosen_line, normaliz
 from adapter.editing.repairs.omissions import is_elision
 
 MAX_WINDOWS = 10
-"""Maximum number of windows to align: the best window, and enough rivals to show that it is unique."""
+"""Maximum number of windows to align: the best window, and enough others to show that it is unique."""
 MIN_SLACK, MAX_SLACK = 8, 60
 """Minimum and maximum number of lines that are added before and after a window."""
 MAX_SEED_PLACES = 40
 """Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
-"""Maximum number of old lines for which similar lines are searched. Each search takes a pass over the document."""
+"""Maximum number of old lines for which similar lines are searched, because each search reads the whole document."""
 MAX_SHARING = 200
-"""Maximum number of lines that share a word with a one-line old text. Above it, a full pass is as fast."""
+"""Maximum number of lines that contain a word of a one-line old text. If there are more, searching the whole document
+is as fast."""
 MIN_SEED_LIKENESS = 65.0
 MIN_SEED_CHARACTERS = 4
 MAX_ROWS = 3_000
@@ -45,8 +46,8 @@ MIN_LIKENESS = 60.0
 """Minimum similarity, in percent, of two lines that are paired."""
 MIN_PAIR = 0.4
 MAX_COST = 1_500_000
-"""Maximum number of table cells for one old text, which take about a second. Above it the text counts as not found,
-because rivals could be missed."""
+"""Maximum number of table cells for one old text, which take about a second. A text that needs more is not found,
+because better matches could be missed."""
 COMPARISON_COST = 25
 """Cost of comparing two lines word by word, in table cells."""
 MAX_WHOLE_CELLS = 300
@@ -55,10 +56,10 @@ MAX_WRAPPED = 4
 """Maximum number of lines that are joined into one line, or split from it."""
 
 SKIP = 0.45
-"""Cost of a document line that the old text omits, as a share of a full old line."""
+"""Cost of a document line that the old text omits, as a share of the weight of a long old line."""
 SKIP_COMMENT = 0.25
 MISS = 0.3
-"""Cost of a missing old line, in addition to the gain that it loses."""
+"""Cost of an old line that is missing in the document, as a share of its weight. The line also gains nothing."""
 WRAPPED = 0.96
 _LONE_COMMA = re.compile(r",(?=[)\]}])")
 
@@ -67,18 +68,18 @@ _LONE_COMMA = re.compile(r",(?=[)\]}])")
 class MatchCandidate:
     """A possible match. ``score`` is 1 if the document has every line.
 
-    ``compared`` maps each old line that was found to its comparison with the document's line.
+    ``compared`` maps each old line that was found, by its index, to its comparison with the document's line.
     """
 
     steps: tuple[LineMapping, ...]
     score: float
     compared: dict[int, LineComparison]
     missing: int
-    """Number of missing old lines, without blank and elided lines."""
+    """Number of old lines that are missing in the document. Blank and elided lines do not count."""
 
     @property
-    def flaws(self) -> int:
-        """Number of differences between the old text and the document that change the meaning."""
+    def mismatches(self) -> int:
+        """Number of differences in meaning between the old text and the document."""
         return self.conflicts + self.missing
 
     @property
@@ -97,7 +98,7 @@ class MatchCandidate:
         return not self.is_at(other.first_line, other.last_line)
 
     def is_at(self, first_line: int, last_line: int) -> bool:
-        """Return whether the match has any of the lines ``first_line`` to ``last_line``."""
+        """Return whether the match includes any of the lines ``first_line`` to ``last_line``."""
         return self.first_line <= last_line and first_line <= self.last_line
 
 
@@ -106,7 +107,8 @@ class TooCostlyError(Exception):
 
 
 class OldLine(NamedTuple):
-    """A non-blank old line. ``is_free``: whether the model elided lines before it."""
+    """A non-blank old line. ``old_line`` is its index in the old text, and ``weight`` its share in the score.
+    ``is_free`` is true if the model elided lines before it."""
 
     old_line: int
     key: str
@@ -115,7 +117,7 @@ class OldLine(NamedTuple):
 
 
 class RowMatch(NamedTuple):
-    """Rows ``row:row_stop`` match positions ``at:at_stop`` of the non-blank lines."""
+    """A match of the rows ``row:row_stop`` with the document's non-blank lines ``at:at_stop``."""
 
     row: int
     row_stop: int
@@ -140,8 +142,9 @@ def _list_old_lines(old: Sequence[str]) -> list[OldLine]:
 
 
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
-    """Return the candidates for ``old``, best first, or none if the search would exceed `MAX_COST`. ``hint``: a 0-based
-    line.
+    """Return the candidates for ``old``, best first. There are none if the search would exceed `MAX_COST`.
+
+    ``hint`` is the 0-based line at which the old text is expected, or None.
     """
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:
@@ -225,9 +228,11 @@ class _Matcher:
         return [line for _, likeness, line in lines if likeness >= MIN_SEED_LIKENESS]
 
     def _find_similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
-        """Return the similar lines of ``key`` (`DocumentIndex.find_similar`) that share a number or a known word with
-        it. All others would conflict with it. Return None if every such word is too frequent, or if the document is not
-        ASCII, because words are not folded.
+        """Return the lines similar to ``key`` that share a number or a word of the document with it, as
+        `DocumentIndex.find_similar` does. A line that does not would conflict with ``key``.
+
+        Return None if every such word is too frequent, or if the document is not ASCII, because words are searched
+        verbatim.
         """
         if not self.search.document.view.isascii():
             return None
@@ -243,7 +248,7 @@ class _Matcher:
     # --------------------------------------------------------------------- aligning
 
     def find_candidates(self, window: range) -> Iterator[MatchCandidate]:
-        """Yield the best alignment in ``window``, and its rivals above and below that alignment."""
+        """Yield the best alignment in ``window``, and the best alignments above and below it."""
         best = self._align_best(window)
         if best is None:
             return
@@ -269,7 +274,8 @@ class _Matcher:
         return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
     def _align_best(self, window: range) -> tuple[float, list[RowMatch]] | None:
-        """Return the score and the matches of the best alignment in ``window``, or None. Raises TooCostlyError."""
+        """Return the score and the matches of the best alignment in ``window``, or None if no line matches. Raises
+        TooCostlyError."""
         keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
         anchors = _find_anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()
@@ -309,8 +315,8 @@ _PAIR, _MISS_ROW, _SKIP_LINE = -1, -2, -3
 class _Gap:
     """Align the rows and lines between two anchors of a window.
 
-    ``is_head``: whether skipped lines before the first row cost nothing. ``is_tail``: whether skipped lines after the
-    last row cost nothing.
+    Lines that are skipped before the first row cost nothing if ``is_head`` is true, and lines that are skipped after
+    the last row cost nothing if ``is_tail`` is true.
     """
 
     def __init__(
@@ -387,9 +393,8 @@ class _Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Return the matches of several rows that are one line of the document, or one row that is several lines, by
-        their end positions.
-        """
+        """Matches of several rows with one line of the document, or of one row with several lines. Each key is the row
+        and line at which a match ends; each value has the number of rows, the number of lines and the gain."""
         present = set(self.keys)
         squeezed = [_remove_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]
@@ -433,7 +438,7 @@ def _remove_spaces(key: str) -> str:
 
 
 def _count_joined(whole: str, parts: Sequence[str]) -> int:
-    """Return how many of ``parts`` make up ``whole`` when joined, at least two, or 0."""
+    """Return how many of ``parts``, joined, are equal to ``whole``. Return 0 if it is not at least two."""
     text = ""
     for count, part in enumerate(parts, start=1):
         text += part

@@ -1,4 +1,4 @@
-"""Resolve a patch whose old text matches only roughly: as a whole, or change by change."""
+"""Resolve a patch whose old text matches only approximately, either as a whole or change by change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ MAX_ALIGNED = 6
 
 
 def resolve_fuzzily(context: PatchContext, alternatives: Sequence[Interpretation], old_text: str) -> Resolution:
-    """Resolve the best alignment of all interpretations, or reject it and show the most similar lines."""
+    """Return the edits for the best alignment of all interpretations, or a rejection that shows the most similar
+    lines."""
     tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
     for interpretation in map(
         partial(_with_plain_elisions, context), dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1]))
@@ -61,7 +62,8 @@ def resolve_fuzzily(context: PatchContext, alternatives: Sequence[Interpretation
 
 
 def _with_plain_elisions(context: PatchContext, interpretation: Interpretation) -> Interpretation:
-    """Return the texts with ``...`` for comments like ``// unchanged`` of the old text that are not in the file."""
+    """Replace comments like ``// unchanged`` in both texts with ``...``, if the old text has them and the file does
+    not."""
     written = filter(may_be_elision, interpretation.old.split("\n"))
     omissions = {line.strip() for line in written if not context.is_in_file(line)}
     old, new = (
@@ -76,7 +78,7 @@ def _resolve_anchored(
 ) -> tuple[ResolvedEdit, ...]:
     """Return the edits of changes that are located with certainty although their context differs.
 
-    Returns an empty tuple if a change is uncertain, or if the text as a whole is closer to another location.
+    Return an empty tuple if a change is uncertain, or outside the lines that are most similar to the whole old text.
     """
     edits: list[ResolvedEdit] = []
     changes = (

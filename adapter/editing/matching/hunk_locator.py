@@ -1,6 +1,6 @@
-"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the only matching division of its block.
+"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the only way to divide its block that matches.
 
-Headers and file ends become line hints for `locator`. If they contradict the file, the hunk is rejected.
+Headers and the end of the file become line hints for `locator`. If they contradict the file, the hunk is rejected.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _reject_ambiguous_division(names: ParameterNames) -> Rejection:
 
 
 def _has_divider(text: str) -> bool:
-    """Return whether a ``=======`` line is too short to underline the line above it."""
+    """Return whether the text has a ``=======`` line that may be a divider: it is too short to underline the line above
+    it."""
     pairs = pairwise(["", *split_view_lines(text)])
     return any(line.startswith("=======") and not line.strip("=") and len(above) > len(line) for above, line in pairs)
 
@@ -99,7 +100,8 @@ def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
 
 
 def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
-    """Return the 0-based line of a hunk below its headers, or None if only its other hints can locate it."""
+    """Return the 0-based line of a hunk that belongs below its headers. Return None if only its other hints can locate
+    it."""
     anchors = _find_anchors(search, hunk.below)
     matches = [first for first, _ in search.find_lines(_list_keys(hunk.old_text))]
     has_line_number = hunk.start_line is not None
@@ -123,7 +125,7 @@ def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | Non
 
 
 def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
-    """Return, for each anchor, the first match between it and the next anchor."""
+    """Return, for each anchor that has one, the first match between it and the next anchor."""
     nearest: dict[int, int] = {}
     for match in matches:
         above = bisect_right(anchors, match) - 1
@@ -133,7 +135,8 @@ def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[
 
 
 def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
-    """Return the 0-based lines that match the innermost header of ``below``, in the order of nesting."""
+    """Return the 0-based lines that match the last header of ``below``. Each header must be below a match of the header
+    before it."""
     lines: list[int] = []
     for depth, name in enumerate(below):
         found = _find_header_lines(search, name)
@@ -146,7 +149,8 @@ def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
 
 
 def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
-    """Return the lines that equal the header ``name``; else those that start with it; else those that contain it."""
+    """Return the lines that equal the header ``name``. If there are none, return the lines that start with it, or else
+    those that contain it."""
     key = normalize_line(name)
     equal = list(search.find_lines_with_key(key))
     if equal or len(key) < 3:
@@ -168,7 +172,7 @@ def _quote_header(hunk: Hunk) -> str:
 
 
 def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
-    """Locate a hunk without old lines: below a header, before a line, at the end, or in an empty file."""
+    """Locate a hunk without old lines: below a header, before a line, at the end of the file, or in an empty file."""
     count = search.document.line_count
     at = count + 1 if hunk.at_end else hunk.start_line
     if hunk.below:
@@ -206,13 +210,13 @@ def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
 
 
 def _with_final_newline(search: DocumentIndex, edit: ResolvedEdit, hunk: Hunk) -> ResolvedEdit:
-    """Add or remove the final newline if the hunk requires it and the edit reaches the end of the file."""
+    """Add or remove the final newline if the hunk requires this and the edit reaches the end of the file."""
     document, match, final_newline = search.document, edit.match, hunk.final_newline
     has_end = not document.lines[-1]
     if final_newline is None or match.last_line < document.line_count - 1 or final_newline == has_end:
         return edit
     if not hunk.new_text:
-        return edit  # the line above is the last one now and has a line end
+        return edit  # the line above becomes the last one, and has a line end
     end = document.choose_line_end(match.last_line)
     if final_newline:
         return replace(edit, replacement=edit.replacement + end)

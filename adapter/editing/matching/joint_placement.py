@@ -1,4 +1,4 @@
-"""Resolve a patch that matches several places with the help of the other patches of the call.
+"""Decide where to apply a patch that matches several places, using the other patches of the call.
 
 The hunks of a diff are in file order, equal patches are applied to different places, and the line numbers of one call
 are off by the same number of lines. A patch that could still be applied to two places remains ambiguous.
@@ -15,16 +15,17 @@ from adapter.editing.edit_resolution import Rejection, Resolution
 from adapter.tools.operations import Hunk, Patch
 
 ROUNDS = 3
-"""Number of passes; each uses the places that the previous one has ruled out."""
+"""Number of passes. Each pass uses the places that the previous pass has ruled out."""
 
 _Places: TypeAlias = dict[int, Sequence[int]]
 """The possible first lines (0-based, ascending) of each patch that matches the document."""
 
 
 def place_jointly(patches: Sequence[Patch], resolutions: Sequence[Resolution]) -> dict[int, int | None]:
-    """Return the first line (0-based) of each patch whose resolution must change.
+    """Return the 0-based first line of each patch that must be resolved again.
 
-    The line is None if the line number of the patch contradicts those of the other patches.
+    The line is None if the line number of the patch contradicts those of the other patches, and must therefore be
+    ignored.
     """
     if not any(map(_list_rivals, resolutions)):
         return {}
@@ -56,7 +57,8 @@ def _find_chosen_line(resolution: Resolution) -> int | None:
 
 
 def _list_possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
-    """Return the lines at which a patch may apply: only one if it matched there without the help of a line number."""
+    """Return the lines at which a patch may apply. If it matched without the help of a line number, this is only the
+    matched line."""
     if isinstance(resolution, Rejection) or (resolution[0].places and patch.start_line is not None):
         return sorted(set(_list_rivals(resolution)))
     return [resolution[0].match.first_line] if patch.old_text and len(resolution) == 1 else []
@@ -66,7 +68,7 @@ def _list_possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]
 
 
 def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
-    """Yield groups of patches that belong in the order of the file: a diff's hunks, and equal patches."""
+    """Yield groups of patches that are applied in file order: the hunks of a diff, and equal patches."""
     equal: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index in places:
         equal[patches[index].old_text, patches[index].new_text].append(index)
@@ -75,8 +77,8 @@ def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Remove places of one patch that would leave no ascending places for the other patches. A chain that has no
-    solution is ignored."""
+    """Remove the places of each patch that would leave no ascending places for the other patches of the chain. A chain
+    without any solution is ignored."""
     earliest = _choose_first_ascending([places[index] for index in chain])
     latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):
@@ -101,7 +103,8 @@ def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Keep only the places to which line numbers point. Return the patches whose numbers point to several places."""
+    """Keep only the places to which line numbers point. Return the patches whose line numbers point to several
+    places."""
     offsets = _find_shared_offsets(places, numbers)
     contradicted = set[int]()
     for index, number in numbers.items():
@@ -114,9 +117,8 @@ def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
 
 
 def _find_shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Return the offsets to assume between line numbers and actual lines: 0, and the only other one that fits all
-    patches.
-    """
+    """Return the offsets to assume between line numbers and actual lines: 0 and, if there is exactly one, the other
+    offset that fits all patches."""
     possible = [{line - number for line in places[index]} for index, number in numbers.items()]
     shared = set[int].intersection(*possible) if possible else set[int]()
     if 0 in shared or len(shared) != 1 or len(possible) < 2:

@@ -1,4 +1,4 @@
-"""Mapping between the lines of the old text and the lines of the document."""
+"""A mapping between the lines of the old text and the lines of the document."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from adapter.editing.repairs.omissions import is_elision
 class LineMapping(NamedTuple):
     """A mapping of old lines ``old_start:old_stop`` to the document's lines ``line_start:line_stop``.
 
-    If the old range is empty, the model did not mention these document lines. If the document's range is empty, the old
-    lines are missing in the document. A range of several lines means that lines were joined or split. ``is_elided``:
-    the model wrote ``...``.
+    If the old range is empty, the model omitted these document lines. If the document's range is empty, the old lines
+    are missing in the document. A range of several lines means that lines were joined or split. ``is_elided`` is true
+    if the model wrote ``...`` for the document's lines.
     """
 
     old_start: int
@@ -57,7 +57,7 @@ def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMa
 
 
 def _map_gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
-    """Map the lines between two matched steps: blank lines, lines that only one side has, or a ``...``."""
+    """Map the lines between two mapped lines: blank lines, lines that only one side has, or a ``...``."""
     elided = next((row for row in rows if is_elision(old[row])), None)
     if elided is not None:
         for row in rows:

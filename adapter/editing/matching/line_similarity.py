@@ -1,7 +1,8 @@
-"""Similarity of two lines, and conflicts between them.
+"""The similarity of two lines, and conflicts between them.
 
 A typo does not change the meaning of a line. A different name, number or operator does, however few characters differ.
-So similarity and conflicts are separate: ``count -= 1`` is very similar to ``count += 1``, but conflicts with it.
+Similarity and conflicts are therefore separate: ``count -= 1`` is very similar to ``count += 1``, but conflicts with
+it.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ CONFLICT_COST = 0.35
 MAX_COMPARED = 2_000
 """Maximum length of a line that is compared. Longer lines must be equal."""
 MAX_WORD_PLACES = 1_000
-"""Maximum number of occurrences of a word to check."""
+"""Maximum number of occurrences of a word that are checked."""
 MIN_SLIP_LETTERS = 4
-"""Minimum length of a word in which one letter may differ."""
+"""Minimum length of a word in which a single different letter is considered a typo."""
 MIN_SLIP_PART = 2
-"""Minimum length of the part of a name that contains the different letter: ``first_ms`` is not ``first_s``."""
+"""Minimum length of the part of a name that contains the different letter: ``first_ms`` is not a typo for
+``first_s``."""
 
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
 _NUMBER_OR_NAME = re.compile(r"[^\W\d]\w*|\d[\w.]*")
@@ -37,8 +39,8 @@ _SUB_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 class LineComparison(NamedTuple):
-    """The comparison of two lines: ``similarity`` from 0 to 1, reduced by conflicts, and the number of ``conflicts``,
-    which are differences in meaning."""
+    """The comparison of two lines. ``similarity`` is from 0 to 1, and is reduced by conflicts. ``conflicts`` is the
+    number of differences in meaning."""
 
     similarity: float
     conflicts: int = 0
@@ -49,7 +51,7 @@ DIFFERENT = LineComparison(0.0, 1)
 
 
 class LineComparer:
-    """Compare line keys of a model's text with those of a document."""
+    """Compare lines of a model's text with lines of a document. Both are given as keys (see `normalize_line`)."""
 
     def __init__(self, view: str) -> None:
         self._view = view
@@ -88,7 +90,8 @@ class LineComparer:
         return not self._is_typing_error(written, actual)
 
     def _is_typing_error(self, written: str, actual: str) -> bool:
-        """Return whether ``written`` does not occur in the document and is close to ``actual``."""
+        """Return whether ``written`` is probably a misspelling of ``actual``: it is close to it and does not occur in
+        the document."""
         if not (_NAME.match(written) and _NAME.match(actual)) or self._is_known(written):
             return False
         if _is_one_letter_off(written, actual):
@@ -103,8 +106,8 @@ class LineComparer:
         return is_same_letters and bool(OSA.distance(written, actual) == 1)
 
     def list_settled_words(self, key: str) -> Iterator[str]:
-        """Yield the numbers of a line, and its words that occur in the document. A document line that lacks one of them
-        has a different meaning."""
+        """Yield the numbers in a line, and the words in it that occur in the document. A document line that lacks one
+        of them has a different meaning."""
         words = sorted(set(_NUMBER_OR_NAME.findall(key)), key=lambda word: (bool(_NAME.match(word)), -len(word)))
         return (word for word in words if not _NAME.match(word) or self._is_known(word))
 
@@ -116,7 +119,8 @@ class LineComparer:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Search for a whole word at the speed of ``str.find``. Assume that it exists after too many partial matches."""
+    """Return whether ``text`` contains ``word`` as a whole word, at the speed of ``str.find``. After too many
+    occurrences inside other words, assume that it does."""
     start = text.find(word)
     for _ in range(MAX_WORD_PLACES):
         if start < 0:
@@ -135,7 +139,7 @@ def _is_word_character(character: str) -> bool:
 def _is_one_letter_off(written: str, actual: str) -> bool:
     """Return whether one letter is extra, missing or different, as in ``item`` and ``items``.
 
-    Short words, and words with different digits, count as different names.
+    Short words, and words with different digits, are considered different names.
     """
     if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
         return False
@@ -147,7 +151,8 @@ def _is_one_letter_off(written: str, actual: str) -> bool:
 
 
 def _is_typo(written: str, actual: str) -> bool:
-    """Return whether at most two letters, and at most a third of the word, differ after the first letter.
+    """Return whether the words have the same first letter, and at most two letters, or a third of the word, are
+    different.
 
     A word with a prefix or suffix is a different name: ``close`` and ``myclose``.
     """

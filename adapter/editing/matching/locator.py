@@ -31,7 +31,7 @@ from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
 
 _STAGES = (*STRATEGIES, match_minified)
-"""All ways to match a text, the strictest first."""
+"""All ways to match a text, from the strictest to the most tolerant."""
 
 
 def locate(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
@@ -124,12 +124,14 @@ class _Locator(PatchContext):
                 return edits
 
     def _reads_own_markers(self, interpretation: Interpretation) -> bool:
-        """Return whether the interpretation strips a diff marker from a line that the file contains with it."""
+        """Return whether the interpretation strips a ``+`` or ``-`` from a line that the file contains with this
+        character."""
         marked = (line for line in split_view_lines(self.old) if line[:1] in ("+", "-"))
         return OLD_MARKERS_NOTE in interpretation.notes and any(map(self.is_in_file, marked))
 
     def _measure_unfamiliarity(self, interpretation: Interpretation) -> tuple[float, float]:
-        """Return sort keys: the negative shares of the old lines that occur in the document and in the new text."""
+        """Return a sort key: the shares of the old lines that occur in the document and in the new text, both negative,
+        so that high shares come first."""
         old = {line for line in split_view_lines(interpretation.old) if line.strip()}
         kept = old.intersection(split_view_lines(interpretation.new))
         return -len(self.search.lines_set.intersection(old)) / max(len(old), 1), -len(kept) / max(len(old), 1)
@@ -194,9 +196,12 @@ class _Locator(PatchContext):
                 return (replace(edits[0], places=places), *edits[1:])
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
-        """Return the only match; otherwise the only match with an equal layout; otherwise the match to which the line
-        hint points, or without a hint the only match of whole words, or None. If there are several matches, also return
-        the first line of each."""
+        """Return the match to edit, or None if the choice is ambiguous. If it needed a line hint or is ambiguous, also
+        return the first line of each match.
+
+        The following matches are chosen, in this order: the only match; the only match with an equal layout; with a
+        line hint, the match to which it points; without a line hint, the only match of whole words.
+        """
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0], ()
@@ -238,7 +243,8 @@ class _Locator(PatchContext):
         return (replace(edits[0], notes=(note, *interpretation.notes)), *edits[1:])
 
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
-        """Reject the patch if the document contains its new text where the old text would be, but not its old text."""
+        """Reject the patch if the document contains its new text where the old text would be, and does not contain its
+        old text."""
         hint = self.find_hint(interpretation)
         first_line = None if hint is None else hint - 1
         place = find_applied_place(self.search, interpretation.old, interpretation.new, first_line)

@@ -1,4 +1,5 @@
-"""Reasons to reject the only match of an old text: the patch has already been applied, or another place is meant."""
+"""Reasons to reject the only match of an old text: the patch has already been applied, or is meant for another
+place."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.repairs.reindent import get_indent
 
 MIN_REPEATED = 3
-"""Minimum number of lines below a match that a new text repeats by mistake."""
+"""Minimum number of lines below a match that the end of a new text repeats by mistake."""
 VERBATIM_REACH = 8
-"""Maximum number of lines by which a match may be longer than the old text."""
+"""Maximum number of additional lines in a place where the lines of an old text occur verbatim."""
 
 
 def check_already_there(context: PatchContext, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
@@ -55,7 +56,7 @@ def _check_applied_near_hint(
 
 
 def _check_hinted_twin(context: PatchContext, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-    """Reject the match if lines at the line hint, not these lines, differ from the old text only in whitespace."""
+    """Reject the match if other lines, at the line hint, differ from the old text only in whitespace."""
     hint = context.find_hint(interpretation)
     if hint is None or context.is_hinted(match, interpretation):
         return None
@@ -74,8 +75,7 @@ def _check_hinted_twin(context: PatchContext, match: TextMatch, interpretation: 
 def _check_applied_elsewhere(
     context: PatchContext, match: TextMatch, interpretation: Interpretation
 ) -> Rejection | None:
-    """Reject an approximate match if the new text already occurs elsewhere, because the patch was probably applied
-    there."""
+    """Reject an approximate match if the new text already occurs elsewhere: the patch was probably applied there."""
     if match.strictness == "exact" or context.is_hinted(match, interpretation):
         return None
     view = context.document.view
@@ -95,7 +95,8 @@ def _check_applied_elsewhere(
 def _check_verbatim_elsewhere(
     context: PatchContext, match: TextMatch, interpretation: Interpretation
 ) -> Rejection | None:
-    """Reject the match if its indentation differs and all old lines, or all but one, occur verbatim elsewhere."""
+    """Reject the match if its indentation differs from the old text, and all old lines, or all but one, occur verbatim
+    elsewhere."""
     if match.strictness == "exact" or match.is_exact_layout or context.is_hinted(match, interpretation):
         return None
     lines = [line.rstrip() for line in split_view_lines(interpretation.old) if line.strip()]
@@ -115,7 +116,8 @@ def _check_verbatim_elsewhere(
 
 
 def _check_lines_below(context: PatchContext, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-    """Reject the patch if its new text ends with the lines below the match, which would then be there twice."""
+    """Reject the patch if its new text ends with the lines below the match, because these lines would then be there
+    twice."""
     old, new = map(_list_keys, (interpretation.old, interpretation.new))
     keys = map(normalize_line, islice(context.document.lines, match.last_line + 1, None))
     below = list(islice(filter(None, keys), len(new)))

@@ -1,4 +1,4 @@
-"""Match formatted code in a minified line of JavaScript or JSON, where blanks between tokens have no meaning."""
+"""Match formatted code in a minified line of JavaScript or JSON, where spaces between tokens have no meaning."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from adapter.editing.matching.strategies import TextMatch, match_part
 from adapter.editing.repairs.interpretations import Interpretation
 
 MAX_BLANKS = 0.08
-"""Maximum share of blanks in a minified line, strings included."""
+"""Maximum share of spaces and tabs in a minified line, including those in strings."""
 MAX_OLD = 20_000
-"""Maximum length of the old text."""
+"""Maximum length of the old text, in characters."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`|\w+|[^\w\s]')
 _NO_TOKENS = re.compile(r"//|/\*|[=(,:;!&|?{}\[]\s*/[^/\n]*[ \t]")
-"""Matches text that cannot be split into tokens: comments, and regular expressions with blanks."""
+"""Matches syntax that cannot be split into tokens: comments, and regular expressions that contain spaces."""
 _SCRIPT = re.compile(r"\s*[{\[]|(?!\s*<).*(?:\bfunction\b|=>|\breturn\b)")
 _JOINS = re.compile(r"\w\w|\+\+|--|//|/\*|<!")
-"""Tokens that mean something else without a blank between them."""
+"""Matches the adjacent characters of two tokens that mean something else without a space between them."""
 _OPEN, _CLOSED = set(";{([,:"), set(";)]},:")
-"""Tokens after which, and before which, a line break ends no statement."""
+"""Tokens after which, and tokens before which, a line break does not end a statement."""
 
 
 def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match the tokens of the old text in a minified line. Text that the patch adds is written without blanks."""
+    """Match the tokens of the old text in a minified line. Text that the patch adds is written without spaces."""
     if not search.long_lines:
         return
     old, texts = _TOKEN.findall(interpretation.old), interpretation.old + "\n" + interpretation.new
@@ -46,14 +46,14 @@ def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Ite
 
 
 def is_minified(line: str) -> bool:
-    """Return whether a line is JavaScript or JSON with almost no blanks. In CSS, blanks have a meaning."""
+    """Return whether a line is JavaScript or JSON with almost no spaces. In CSS, spaces have a meaning."""
     is_dense = line.count(" ") + line.count("\t") <= MAX_BLANKS * len(line)
     return is_dense and _SCRIPT.match(line) is not None
 
 
 def _compile_tokens(text: str) -> str:
-    """Return an expression for the tokens of ``text`` with any number of blanks between them, and at least one blank
-    where the tokens would otherwise merge."""
+    """Return a regular expression for the tokens of ``text`` with any number of spaces between them. Tokens that would
+    merge without a space have at least one."""
     tokens = list(_TOKEN.finditer(text))
     parts = [re.escape(tokens[0][0])]
     for before, token in pairwise(tokens):
@@ -69,8 +69,8 @@ def _is_word(character: str) -> bool:
 
 
 def _render_tokens(old: Sequence[str], new: str, actual: str) -> str:
-    """Return the new text. Between tokens that it keeps, it has the blanks of the file; between all others it has
-    none."""
+    """Return the new text. Between tokens that it keeps, it has the spaces of the file; between other tokens, it has a
+    space only if they would merge without it."""
     found = list(_TOKEN.finditer(actual))
     gaps = [actual[before.end() : after.start()] for before, after in pairwise(found)]
     written = list(_TOKEN.finditer(new))

@@ -1,7 +1,7 @@
 """Normalize characters and lines for comparison.
 
 Models replace curly quotes with straight ones, dashes with hyphens and special spaces with plain ones, and vice versa.
-Folding makes such characters equal.
+Folding converts such characters to the same plain character.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def fold_typography(text: str) -> str:
 
 
 def build_strict_line_key(line: str) -> str:
-    """Strip ``line`` and collapse whitespace."""
+    """Return ``line`` without surrounding whitespace, and with each run of whitespace collapsed to a space."""
     return " ".join(line.split())
 
 
 def normalize_line(line: str) -> str:
-    """Return a key for a line; lines that differ only in whitespace and typography have equal keys."""
+    """Return the key of a line. Lines that differ only in whitespace and typography have equal keys."""
     if line.isascii():
         return " ".join(line.split())
     composed = unicodedata.normalize("NFC", line).translate(_INVISIBLE).replace("\u2026", "...")
@@ -40,7 +40,8 @@ def normalize_line(line: str) -> str:
 
 
 def loosen_line(key: str) -> str:
-    """Return a key for a line key; keys that differ only in spaces, quote style or a trailing comma become equal."""
+    """Return a looser key for the key of a line. Lines that differ only in spaces, quote style or a trailing comma or
+    semicolon have equal looser keys."""
     return key.rstrip(CLOSERS).translate(_LOOSE)
 
 
@@ -48,7 +49,7 @@ _COMMENT = re.compile(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--
 
 
 def is_comment(key: str) -> bool:
-    """Return whether a line key starts like a comment."""
+    """Return whether the key of a line starts like a comment."""
     return _COMMENT.match(key) is not None
 
 

@@ -1,4 +1,5 @@
-"""A patch, the document that it is matched against, and its line hints."""
+"""A patch, the document that it is matched against, and the lines at which the model expects the old text (line
+hints)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from adapter.editing.replacement_text import AmbiguousReplacement
 from adapter.tools.operations import Hunk, ParameterNames, Patch
 
 NEAR_HINT = 10
-"""Maximum distance, in lines, between a line hint and another version of the old text that it points to."""
+"""Maximum distance, in lines, between a line hint and a text to which it points."""
 
 
 class PatchContext:
@@ -40,7 +41,8 @@ class PatchContext:
         return (hint is not None or self.patch.end_line is not None) and self.measure_distance(match, hint) <= NEAR_HINT
 
     def build(self, match: TextMatch, notes: tuple[str, ...], interpretation: Interpretation) -> Resolution:
-        """Return the edit of a match, or a rejection if the edit changes nothing or is ambiguous at that place."""
+        """Return the edit for a match. Return a rejection if the edit would change nothing, or if the replacement is
+        ambiguous."""
         document, where = self.document, format_line_range(match.first_line + 1, match.last_line + 1)
         try:
             replacement = match.replacement()

@@ -1,7 +1,8 @@
-"""Find the possible spans of the pieces of a file between which a model omitted lines, and score them.
+"""Find where the pieces of a rewritten file may belong, and score these spans. A *piece* is the text between two lines
+such as ``# ... existing code ...``, with which a model omitted lines of the file.
 
-The score of a span is the information in its equal lines (a rare line counts more than a common one), minus that in the
-lines it would delete.
+The score of a span is the information in the lines that it has in common with the piece (a rare line counts more than a
+frequent one), minus the information in the lines that the piece would delete.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from adapter.core.text.diffs import find_changes
 MAX_SLACK = 30
 """Number of lines by which a span may be longer than twice its piece."""
 MAX_PLACES = 40
-"""Maximum number of places of a line from which spans are tried."""
+"""Maximum number of places of a line at which spans are tried."""
 ANCHORS = 3
-"""Number of a piece's rarest lines from which spans are tried."""
+"""Number of lines of a piece whose places in the file are used to find spans. The rarest lines are chosen."""
 NEAREST = 3
-"""Number of places of a piece's first and last line that are tried for one place of an anchor."""
+"""Number of places of a piece's first and of its last line that are tried for each place of an anchor."""
 SIMILAR = 60.0
-"""Minimum similarity, in percent, of a changed line to the line that it replaces."""
+"""Minimum similarity, in percent, between a changed line and the line that it replaces."""
 MAX_COMPARED = 20
-"""Maximum number of lines that a deleted line is compared with."""
+"""Maximum number of added lines with which a deleted line is compared."""
 
 
 class Piece(NamedTuple):
@@ -46,7 +47,7 @@ class Piece(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The lines ``start:end`` of the file that a piece replaces, and the ``score`` in bits."""
+    """The lines ``start:end`` of the file that a piece replaces, and the ``score`` of this span in bits."""
 
     start: int
     end: int
@@ -58,7 +59,7 @@ class Placement(NamedTuple):
 
 
 class PieceCandidates:
-    """The spans of ``pieces`` in the lines ``old`` of a file."""
+    """The possible spans of ``pieces`` in ``old``, the lines of a file."""
 
     def __init__(self, old: Sequence[str], pieces: Sequence[Piece]) -> None:
         self._old = [line.rstrip() for line in old]
@@ -77,7 +78,7 @@ class PieceCandidates:
     # --------------------------------------------------------------- candidates
 
     def _find_candidates(self, piece: Piece) -> set[Placement]:
-        """Return the spans that begin and end like ``piece``, near the places of its rarest lines."""
+        """Return the spans that begin and end like ``piece`` and are near the places of its rarest lines."""
         lines = [line.rstrip() for line in piece.lines]
         if piece.depth is None and piece.is_last:
             return {self._score(lines, self._first, self._last)}
@@ -94,7 +95,8 @@ class PieceCandidates:
     def _find_anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield indexes of ``lines``, each with a place of that line in the file.
 
-        These are the rarest lines and both ends, and for a piece at an end of the file the places closest to that end.
+        The lines are the rarest ones and those at both ends. If a line is too frequent, only places near an end of the
+        file are yielded, and only if the piece belongs there.
         """
         counts = sorted((len(self._places[line]), at) for at, line in enumerate(lines) if line in self._places and line)
         for at in {*(at for _, at in counts[:ANCHORS]), 0, len(lines) - 1}:
@@ -107,7 +109,7 @@ class PieceCandidates:
                 yield from ((at, place) for place in places[-NEAREST:])
 
     def _find_starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
-        """Return where a span can begin so that ``lines[at]`` is the line ``place`` of the file."""
+        """Return the lines at which a span can begin if ``lines[at]`` is the line ``place`` of the file."""
         if piece.depth is None:
             return (self._first,) if place - self._first <= reach else ()
         places = self._places.get(lines[0])
@@ -117,7 +119,7 @@ class PieceCandidates:
         return [start for start in places[max(0, stop - NEAREST) : stop] if place - start <= reach]
 
     def _find_ends(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
-        """Return where a span can end so that ``lines[at]`` is the line ``place`` of the file."""
+        """Return the lines before which a span can end if ``lines[at]`` is the line ``place`` of the file."""
         if piece.is_last:
             return (self._last,) if self._last - place <= reach else ()
         places = self._places.get(lines[-1])
@@ -127,7 +129,7 @@ class PieceCandidates:
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
     def _keep_if_similar(self, line: str, place: int) -> Sequence[int]:
-        """Return ``place`` if its line is similar to ``line``, which does not occur in the file."""
+        """Return ``place`` in a tuple if its line is similar to ``line``. Return an empty tuple if it is not."""
         if 0 <= place < len(self._old) and ratio(line.strip(), self._old[place].strip()) >= SIMILAR:
             return (place,)
         return ()
@@ -140,10 +142,11 @@ class PieceCandidates:
         return log2(2 * len(self._old) / len(self._places[line]))
 
     def _score(self, lines: Sequence[str], start: int, end: int) -> Placement:
-        """Return the span with the bits of its equal lines, minus those of its deleted lines.
+        """Return the span with its score: the bits of the equal lines, minus those of the deleted lines.
 
-        A line that is replaced with a similar one costs a quarter, and one that is only indented differently nothing.
-        An added line costs its bits if it is elsewhere in the file, where it was probably meant to be kept.
+        A line that is replaced with a similar line loses another quarter of its bits instead, and a line that is only
+        indented differently loses none. An added line that also occurs elsewhere in the file costs its bits, because it
+        was probably meant to be kept there.
         """
         score = self._sums[end] - self._sums[start]
         for change in find_changes(self._old[start:end], lines):

@@ -1,7 +1,7 @@
-"""Locate the pieces of a file between which a model omitted lines, all at once.
+"""Locate all pieces of a rewritten file together (see `piece_candidates`).
 
-The spans of all pieces are chosen together, in their order and without overlap. A piece is in doubt if an almost
-equally good choice has another span for it, or if lines next to its span may have been meant as well.
+The spans of all pieces are chosen together, in their order and without overlap. A span is in doubt if an almost equally
+good choice has another span for its piece, or if the model may also have meant lines next to it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from adapter.editing.matching.piece_candidates import SIMILAR, Piece, PieceCandi
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
-"""Minimum number of missing lines, and maximum share of missing names of a span, that count as forgotten rather than
-deleted if the ends of the piece are not certain. Models do not shorten a text to save one or two lines."""
+"""Minimum number of missing lines, and minimum share of the span's names in them, from which lines are considered
+forgotten rather than deleted, unless the ends of the piece are certain. Models do not shorten a text to save one or two
+lines."""
 SHORTENED = 4
-"""Factor by which missing lines must outnumber the lines in their place to count as forgotten."""
+"""Factor by which missing lines must outnumber the lines that replace them to be considered forgotten."""
 MARGIN = 3.0
-"""Minimum difference between the best choice of spans and one with another span for a piece, in bits."""
+"""Minimum lead, in bits, of the best choice of spans over a choice that has another span for a piece."""
 BLOCK = 15
-"""Number of kept lines on each side of a piece that its added lines may be meant to replace."""
+"""Number of unchanged lines on each side of a piece that its added lines may be meant to replace."""
 NEXT_TO = 60
-"""Number of kept lines on each side of a piece in which a line of the piece must not be repeated."""
+"""Number of unchanged lines on each side of a piece among which a line of the piece must not occur."""
 UNLIKELY = 5
-"""Maximum ratio of the lines that a larger span would delete to the added lines that it explains."""
+"""Maximum number of lines that a larger span may delete for each added line that it explains."""
 MAX_HIDDEN = 8
-"""Maximum number of lines that a larger span may delete in any case."""
+"""Number of lines that a larger span may delete in any case."""
 KEY_WORDS = 4
-"""Number of words at the beginning of a line that must be equal for it to declare the same name."""
+"""Number of words at the start of two lines that must be equal if both are to declare the same name."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _DECLARED = re.compile(
@@ -50,31 +51,32 @@ _HEAD = re.compile(
     r"\s*(?:(?:const|let|var|val|auto|final|static|export|public|private) +)*"
     r"([^\W\d]\w*)(?:, *\w+)*\??\s*(?::?=(?!=)|:)"
 )
-"""Start of a line that assigns or declares a name."""
+"""Matches the start of a line that assigns or declares a name."""
 
 
 class _Fit(NamedTuple):
     """A comparison of a piece with a span. Lines that differ only in indentation are neither added nor deleted."""
 
     added: Counter[str]
-    """Distinctive lines that the piece adds, with their numbers."""
+    """Distinctive lines that the piece adds, with their counts."""
     deleted: Counter[str]
-    """Distinctive lines that it deletes, with their numbers."""
+    """Distinctive lines that the piece deletes, with their counts."""
     copied: list[int]
-    """Positions of the added lines that occur once elsewhere in the file."""
+    """Places of the added lines that already occur once in the file, outside the span."""
     lost: int
     """Number of lines of the span that the piece lacks."""
     kept_above: int
-    """Number of letters in the equal lines at the start."""
+    """Number of letters and digits in the equal lines at the start."""
     kept_below: int
-    """Number of letters in the equal lines at the end."""
+    """Number of letters and digits in the equal lines at the end."""
 
 
 class PiecePlacer(PieceCandidates):
-    """Place ``pieces`` in the lines ``old`` of a file."""
+    """Place ``pieces`` in ``old``, the lines of a file."""
 
     def place(self) -> tuple[list[Placement], str]:
-        """Return the span of each piece, or the reason why a piece cannot be placed."""
+        """Return the span of each piece, and an empty string. If the pieces cannot be placed with certainty, the string
+        is the reason."""
         candidates: list[list[Placement]] = []
         for piece in self._pieces:
             spans = sorted(self._find_candidates(piece))
@@ -101,8 +103,8 @@ class PiecePlacer(PieceCandidates):
         return chosen, self._find_duplicate(chosen)
 
     def _find_gone_names(self, omitted: Set[int]) -> list[list[int]]:
-        """Return the ``omitted`` lines with each name that the pieces remove and do not contain any more. A larger span
-        with all these lines removes the name from the file."""
+        """Return, for each name that the pieces remove from their spans, the ``omitted`` lines that contain it. A
+        larger span with all these lines would remove the name from the whole file."""
         written = set(_NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
         replaced = "\n".join(line for index, line in enumerate(self._old) if index not in omitted)
         gone = set(_NAME.findall(replaced)) - written
@@ -113,8 +115,8 @@ class PiecePlacer(PieceCandidates):
         return [*kept.values()]
 
     def _find_moved_lines(self, spans: Sequence[Placement], omitted: Set[int]) -> list[list[int]]:
-        """Return the ``omitted`` lines, once in the file, that a piece adds, because it may have moved them. Each is
-        returned twice, because one is enough."""
+        """Return the ``omitted`` lines that a piece may have moved: they occur once in the file, and a piece adds them.
+        Each is returned twice, because the caller requires two hints, and one such line is enough."""
         written = {line for each in map(self._fit, self._pieces, spans) for line in each.added}
         counts = Counter(line.strip() for line in self._old)
         moved = [index for index in omitted if (line := self._old[index].strip()) in written and counts[line] == 1]
@@ -128,8 +130,11 @@ class PiecePlacer(PieceCandidates):
         return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
 
     def _find_rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
-        """Return the ``spans`` that the model may have meant although they score less. If ``piece`` changes nothing at
-        ``span``, all larger spans count, because the model may have shown the piece to delete the lines around it."""
+        """Return the ``spans`` that the model may have meant although their score is lower.
+
+        If ``piece`` changes nothing at ``span``, these are all larger spans, because the model may have shown the piece
+        to delete the lines around it.
+        """
         if len(piece.lines) == 1:
             return []
         if self._is_equal(piece, span):
@@ -143,8 +148,8 @@ class PiecePlacer(PieceCandidates):
         """Return whether the model may have meant the span ``other`` instead of ``span``.
 
         It may if ``other`` contains a unique line that the piece would add at ``span``. It may also if both ends of the
-        piece fit at ``other`` as well, and ``other`` is a larger span that keeps more lines of the piece, or another
-        span from which fewer lines are deleted.
+        piece fit ``other`` as well, and ``other`` is either a larger span that keeps more lines of the piece, or
+        another span from which fewer lines are deleted.
         """
         if any(other.start <= place < other.end for place in here.copied):
             return True
@@ -165,7 +170,8 @@ class PiecePlacer(PieceCandidates):
         return not there.lost and min(there.kept_above, there.kept_below) >= DISTINCTIVE_LETTERS
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
-        """Return whether ``piece`` lacks a name that the least indented lines with names in ``span`` have."""
+        """Return whether ``piece`` lacks a name that is in ``span``, in one of the least indented lines that contain
+        names."""
         named = filter(_NAME.search, self._old[span.start : span.end])
         depth = min(map(measure_indent, named), default=0)
         before, after = (
@@ -191,7 +197,8 @@ class PiecePlacer(PieceCandidates):
         )
 
     def _keeps_distinctive(self, piece: Piece, span: Placement) -> bool:
-        """Return whether the lines that ``piece`` keeps are distinctive together, or one of them is unique."""
+        """Return whether the lines that ``piece`` keeps are distinctive as a whole, or one of them is unique in the
+        file."""
         kept = [line for line in {*piece.lines}.intersection(self._old[span.start : span.end]) if _NAME.search(line)]
         return sum(map(count_letters, kept)) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
@@ -200,8 +207,8 @@ class PiecePlacer(PieceCandidates):
         return self._old[span.start : span.end] == [line.rstrip() for line in piece.lines]
 
     def _find_duplicate(self, spans: Sequence[Placement]) -> str:
-        """Return the reason to reject new lines that repeat kept lines next to their piece, or "". The model probably
-        replaced those lines and omitted their deletion."""
+        """Return the reason to reject new lines that repeat unchanged lines near their piece, or an empty string. The
+        model probably replaced those lines and forgot to delete them."""
         counts = Counter(map(_build_key, self._old))
         ends = [0, *(span.end for span in spans)]
         starts = [*(span.start for span in spans[1:]), len(self._old)]
@@ -224,14 +231,18 @@ class PiecePlacer(PieceCandidates):
         return ""
 
     def _is_kept_elsewhere(self, line: str, spans: Sequence[Placement]) -> bool:
-        """Return whether ``line`` declares something that occurs once in the file, and no piece replaces that."""
+        """Return whether ``line`` declares something that the file declares once, in lines that no piece replaces."""
         if not _build_key(line) or not self._occurs_once(line):
             return False
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
 
     def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
-        """Return the lines next to ``span`` that are similar to the first or last added lines, or "". The model may
-        have meant these lines if ``piece`` starts or ends there with a line like ``}`` that closes both blocks."""
+        """Return the range of lines next to ``span`` that are similar to the first or last added lines, as text, or an
+        empty string.
+
+        The model may have meant to replace these lines if ``piece`` starts or ends with a line like ``}`` that also
+        closes their block.
+        """
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         hunks, fit = find_changes(actual, lines), self._fit(piece, span)
         if piece.depth is not None and hunks and fit.kept_above < DISTINCTIVE_LETTERS:
@@ -249,12 +260,13 @@ class PiecePlacer(PieceCandidates):
         return ""
 
     def _is_sure(self, actual: Sequence[str], lines: Sequence[str]) -> bool:
-        """Return whether both begin with the same lines, one of which is distinctive or occurs once in the file."""
+        """Return whether both texts begin with the same lines, and these are distinctive or one of them occurs once in
+        the file."""
         kept = filter(_NAME.search, lines[: count_common_prefix(actual, lines)])
         return _count_letters_in_common(actual, lines) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
     def _find_doubt(self, piece: Piece, span: Placement, rivals: Sequence[Placement]) -> str:
-        """Return the reason why ``span`` is not certainly the place of ``piece``, or an empty string."""
+        """Return the reason why ``span`` may not be the place of ``piece``, or an empty string."""
         ends = " to ".join(repr(line.strip()[:80]) for line in (piece.lines[0], piece.lines[-1]))
         if rivals:
             places = " or ".join(format_line_range(each.start + 1, each.end) for each in (span, rivals[0]))
@@ -276,12 +288,12 @@ class PiecePlacer(PieceCandidates):
 
 
 def _count_letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return the number of letters before the first line that differs."""
+    """Return the number of letters and digits before the first line that differs."""
     return sum(map(count_letters, left[: count_common_prefix(left, right)]))
 
 
 def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
-    """Return whether the texts are similar, or both assign or declare a name at the same depth."""
+    """Return whether both texts are similar, or assign or declare the same name at the same depth."""
     if not {*map(_build_head, block)}.isdisjoint({*map(_build_head, added)} - {None}):
         return True
     left, right = ([line.strip() for line in part if line] for part in (block, added))
@@ -293,7 +305,8 @@ def _contains(span: Placement, other: Placement) -> bool:
 
 
 def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]:
-    """Return for each span the best total score of a choice that contains it, or minus infinity.
+    """Return, for each span, the best total score of a choice that contains the span, or minus infinity if there is
+    none.
 
     A choice has one span for each piece, in the order of the pieces and without overlap.
     """
@@ -317,8 +330,8 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
 
 
 def _build_key(line: str) -> tuple[str, ...]:
-    """Return the depth and the words of a line that identify its declaration, else its first words; () for fewer than
-    three words that declare nothing."""
+    """Return the indentation of a line, and the words with which it declares something or, if it does not, its first
+    words. If it declares nothing and has fewer than three words, return an empty tuple."""
     if declared := _DECLARED.match(line):
         return (get_indent(line), *_NAME.findall(declared[0]))
     words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]
@@ -326,7 +339,7 @@ def _build_key(line: str) -> tuple[str, ...]:
 
 
 def _build_head(line: str) -> tuple[str, str] | None:
-    """Return the depth and the name of a line that starts with an assigned or declared name; None for other lines."""
+    """Return the indentation of a line and the name that it assigns or declares. Return None for other lines."""
     head = _HEAD.match(line)
     return (get_indent(line), head[1]) if head else None
 

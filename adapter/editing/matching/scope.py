@@ -1,4 +1,5 @@
-"""Find the lines that enclose a line by their indentation: functions, sections, keys, and those of code in comments."""
+"""Find the lines that enclose a line, such as functions, sections and keys, by their indentation. This includes code
+inside comments."""
 
 from __future__ import annotations
 
@@ -9,15 +10,14 @@ from itertools import takewhile
 from adapter.editing.repairs.reindent import measure_indent
 
 _LEAD = re.compile(r"\s*(?://+!?|#+|\*|--+)(?= )")
-"""Start of a comment line."""
+"""Matches the start of a comment line."""
 
 
 def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:
-    """Yield the indexes of the lines that enclose the line ``at``, innermost first. ``depth``: indentation of the block
-    that contains the line.
+    """Yield the indexes of the lines that enclose the line ``at``, innermost first.
 
-    An enclosing line is above the line, and indented less than all lines in between. If the line is in a comment, the
-    lines of the comment that enclose it are also yielded.
+    An enclosing line is above the line, and indented less than ``depth`` and than all enclosing lines in between. If
+    the line is in a comment, the lines of the comment that enclose it are also yielded.
     """
     for index in range(at - 1, -1, -1):
         if lines[index].strip() and measure_indent(lines[index]) < depth:

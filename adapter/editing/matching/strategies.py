@@ -1,8 +1,8 @@
 """Match strategies for old text, from the strictest to the most tolerant.
 
-Each strategy yields all its matches. The first strategy that finds a match decides. If it finds several, the line hints
-choose among them; without a clear choice the patch is ambiguous. A looser strategy never resolves an ambiguity of a
-stricter one. `fuzzy_match` handles text that no strategy matches.
+Each strategy yields all its matches. The first strategy that finds a match decides. If it finds several, line hints
+choose among them; without a clear choice, the patch is ambiguous. A more tolerant strategy never resolves an ambiguity
+of a stricter one. `fuzzy_match` handles text that no strategy matches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.replacement_text import build_exact_replacement, join_lines, merge_lines, merge_text
 
 MAX_LINE_PATTERN = 400
-"""Maximum length of old text within a line that is matched regardless of whitespace."""
+"""Maximum length, in characters, of old text within a line that is matched regardless of whitespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class TextMatch:
     first_line: int
     last_line: int
     replacement: Callable[[], str]
-    """Builds the replacement. May raise `splice.AmbiguousReplacement`."""
+    """Builds the replacement. May raise `AmbiguousReplacement`."""
     strictness: str
     is_exact_layout: bool = True
     """True if the old text and the match differ at most in trailing whitespace and typography."""
@@ -44,8 +44,11 @@ MatchStrategy: TypeAlias = Callable[[DocumentIndex, Interpretation], Iterator[Te
 
 
 def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match the old text verbatim, anywhere, and insert the new text unchanged. If all matches start inside a line's
-    indentation, leave them to `match_whole_lines`, which reindents the new lines."""
+    """Match the old text verbatim, at any position, and insert the new text unchanged.
+
+    If all matches start inside a line's indentation, yield none: `match_whole_lines` also finds them, and reindents the
+    new lines.
+    """
     starts = _find_exact_starts(search.document, interpretation)
     if "\n" in interpretation.old + interpretation.new and all(
         _is_indented_less(search.document, interpretation.old, start) for start in starts
@@ -58,8 +61,8 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
 
 
 def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
-    """Return both texts without their final newline, and the offset of the match at the end of the document. Return
-    None unless the document has no final newline and ends with the old text."""
+    """Return both texts without their final newline, and the offset of their match at the end of the document. Return
+    None if the document has a final newline or does not end with the old text."""
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
     if (
@@ -73,7 +76,8 @@ def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpre
 
 
 def _find_exact_starts(document: TextDocument, interpretation: Interpretation) -> list[int]:
-    """Return the offsets of verbatim matches; only whole lines if the interpretation requires it."""
+    """Return the offsets of verbatim matches. If the interpretation requires it, these are only matches of whole
+    lines."""
     starts = find_occurrences(document.view, interpretation.old)
     if not interpretation.is_whole_lines:
         return list(starts)
@@ -87,7 +91,8 @@ def are_whole_lines(view: str, start: int, text: str) -> bool:
 
 
 def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match the old text verbatim and insert the new text unchanged, for tools that promise exactly this."""
+    """Match the old text verbatim and insert the new text unchanged, for tools that are documented to do exactly
+    this."""
     document, old = search.document, interpretation.old
     return (
         match_part(document, start, start + len(old), lambda: interpretation.new)
@@ -96,7 +101,7 @@ def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iter
 
 
 def _is_indented_less(document: TextDocument, old: str, start: int) -> bool:
-    """Return whether a match consists of whole lines but lacks part of the first line's indentation."""
+    """Return whether a match would be one of whole lines if the old text had all of the first line's indentation."""
     end = start + len(old)
     line_start = document.get_view_offset(document.find_line(start))
     is_closed = old.endswith("\n") or document.view[end : end + 1] in ("", "\n")
@@ -109,7 +114,7 @@ def _build_exact_match(document: TextDocument, interpretation: Interpretation, s
     line_start = document.get_view_offset(document.find_line(start))
     if start == line_start and (old.endswith("\n") or view[end : end + 1] in ("", "\n")):
         if old.endswith("\n"):
-            is_shortened = old == new + "\n" and view[end : end + 1] == "\n"  # only the blank line below is to go
+            is_shortened = old == new + "\n" and view[end : end + 1] == "\n"  # only the blank line below is deleted
             is_closed = not new or new.endswith("\n") or is_shortened
             new = new if is_closed else new + "\n"
         elif new:
@@ -123,7 +128,7 @@ def _build_exact_match(document: TextDocument, interpretation: Interpretation, s
 
 
 def _indent_following_lines(new: str, indent: str) -> str:
-    """Indent the lines after the first by ``indent`` if they are written relative to the first line."""
+    """Indent the lines after the first with ``indent``, unless they already include it."""
     head, *rest = new.split("\n")
     nonblank = [line for line in rest if line.strip()]
     if not nonblank or not _is_relative(head, nonblank, indent):
@@ -132,7 +137,8 @@ def _indent_following_lines(new: str, indent: str) -> str:
 
 
 def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
-    """Return whether the lines after ``head`` are indented relative to ``head`` and not to the margin."""
+    """Return whether the lines after ``head`` are indented relative to ``head``, rather than to the start of the
+    line."""
     if not all(line.startswith(indent) for line in rest):
         return True
     opens = head.rstrip().endswith((":", "{", "(", "["))
@@ -183,7 +189,7 @@ def match_from_lines(
 
 
 def match_within_lines(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match part of one or several lines, ignoring typography, or part of one line, ignoring whitespace."""
+    """Match a part of one or several lines, ignoring typography, or a part of one line, ignoring whitespace."""
     if interpretation.is_whole_lines or not interpretation.old.strip():
         return
     view, folded_old = search.folded_view, fold_typography(interpretation.old)
@@ -255,6 +261,6 @@ STRATEGIES: tuple[MatchStrategy, ...] = (match_exact, match_whole_lines, match_w
 
 
 def split_view_lines(text: str) -> list[str]:
-    """Split text with line feeds into lines; a final line feed does not start another line."""
+    """Split text into lines at line feeds. A final line feed does not start another line."""
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]

@@ -1,8 +1,8 @@
 """Convert the rewrite of a whole file to a list of changes.
 
-A model that returns only part of a file, or forgets some of it, would delete the rest. A rewrite is therefore accepted
-only if it keeps most of the file and both its ends. If omission comments (``# ... existing code ...``) replace lines,
-`piece_placement` finds where the pieces between them belong.
+If a model returns only part of a file, or forgets some of it, the rewrite would delete the rest. A rewrite is therefore
+accepted only if it keeps most of the file and both its ends. If omission comments (``# ... existing code ...``) replace
+lines, `piece_placement` finds where the pieces between them belong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ADVICE = "use the tool that writes whole files, or change only the intended lin
 
 
 def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: ParameterNames) -> Resolution:
-    """Return the edits that turn the file into ``patch.new_text``, or a rejection if it seems incomplete."""
+    """Return the edits that turn the file into ``patch.new_text``, or a rejection if the new text seems incomplete."""
     document = search.document
     new = split_view_lines(to_lf(patch.new_text).removeprefix(document.mark))
     old = document.lines[: document.line_count]
@@ -75,7 +75,7 @@ def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange])
 
 
 def _split_pieces(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
-    """Split the new text at the lines that stand for lines of the file."""
+    """Split the new text at the lines that represent unchanged lines of the file."""
     omissions = [at for at in find_omissions(old, new) if not search.find_lines_with_key(normalize_line(new[at]))]
     depth = None
     for start, end in pairwise([-1, *omissions, len(new)]):
@@ -94,7 +94,7 @@ def _find_nonblank_span(lines: Sequence[str]) -> range:
 
 
 def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[LineChange], str]:
-    """Return the changes of the pieces, and the reason why a piece cannot be placed, if any."""
+    """Return the changes of the pieces, and an empty string. If a piece cannot be placed, the string is the reason."""
     spans, reason = PiecePlacer(old, pieces).place()
     changed: list[LineChange] = []
     written = 0
@@ -116,12 +116,12 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
 
 
 def _build_edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:
-    """Build the edit of whole lines for ``change``; a pure insertion is placed before a line."""
+    """Build the edit for a change of whole lines. A change that only inserts is placed before a line."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.get_view_offset(change.start) if change.start < len(document.lines) else len(document.view)
     is_last = change.end >= len(document.lines)
     end = len(document.view) if is_last else document.get_view_offset(change.end)
-    if is_last:  # the file ends without a newline, and this stays so
+    if is_last:  # the file has no final newline, and does not get one
         if change.start == change.end:
             added = "\n" + added
         added = added.removesuffix("\n")

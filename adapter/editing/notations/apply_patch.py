@@ -1,4 +1,4 @@
-"""Parse the ``*** Begin Patch`` envelope of codex.
+"""Parse the ``*** Begin Patch`` envelope of OpenAI's Codex.
 
 ::
 
@@ -45,7 +45,7 @@ _END_OF_FILE = re.compile(r"\*\*\* ?End of File[ \t]*(?:\*{3}[ \t]*)?")
 
 
 def is_apply_patch(lines: Sequence[str]) -> bool:
-    """Return whether ``lines`` contain a file marker or the start of an envelope."""
+    """Return whether ``lines`` contain the start of an envelope or the marker of a file."""
     stripped = [line.strip() for line in lines]
     files = filter(None, map(_FILE.fullmatch, stripped))
     return any(map(_BEGIN.fullmatch, stripped)) or any(file["verb"].lower() in _ACTIONS for file in files)
@@ -92,7 +92,7 @@ def _complete_edit(edit: ParsedEdit, body: list[str]) -> None:
 
 
 def _build_new_file_content(edit: ParsedEdit, body: Sequence[str]) -> str:
-    """Return the content of a new file. Either all lines have a leading ``+``, or no line has it."""
+    """Return the content of a new file. Raises FormatError if only some of its lines have a leading ``+``."""
     lines = list(body)
     is_closed = not any(map(is_no_newline_marker, lines))
     lines = [line for line in lines if not is_no_newline_marker(line)]

@@ -19,20 +19,20 @@ _PROSE = re.compile(
     r"|same|search|second|so|solution|sure|that|then|third|this|two|updated?|usage|with|yes",
     re.IGNORECASE,
 )
-"""Words above a block that look like paths but are not file names."""
+"""Matches words above a block that look like file names and usually are not."""
 
 _NAMES_WITHOUT_EXTENSION = re.compile(
     r"brewfile|build|codeowners|containerfile|copying|dockerfile|gemfile|hosts|jenkinsfile|justfile|license|makefile|"
     r"notice|pipfile|procfile|rakefile|readme|vagrantfile|workspace",
     re.IGNORECASE,
 )
-"""File names without an extension."""
+"""Matches well-known file names without an extension."""
 
 FENCE = re.compile(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
 
 
 def find_path(line: str) -> str | None:
-    """Return the path in ``line`` if it contains exactly one path, else None."""
+    """Return the path in ``line``, or None unless it contains exactly one path."""
     alone = find_bare_path(line)
     if alone is not None or " " not in line.strip():
         return alone
@@ -42,7 +42,7 @@ def find_path(line: str) -> str | None:
 
 
 def find_bare_path(line: str) -> str | None:
-    """Return the path in ``line`` if the rest is only markup or a label, else None."""
+    """Return the path in ``line``, or None if the line contains more than the path, markup and a label."""
     text = line.strip()
     text = _PREFIX.sub("", text, count=1).strip("*").strip()
     label = _LABEL.fullmatch(text)
@@ -57,12 +57,13 @@ def find_bare_path(line: str) -> str | None:
 
 
 def is_unambiguous_path(path: str) -> bool:
-    """Return whether a name is recognizable as a file name by its extension, directory or well-known name."""
+    """Return whether ``path`` is recognizable as a path: it has an extension or a folder, or is a well-known file
+    name."""
     return _is_path(path) or _NAMES_WITHOUT_EXTENSION.fullmatch(path) is not None
 
 
 def find_path_above(lines: Sequence[str], number: int) -> str | None:
-    """Return the path on the nearest line above ``number``, or None. A code fence and blank lines are skipped."""
+    """Return the path in the nearest line above ``number``, or None. Code fences and blank lines are skipped."""
     for above in range(number - 1, max(-1, number - 6), -1):
         if lines[above].strip() and not FENCE.fullmatch(lines[above]):
             return find_path(lines[above])

@@ -1,7 +1,7 @@
-"""Parse edits from mappings, JSON, or text in any known edit format.
+"""Parse edits from mappings, from JSON, or from text in any known edit format.
 
-The JSON value may be an edit, a list, or an object with the list under ``edits`` or a similar key. It may be the whole
-text or a code fence in it. Aliases of the keys that models know from other tools are accepted.
+The JSON value may be an edit, a list of edits, or an object with the list under ``edits`` or a similar key. It may be
+the whole text or be in a code fence. The names that other tools have for the keys are also accepted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _FIELD_NAMES = {
 
 
 def parse_patches(text: str) -> tuple[Patch, ...]:
-    """Return the patches in ``text``, which may use any format for one file. Raises FormatError if it does not."""
+    """Return the patches in ``text``, which may be in any edit format. Raises FormatError if the format is unknown or
+    the patches are not for a single file."""
     return tuple(require_single_file(parse_edits(text)))
 
 
@@ -87,7 +88,7 @@ def _parse_edits(text: str) -> list[ParsedEdit]:
 
 
 def _parse_fenced_edits(text: str) -> Iterator[ParsedEdit]:
-    """Yield the edits in JSON fences with old and new text. Any other JSON may be a file's content."""
+    """Yield the edits in JSON fences that have an old and a new text. Any other JSON may be the content of a file."""
     lines = text.split("\n")
     for start, end in find_fences(lines):
         body = "\n".join(lines[start:end]).strip()
@@ -160,7 +161,7 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
 
 
 def convert_mapping_to_patch(mapping: Json) -> Patch:
-    """Convert a mapping to a patch. Raises FormatError if it is invalid."""
+    """Convert a mapping to a patch. Raises FormatError if the mapping is invalid."""
     if not isinstance(mapping, Mapping):
         raise FormatError(f"expected an object with old_text and new_text, got {str(mapping)[:60]!r}")
     fields: dict[str, Json] = {}
@@ -181,7 +182,8 @@ def convert_mapping_to_patch(mapping: Json) -> Patch:
 
 
 def _get_field(fields: Mapping[str, Json], key: str, kind: type[T], expected: str) -> T | None:
-    """Return the value of ``key``, or None. Only line numbers may be null. Raises FormatError for another type."""
+    """Return the value of ``key``, or None if it is missing. Only line numbers may also be null. Raises FormatError if
+    a text is missing or a value has the wrong type."""
     value = fields.get(key)
     if key not in fields and key in _TEXT_FIELDS:
         raise FormatError(f"{key} is missing")

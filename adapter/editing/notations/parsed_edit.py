@@ -12,7 +12,8 @@ _NO_NEWLINE_WORDS = "no newline at end of"
 
 @dataclass
 class ParsedEdit:
-    """An edit of one file. ``path``: None if the text does not name the file. ``content``: content of a new file."""
+    """An edit of one file. ``path`` is None if the text does not name the file. ``content`` is the content of a new
+    file."""
 
     path: str | None
     action: FileAction = "update"
@@ -22,19 +23,19 @@ class ParsedEdit:
 
 
 def close_lines(lines: Iterable[str]) -> str:
-    """Join ``lines``, and end each of them with a line feed."""
+    """Join ``lines``, each with a line feed at its end."""
     return "".join(line + "\n" for line in lines)
 
 
 def is_no_newline_marker(line: str) -> bool:
-    """Return whether a line is ``\\ No newline at end of file``, including common misspellings."""
+    r"""Return whether a line is ``\ No newline at end of file``, possibly with a common misspelling."""
     return line.lstrip().startswith("\\") and _NO_NEWLINE_WORDS in line.lower()
 
 
 def parse_hunk(
     lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False
 ) -> Hunk:
-    """Convert lines with diff markers to a hunk. A line without a marker counts as a context line."""
+    """Convert lines with diff markers to a hunk. A line without a marker is treated as a context line."""
     old: list[str] = []
     new: list[str] = []
     unclosed: set[str] = set()

@@ -1,4 +1,4 @@
-"""Registry of the text formats in which models write edits, and their detection.
+"""The text formats in which models write edits, and their detection.
 
 The formats are ``*** Begin Patch`` envelopes (`apply_patch`), SEARCH/REPLACE blocks (`search_replace`), unified diffs
 (`unified_diff`) and whole files in a code fence (`whole_file`). `parse_edits` also handles JSON.
@@ -27,7 +27,8 @@ _NOTATIONS: tuple[tuple[FormatDetector, FormatParser], ...] = (
     (is_unified_diff, parse_unified_diff),
     (is_whole_file, parse_whole_files),
 )
-"""Text is parsed by the first format whose detector accepts it and that finds changes in it."""
+"""The detector and the parser of each format. Text is parsed by the first format whose detector accepts it and whose
+parser finds changes in it."""
 
 
 def is_known_notation(text: str) -> bool:
@@ -36,7 +37,7 @@ def is_known_notation(text: str) -> bool:
 
 
 def parse_notation(text: str) -> list[ParsedEdit]:
-    """Return the edits of ``text`` in order. Raises FormatError if its format is unknown."""
+    """Return the edits of ``text`` in order. Raises FormatError if its format is unknown, or if it has no changes."""
     lines = normalize_newlines(text).split("\n")
     parsers = _find_parsers(lines)
     if not parsers:
@@ -51,9 +52,9 @@ def parse_notation(text: str) -> list[ParsedEdit]:
 
 
 def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
-    """Return the patches if all edits change one file.
+    """Return the patches of ``edits``, which must all change the same file.
 
-    Raises FormatError if they touch several files, or add, delete or move one.
+    Raises FormatError if they belong to several files, or if they add, delete or move a file.
     """
     paths = list(dict.fromkeys(edit.path for edit in edits if edit.path is not None))
     if len(paths) > 1:

@@ -1,4 +1,4 @@
-"""Parse SEARCH/REPLACE blocks, written below the path of their file.
+"""Parse SEARCH/REPLACE blocks, which are written below the path of their file.
 
 ::
 
@@ -10,8 +10,8 @@
     >>>>>>> REPLACE
 
 Variants: ``------- SEARCH`` and ``+++++++ REPLACE`` (Cline), ``:start_line:12`` above the old text (Roo Code), and git
-conflict markers: ``<<<<<<< HEAD``, ``>>>>>>> other`` and, in diff3 style, ``||||||| base``, whose part is ignored.
-Without ``=======`` lines, ``------- REPLACE`` may both divide and end a block.
+conflict markers: ``<<<<<<< HEAD``, ``>>>>>>> other`` and, in diff3 style, a part below ``||||||| base``, which is
+ignored. Without ``=======`` lines, ``------- REPLACE`` may both divide and end a block.
 
 Old and new text may contain lines that look like markers. A block ends at the first REPLACE line. If several lines may
 divide it, all divisions are tried against the file.
@@ -39,7 +39,7 @@ _OTHER_END = re.compile(r">{5,9}(?: .*)?\s*")
 _ESCAPED = re.compile(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
 _HINT = re.compile(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
 MAX_DIVISIONS = 20
-"""Maximum number of divisions of a block. Each is matched against the file."""
+"""Maximum number of ways to divide a block. Each of them is matched against the file."""
 
 
 def is_search_replace(lines: Sequence[str]) -> bool:
@@ -51,7 +51,7 @@ def is_search_replace(lines: Sequence[str]) -> bool:
 
 
 def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
-    """Return the edits of all blocks, grouped by file. Raises FormatError for a block without an end or a divider."""
+    """Return the edits of all blocks, grouped by file. Raises FormatError if a block has no end or no divider."""
     lines = _normalize_dashed(lines)
     edits: dict[str | None, ParsedEdit] = {}
     path: str | None = None
@@ -75,7 +75,7 @@ def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
 
 
 def _normalize_dashed(lines: Sequence[str]) -> Sequence[str]:
-    """Replace ``------- REPLACE`` lines that both divide and end blocks with the usual markers."""
+    """Replace ``------- REPLACE`` lines that divide and end blocks with the usual markers."""
     dashed = [number for number, line in enumerate(lines) if _DASHED.fullmatch(line)]
     if not dashed or len(dashed) % 2 or any(map(_DIVIDER.fullmatch, lines)):
         return lines
@@ -84,7 +84,8 @@ def _normalize_dashed(lines: Sequence[str]) -> Sequence[str]:
 
 
 def _find_end(lines: Sequence[str], start: int, is_search: bool) -> int:
-    """Return the line that closes the block starting at ``start``."""
+    """Return the number of the line that closes the block starting at the line ``start``. Raises FormatError if there
+    is none."""
     following = range(start + 1, len(lines))
     next_search = next((number for number in following if _SEARCH.fullmatch(lines[number])), len(lines))
     within = range(start + 1, next_search)
@@ -124,17 +125,19 @@ def _find_divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _build_hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """Convert the two halves of a block to a hunk. ``:start_line:12`` and ``-------`` may precede the old text, and the
-    new text as well if they do."""
+    """Convert the two halves of a block to a hunk.
+
+    Line hints (``:start_line:12``) and a dashed line may precede the old text. If they do, they may also precede the
+    new text.
+    """
     first, start = _skip_hints(old)
     first_new = _skip_hints(new)[0] if first else 0
     return Hunk(close_lines(old[first:]), close_lines(new[first_new:]), start)
 
 
 def _skip_hints(lines: Sequence[str]) -> tuple[int, int | None]:
-    """Return the number of leading lines that are hints (``:start_line:12`` or dashes), and the line number in them, if
-    any.
-    """
+    """Return the number of lines to skip, and the start line that they give or None. The lines are hints such as
+    ``:start_line:12``, and a dashed line below them."""
     first = 0
     start: int | None = None
     while first < len(lines) and (hint := _HINT.fullmatch(lines[first])):

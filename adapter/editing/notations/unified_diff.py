@@ -10,9 +10,13 @@
     +new
 
 Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header. Line numbers
-are only hints. Counts are often wrong and are ignored, with three exceptions: ``-3,0`` inserts after line 3; added
-lines without context are rejected if the counts claim that the hunk has context; and changed lines that look like a
-header belong to a hunk that is not complete. Git's extended headers are parsed for new, deleted and renamed files.
+are only hints. The line counts in ``@@`` lines are often wrong and are ignored, with three exceptions:
+
+- ``-3,0`` inserts after line 3.
+- Added lines without context are rejected if the counts claim that the hunk has context.
+- Changed lines that look like a header belong to the hunk if it is not complete yet.
+
+Git's extended headers are parsed for new, deleted and renamed files.
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ _GIT_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", 
 
 
 class _Head(NamedTuple):
-    """A parsed ``@@`` line: the first line and the line count of the old text, if any, and the section heading."""
+    """A parsed ``@@`` line: the whole line, the first line and the number of lines of the old text, if given, and the
+    section heading."""
 
     written: str
     line: int | None = None
@@ -71,7 +76,7 @@ def is_unified_diff(lines: Sequence[str]) -> bool:
 
 
 def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:
-    """Return the edits of a diff. Raises FormatError for a hunk without context or line number."""
+    """Return the edits of a diff. Raises FormatError for a hunk that has neither context nor a line number."""
     return _DiffParser(lines).parse()
 
 
@@ -111,8 +116,8 @@ class _DiffParser:
         return self.edits
 
     def _is_in_hunk(self, number: int) -> bool:
-        """Return whether lines that look like a header are changed lines: the hunk is not complete, and no hunk
-        follows."""
+        """Return whether lines that look like a header are changed lines: the current hunk is not complete, and no
+        ``@@`` line follows them."""
         if self.hunk is None or self.head is None or self.head.old_count is None:
             return False
         old_count = sum(text[:1] in ("", " ", "-") for text in self.hunk)
@@ -120,7 +125,7 @@ class _DiffParser:
         return old_count < self.head.old_count and parse_hunk_header(below) is None
 
     def _consume_fence(self, text: str) -> bool:
-        """Handle a code fence around the diff. Returns False for other lines, and for an indented fence in a hunk."""
+        """Handle a code fence around the diff. Return False for other lines, and for an indented fence in a hunk."""
         fence = FENCE.fullmatch(text)
         if fence is None or (self.hunk is not None and text[0] in " \t"):
             return False
@@ -133,7 +138,7 @@ class _DiffParser:
         return True
 
     def _consume_git_line(self, text: str) -> bool:
-        """Handle a line of git's extended header. Returns False for any other line."""
+        """Handle a line of git's extended header. Return False for any other line."""
         if git := _GIT.fullmatch(text):
             self._finish_edit()
             self.edit = ParsedEdit(_parse_header_paths(git["old"], git["new"])[1])
@@ -157,7 +162,8 @@ class _DiffParser:
         return True
 
     def _start_file(self, before: str, after: str) -> None:
-        """Start an edit at the two header lines, unless git's extended header has already started it."""
+        """Start the edit of the file that the two header lines name, unless git's extended header has already started
+        it."""
         old, new = _parse_header_paths(before, after)
         self._finish_hunk()
         if self.edit.patches:
@@ -197,8 +203,8 @@ class _DiffParser:
 
 
 def _find_insertion_line(head: _Head) -> int:
-    """Return the line before which a hunk without context is inserted. ``-3,0`` inserts after line 3. Raises
-    FormatError if there is no such line."""
+    """Return the line before which to insert a hunk without context: ``-3,0`` inserts after line 3. Raises FormatError
+    if the header does not give such a position."""
     if head.line is not None and head.old_count == 0:
         return head.line + 1
     raise FormatError(
@@ -208,7 +214,8 @@ def _find_insertion_line(head: _Head) -> int:
 
 
 def _strip_prose(lines: Sequence[str]) -> list[str]:
-    """Drop trailing blank lines. If every line before a blank line has a marker, also drop unmarked prose after it."""
+    """Drop trailing blank lines. If all lines up to the last diff marker have one or are blank, also drop the text that
+    follows after a blank line."""
     lines_left = list(lines)
     while lines_left and not lines_left[-1]:
         lines_left.pop()

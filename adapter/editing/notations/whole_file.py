@@ -2,10 +2,10 @@
 
     path
     ```python
-    all lines, or some with "# ... existing code ..." for those that stay
+    all lines; a comment like "# ... existing code ..." may replace unchanged ones
     ```
 
-Text that consists of a single fence is the whole file that is edited.
+If the whole text is a single fence, a path is not necessary.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?
 
 
 MAX_UNCLOSED = 20
-"""Maximum number of unclosed fences. The search for each closing fence reads the rest of the text."""
+"""Maximum number of unclosed fences, because searching a closing fence reads the rest of the text."""
 
 
 class _Fence(NamedTuple):
-    """A fence around the lines ``start:end``, and the path of its file, if any."""
+    """A fence around the lines ``start:end``. ``path`` is None if it does not name a file."""
 
     path: str | None
     start: int
@@ -34,7 +34,7 @@ class _Fence(NamedTuple):
 
 
 def is_whole_file(lines: Sequence[str]) -> bool:
-    """Return whether ``lines`` contain a fence with a path, or consist of one fence."""
+    """Return whether ``lines`` contain a fence with a path, or consist of a single fence."""
     return bool(_find_file_fences(lines))
 
 
@@ -74,7 +74,8 @@ def _find_fences(lines: Sequence[str]) -> Iterator[_Fence]:
 
 
 def _find_closing_fence(lines: Sequence[str], start: int, marks: str) -> int | None:
-    """Return the line that closes the fence, or None. Nested fences, which have an info string, are skipped."""
+    """Return the line that closes the fence at ``start``, or None. Nested fences, which begin with an info string, are
+    skipped."""
     depth = 1
     for number in range(start + 1, len(lines)):
         fence = FENCE.fullmatch(lines[number])

@@ -1,7 +1,7 @@
 """Strip diff markers and line numbers that a model copied from the display of a file.
 
-Often only the old or only the new text has them. If only the new text has diff markers, its stripped context lines must
-occur in the old text. If the markers are ambiguous, the edit is rejected.
+Often only the old or only the new text has them. If only the new text has diff markers, its context lines, without
+markers, must occur in the old text. If the markers are ambiguous, the edit is rejected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_NEW_FORM = 75.0
 
 
 class AmbiguousDiffMarkers(Exception):
-    """A ``+`` in the new text may be a marker or content. ``str(error)`` is the line that has it."""
+    """A ``+`` in the new text may be a marker or content. ``str(error)`` is the line that contains it."""
 
 
 # --------------------------------------------------------------------- both texts
@@ -30,11 +30,12 @@ class AmbiguousDiffMarkers(Exception):
 def strip_diff_markers(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Yield both texts without diff markers if the old text has them.
 
-    One result assumes that context lines have markers, the other that they have none.
+    The first result assumes that context lines have a marker, which is a space. If the old text has lines that begin
+    with a space, the second result assumes that context lines have no marker.
     """
     before, after = old.split("\n"), new.split("\n")
     if not has_diff_markers(before) or (has_diff_markers(after) and not any(line.startswith("+") for line in after)):
-        return  # a list of "- items" is not a diff
+        return  # lines with "- " are a list, not a diff
     stripped = _strip_full_markers(before, "-")
     yield "\n".join(stripped), "\n".join(_find_new_side(stripped, after))
     if any(line[:1] == " " for line in before):
@@ -72,9 +73,11 @@ def _find_new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
 
 
 def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Strip diff markers that only the new text has. Return the new text and a note, or None if it has no markers.
+    """Strip diff markers and line numbers that only the new text has. Return the new text and a note, or None if it has
+    none.
 
-    ``view``: the document. If its lines start with ``+``, such lines are kept. Raises AmbiguousDiffMarkers.
+    ``view`` is the document. If it has lines that start with ``+``, such lines of the new text are kept. Raises
+    AmbiguousDiffMarkers.
     """
     before, after = old.split("\n"), new.split("\n")
     if any(line[:1] in ("+", "-") for line in after) and not has_diff_markers(before):
@@ -128,9 +131,8 @@ _PLUS_LINE = re.compile(r"^\+.*", re.MULTILINE)
 
 
 def _find_plus_forms(lines: Sequence[str]) -> set[int]:
-    """Return the numbers of blanks that occur after the ``+`` of lines, counted up to two: 0 for plain markers, 1 for
-    list items, 2 for indentation.
-    """
+    """Return the numbers of spaces that follow the ``+`` of the lines, up to two: 0 for plain markers, 1 for list
+    items, 2 for indentation."""
     return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 
@@ -150,9 +152,9 @@ def _may_be_a_list(added: Sequence[str]) -> bool:
 
 
 def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the extra width of the markers: 1 for ``+ ``, 0 for ``+``, -1 if the marker replaced a space.
+    """Return the extra width of the markers: 1 for ``+`` and a space, 0 for ``+``, -1 if the ``+`` replaced a space.
 
-    Returns None if neither the changed lines nor the indentation determine the width.
+    Return None if neither the changed lines nor the indentation determine the width.
     """
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
@@ -181,12 +183,13 @@ def _is_next_to_margin(lines: Sequence[str]) -> bool:
 
 
 def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
-    """Return the only shift, or None. A shift of -1 is ambiguous if the marker may also be two characters wide."""
+    """Return the only shift, or None if there are several. A shift of -1 is also ambiguous if the marker may be two
+    characters wide."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
 def _list_votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
-    """Yield the shift of each added line that clearly replaces a removed line."""
+    """Yield, for each added line that clearly replaces a removed line, the difference between their indentations."""
     for line in added:
         same = [other for other in removed if other.split()[0] == line.split()[0]]  # "name:" is not "- name:"
         likes = [(fuzz.ratio(line.strip(), other.strip()), measure_indent(other)) for other in same]
@@ -207,10 +210,10 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 
 
 def strip_line_numbers(text: str) -> dict[bool, str]:
-    """Strip ascending ``12| x``, ``12: x`` or ``cat -n`` prefixes if every line has one.
+    """Strip ascending prefixes such as ``12| x``, ``12: x`` or those of ``cat -n``, if every line has one.
 
-    A space after the prefix may belong to the prefix or to the line. The result under True strips the space, the result
-    under False keeps it; the likelier one comes first.
+    A space after the prefix may belong to the prefix or to the line. The result under True is without the space, the
+    result under False has it. The likelier result comes first.
     """
     lines = text.split("\n")
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):
@@ -235,7 +238,7 @@ def _strip_number(match: re.Match[str], strips: bool) -> str:
 
 
 def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str, int]]:
-    """Yield both texts without line numbers, and the first number, if the old text has line numbers.
+    """Yield both texts without line numbers, and the first line number, if the old text has line numbers.
 
     In the new text, only some of the lines may be numbered.
     """

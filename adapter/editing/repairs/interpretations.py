@@ -17,10 +17,11 @@ from adapter.editing.repairs.unescape import undo_double_escaping
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """Old and new text, both with line feeds. ``notes`` describe the repairs.
+    """Old and new text, both with line feeds only.
 
-    ``line`` is the 1-based line number found in the old text, if any. ``is_whole_lines``: whether both texts consist of
-    whole lines.
+    - ``notes``: descriptions of the repairs.
+    - ``line``: the 1-based line number that was found in the old text, if any.
+    - ``is_whole_lines``: whether both texts consist of whole lines.
     """
 
     old: str
@@ -32,7 +33,7 @@ class Interpretation:
 
 OLD_MARKERS_NOTE = "diff markers were removed from the old text"
 MAX_INTERPRETATIONS = 24
-"""Maximum number of interpretations of a patch. Each one takes a search of the document."""
+"""Maximum number of interpretations of a patch, because each one is searched in the document."""
 
 
 def list_interpretations(written: Interpretation) -> list[Interpretation]:
@@ -56,10 +57,10 @@ def list_interpretations(written: Interpretation) -> list[Interpretation]:
 
 
 class _PairRepair(NamedTuple):
-    """A repair of both texts. ``is_line_based``: whether the repaired texts are whole lines.
+    """A repair of both texts. ``is_line_based`` tells whether the repaired texts consist of whole lines.
 
-    ``strip`` yields pairs of the repaired old and new text, the likeliest first, with the line number in the old text,
-    if any. It yields nothing if the repair does not apply.
+    ``strip`` yields pairs of the repaired old and new text, the likeliest first. A third value is the line number found
+    in the old text. Nothing is yielded if the repair does not apply.
     """
 
     note: str

@@ -1,7 +1,7 @@
-"""Detect lines that stand for lines a model did not repeat: ``...``, ``# ... existing code ...``, ``// unchanged``.
+"""Detect lines with which a model omitted other lines: ``...``, ``# ... existing code ...``, ``// unchanged``.
 
-Such a comment may also be meant literally. Without dots, it is therefore an omission only if lines would be lost in its
-place.
+Such a comment may also be meant literally. A comment without dots is therefore an omission only if the edit would
+otherwise lose lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adapter.editing.repairs.reindent import measure_indent
 _OPENING = r"(?:#(?!#)|//|/\*+|--|;+|%|<!--|\{/\*|\*|\(\*|[\[(<])"
 _CLOSING = r"(?:\*/\}?|-->|\*\)|[\])>])"
 _START = re.compile(r"\s*(?:[#/;%<{*(\[\u2026-]|\.\.)")
-"""Start of every line that can be an omission, which rules out most lines quickly."""
+"""Matches the start of every line that can be an omission. It rules out most lines quickly."""
 _COMMENT = re.compile(r"\s*(?:#(?!include|define|if|else|endif)|//|/\*|\*|--|;|<!--)")
 _DOTS = r"(?:\.{2,}|\u2026)"
 _LINE = re.compile(
@@ -25,7 +25,7 @@ _LINE = re.compile(
     rf"\s*(?:{_CLOSING}\s*)*"
 )
 _SPREAD = re.compile(r"\s*\.{3}\w+(?:\s*[:,;)].*)?")
-"""A spread or rest parameter, as in ``...rest: Rest``."""
+"""Matches a spread or rest parameter, as in ``...rest: Rest``."""
 _LEFT_OUT = re.compile(
     r"rest|remaining|remainder|existing|unchanged|same|identical|previous|others?|omitted|"
     r"elided|unmodified|untouched|unaltered|intact|above|before|skip|skipped|snip|snipped|"
@@ -68,11 +68,11 @@ MIN_ALIKE = 90
 _REST = ("rest", "remaining", "remainder")
 _OMITTED = {"omitted", "elided", "snipped", "truncated"}
 _ACRONYM = re.compile(r"\bREST\b(?! OF\b)")
-"""REST, the architecture, unlike "the rest" in an omission."""
+"""Matches REST, the architecture, but not "the rest" in an omission."""
 
 
 def is_elision(line: str) -> bool:
-    """Return whether a line replaces elided lines: ``...``, ``# ...``, ``// ... existing code ...``."""
+    """Return whether a line replaces omitted lines: ``...``, ``# ...``, ``// ... existing code ...``."""
     return line.strip() in ("...", "\u2026") or is_omission_comment(line)
 
 
@@ -94,7 +94,7 @@ def is_omission_comment(line: str) -> bool:
 
 
 def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
-    """Yield the indexes of the lines of ``new`` that stand for lines of ``old``."""
+    """Yield the indexes of the lines of ``new`` that replace omitted lines of ``old``."""
     possible = {index for index in range(len(new)) if _may_be_omission(new, index)}
     if not possible:
         return
@@ -115,9 +115,11 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
 
 
 def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
-    """Return whether an omission is written like one of the ``own`` omissions that a document contains as text.
+    """Return whether the document itself has such a line as text, so that an omission in a new text may be meant
+    literally.
 
-    In a document that contains dots, dots alone also count, if the new text ``loses_nothing``.
+    ``own`` has the document's lines that look like omissions. If ``loses_nothing`` is true, dots may also differ from
+    the document's dots.
     """
     spelled = {"".join(other.split()) for other in own}
     has_own_dots = any(not re.search(r"\w", other) for other in own)
@@ -125,9 +127,9 @@ def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
 
 
 def may_be_elision(line: str) -> bool:
-    """Return whether a line that is not in the file probably replaces lines that are.
+    """Return whether a line that does not occur in the file probably replaces omitted lines.
 
-    A comment that begins with dots does so in any words, as in ``// ... validation``.
+    A comment that begins with dots does, whatever its words, as in ``// ... validation``.
     """
     match = _match(line)
     if match is None or is_elision(line) or (match["before"] and _COMMENT.match(line)):
@@ -171,8 +173,8 @@ def _has_only_known_words(words: Sequence[str]) -> bool:
 
 
 def _loses_edge(removed: Sequence[str], written: Sequence[str], index: int) -> bool:
-    """Return whether the line is the first or last of ``written``, and ``written`` has no line like the first or last
-    of ``removed``."""
+    """Return whether the line ``index`` is the first or last of ``written``, and no other line of ``written`` is like
+    the first or last line of ``removed``."""
     code = [line.strip() for line in removed if re.search(r"\w", line)]
     if not code:
         return False
@@ -191,5 +193,5 @@ def _is_stub(lines: Sequence[str], index: int) -> bool:
 
 
 def _count_code(lines: Sequence[str]) -> int:
-    """Count the lines that are neither blank nor comments nor omissions."""
+    """Return the number of lines that are neither blank nor comments nor omissions."""
     return sum(bool(line.strip()) and not _COMMENT.match(line) and not is_elision(line) for line in lines)

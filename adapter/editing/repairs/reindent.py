@@ -1,7 +1,8 @@
-"""Map a model's indentation to the indentation of the file.
+"""Convert a model's indentation to the indentation of the file.
 
-Each matched line maps one of the model's indentations to the file's. All other indentations are counted in levels from
-the nearest matched one, each level in the unit of the model or of the file: two columns, four, or a tab.
+Each matched line shows which indentation of the file corresponds to one of the model's. Any other indentation is
+counted in levels from the nearest matched one. The width of a level may differ between the model and the file: two
+columns, four, or a tab.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import NamedTuple
 TAB_WIDTH = 4
 """Width of a tab in columns. Only its ratio to other widths matters."""
 UNITS = (2, 3, 4)
-"""Common widths of one level in a file, in columns."""
+"""Common widths, in columns, of one level of indentation in files."""
 WRITTEN_UNITS = (*UNITS, 8)
-"""Widths of one level that models write."""
+"""Widths, in columns, of one level of indentation that models write."""
 _OPENERS = (":", "{")
 
 
@@ -29,7 +30,7 @@ class _Pair(NamedTuple):
 
 
 class IndentMapper:
-    """Map the indentation of the model's lines to that of the file.
+    """Convert the indentation of the model's lines to that of the file.
 
     Args:
         matched: For each matched old line, its index, the line as the model wrote it, and the line of the file.
@@ -49,9 +50,8 @@ class IndentMapper:
         self._uses_tabs = any("\t" in pair.actual for pair in self._pairs)
 
     def move(self, text: str, nearest_row: int) -> str:
-        """Return ``text``, a line of the model, with its indentation in the file. ``nearest_row``: index of the nearest
-        old line, whose indentation decides in case of doubt.
-        """
+        """Return ``text``, a line of the model, with the file's indentation. If several old lines have the same
+        indentation, the one nearest to the index ``nearest_row`` decides."""
         if not text.strip():
             if all(pair.written == pair.actual for pair in self._pairs):
                 return text
@@ -60,10 +60,10 @@ class IndentMapper:
         return self._map_indent(indent, nearest_row) + text[len(indent) :]
 
     def is_doubtful(self, text: str) -> bool:
-        """Return whether a tab of ``text`` may stand for one level of the file or for several.
+        """Return whether it is uncertain how many levels of the file a tab of ``text`` represents.
 
-        If all matched lines have the same depth, tabs of several levels look like tabs of one level in a block that was
-        moved left.
+        If all matched lines have the same depth, tabs that represent several levels look like tabs of one level in a
+        block that was moved left.
         """
         indent = get_indent(text)
         if not text.strip() or any(pair.written == indent for pair in self._pairs) or self._uses_tabs:
@@ -92,7 +92,8 @@ class IndentMapper:
 
     @cached_property
     def _added_prefix(self) -> str | None:
-        """The prefix, often empty, that the model added to the indentation of every line. None: no common prefix."""
+        """The prefix that the model added to the indentation of every line, often empty, or None if there is no common
+        prefix."""
         prefixes = {
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }
@@ -104,15 +105,17 @@ class IndentMapper:
 
     @property
     def _has_indented_line(self) -> bool:
-        """True if a matched line of the file is indented. Only such a line shows the prefix."""
+        """True if a matched line of the file is indented. Only such a line can show a prefix."""
         return any(pair.actual for pair in self._pairs)
 
     def _has_tab_behind(self, prefix: str) -> bool:
-        """Return whether a tab follows ``prefix``: the model then put blanks before the file's own tabs."""
+        """Return whether a tab follows ``prefix`` in a line, because the model put spaces before the file's own
+        tabs."""
         return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
 
     def _find_units(self, base: _Pair) -> tuple[int, int]:
-        """Return the ratio of columns in the file to columns in the model's text, near ``base``."""
+        """Return the numbers of columns in the file and in the model's text that correspond to each other, near
+        ``base``."""
         ratio = self._find_ratio(base)
         if _measure_width(base.written) == _measure_width(base.actual) > 0:
             # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
@@ -122,9 +125,8 @@ class IndentMapper:
         return ratio or (self._unit, self._find_written_unit(base, self._unit))
 
     def _find_ratio(self, base: _Pair) -> tuple[int, int] | None:
-        """Return the ratio of columns in the file to columns in the model's text, measured between ``base`` and the
-        nearest line at another depth.
-        """
+        """Return the numbers of columns in the file and in the model's text that correspond to each other, measured
+        between ``base`` and the nearest line at another depth. Return None if there is no such line."""
         others = [pair for pair in self._pairs if _measure_width(pair.written) != _measure_width(base.written)]
         if not others:
             return None
@@ -138,9 +140,7 @@ class IndentMapper:
 
     @cached_property
     def _has_one_scale(self) -> bool:
-        """True if matched lines at three or more depths have the same ratio of widths, and one of them has equal
-        widths.
-        """
+        """True if the widths of at least three depths have the same ratio between the model's text and the file."""
         widths = sorted({(_measure_width(pair.written), _measure_width(pair.actual)) for pair in self._pairs})
         scales = {
             (after[1] - before[1]) / (after[0] - before[0]) if after[0] != before[0] else None
@@ -165,7 +165,8 @@ class IndentMapper:
         return common if counts[common] else find_indent_unit(pair.actual for pair in self._pairs)
 
     def _find_written_unit(self, base: _Pair, unit: int) -> int:
-        """Return the number of columns of a level in the model's text; ``unit`` if nothing shows another one."""
+        """Return the number of columns of a level in the model's text. If nothing shows it, return ``unit``, that of
+        the file."""
         lines = [line for text in self._written for line in text if line.strip()]
         if any(line.startswith("\t") for line in lines):
             return TAB_WIDTH
@@ -185,8 +186,8 @@ def _render_indent(columns: int, uses_tabs: bool) -> str:
 
 
 def _list_steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
-    """Yield the number of columns by which a line is indented more than the line above, and whether the line above
-    opens a block."""
+    """Yield, for each line that is indented more than the line above it, the number of columns, and whether the line
+    above opens a block."""
     for above, below in pairwise(line for line in lines if line.strip()):
         step = measure_indent(below) - measure_indent(above)
         if step > 0:
@@ -194,7 +195,8 @@ def _list_steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
 
 
 def find_enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
-    """Return the indentation widths of the lines of ``above`` that enclose a line indented by ``depth`` below them."""
+    """Return the indentation widths of the lines in ``above`` that enclose the next line, which is indented by
+    ``depth``."""
     widths: set[int] = set()
     for line in reversed(above):
         if line.strip() and (width := measure_indent(line)) < depth:
@@ -204,7 +206,7 @@ def find_enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
 
 
 def find_indent_unit(indents: Iterable[str]) -> int:
-    """Return the number of columns per level. If all indentations are deep, it may be a multiple of the true unit."""
+    """Return the number of columns per level. If all indentations are deep, the result may be a multiple of it."""
     unit = gcd(*(_measure_width(indent) for indent in indents))
     return gcd(unit, TAB_WIDTH) if unit == 0 or unit > TAB_WIDTH else unit
 
@@ -214,7 +216,7 @@ def get_indent(line: str) -> str:
 
 
 def measure_indent(line: str) -> int:
-    """Return the number of columns before the first character of ``line``."""
+    """Return the width of the indentation of ``line``, in columns."""
     return _measure_width(get_indent(line))
 
 

@@ -1,8 +1,8 @@
 r"""Undo one superfluous level of escaping, only as far as the old text requires it.
 
-A model that escapes its line breaks may have intended the ``\n`` in a string. So every subset of the kinds of escapes
-in the old text gives one interpretation of both texts, the smallest subset first, and the document decides. Escapes
-that only the new text has are kept, unless both texts look like the inside of a JSON string throughout.
+A model that escapes its line breaks may have intended the ``\n`` in a string. Therefore, each subset of the kinds of
+escapes in the old text gives one interpretation of both texts, the smallest subset first, and the document decides.
+Escapes that only the new text has are kept, unless both texts look entirely like the inside of a JSON string.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`": "quote", "\\": "slash", "/": "slant"}
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _OF_JSON = frozenset(_KIND.values()) - {"slant"}
-"""Escapes that JSON encoders write. Escaped slashes are kept, because regular expressions contain them."""
+"""Kinds of escapes that JSON encoders write. An escaped slash is not among them, because regular expressions contain
+it."""
 MAX_KINDS = 3
-"""Maximum number of kinds of escapes for which all subsets are tried. Above it, each kind is tried alone, and all
-together.
-"""
+"""Maximum number of kinds of escapes of which all subsets are tried. If there are more, each kind is tried alone, and
+then all kinds together."""
 MAX_INDENT = 80
-"""Maximum number of blanks of an indentation that is compared."""
+"""Maximum number of spaces and tabs of an indentation that are compared."""
 MAX_PARTS = 3
-"""Maximum number of line breaks in a string if its closing quote may also open another string."""
+"""Maximum number of line breaks in a string whose closing quote may also open another string."""
 
 _QUOTED = re.compile(r'"""|\'\'\'|\'"\'|"\'"')
-"""Quotes of multi-line strings, and a quoted quote."""
+"""Matches quotes of multi-line strings, and a quote in quotes."""
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _VIM_COMMENT = re.compile(r'\s*"(?= \w)')
-"""Start of a Vim comment."""
+"""Matches the start of a comment in Vim's script language."""
 _PREFIX = re.compile(r"(?<!\w)[a-zA-Z]{1,2}$")
-"""String prefix, as in ``f"..."``."""
+"""Matches the prefix of a string, as in ``f"..."``."""
 _PATTERN = re.compile(r"(?:(?<=[(\[^])|(?<=[ (=,:]/))(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?]|/(?![/*]))")
-"""Line breaks in a regular expression, as in ``[^\\n]`` and ``(\\r\\n|\\n)``."""
+r"""Matches line breaks in a regular expression, as in ``[^\n]`` and ``(\r\n|\n)``."""
 _WINDOWS_PATH = re.compile(r"(?<![\w\\])[a-zA-Z]:(?:\\\w[\w.-]+){2,}")
 _DOUBLED = re.compile(r"\\\\[nrt]")
 _ESCAPED_LEAD = re.compile(r"(\\[nr])(?:\\t)+")
@@ -74,7 +74,8 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _has_doubtful_break(old: str, text: str, kinds: frozenset[str]) -> bool:
-    r"""Return whether what follows each ``\n`` in quotes of the new ``text`` is indented like a line of its own."""
+    r"""Return whether each ``\n`` inside quotes of the new ``text`` may be a real line break, because the text after it
+    is indented like the line before it."""
     if "break" not in kinds:
         return False
     protected = _breaks_in_strings(text, kinds, frozenset(_unescape(old, kinds, False).split("\n")))
@@ -94,7 +95,8 @@ def _get_blanks(text: str, start: int) -> str:
 
 
 def _has_escaped_indentation(text: str) -> bool:
-    r"""Return whether each ``\t`` of ``text`` is at the start of a line, and no other letter has a backslash."""
+    r"""Return whether ``text`` has ``\t`` only at the start of lines, and no other escaped letter except line
+    breaks."""
     rest = _ESCAPED_LEAD.sub(r"\1", text)
     return rest != text and all(match[1] in "nr" or not match[1].isalpha() for match in _ESCAPE.finditer(rest))
 
@@ -105,10 +107,10 @@ def _is_doubled(text: str) -> bool:
 
 
 def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Undo escapes that only the new text has. Return the new text and a note, or None if it has no such escapes.
+    """Undo escapes that only the new text has. Return the new text and a note, or None if there are no such escapes.
 
-    All quotes of the new text, or all its HTML special characters, must be escaped. The old text must have none of
-    these characters. The document must have none of them escaped, and must not be markup. If the old text occurs
+    All double quotes of the new text, or all its HTML special characters, must be escaped. The old text must have none
+    of these characters. The document must have none of them escaped, and must not be markup. If the old text occurs
     verbatim, the new text is assumed to be intended as written.
     """
     is_alone = _ESCAPE.search(old) is None or not (_is_json(old) and _is_json(new))
@@ -124,8 +126,8 @@ def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
 def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: frozenset[str] = frozenset()) -> str:
     """Undo the given kinds of escapes in ``text``.
 
-    Line breaks in strings and regular expressions stay escaped unless ``in_strings`` is set or they are next to one of
-    ``known_lines``.
+    Line breaks in strings and regular expressions stay escaped, unless ``in_strings`` is true or they are next to one
+    of ``known_lines``, the lines of the unescaped old text.
     """
     protected = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known_lines)
     for lead in _ESCAPED_LEAD.finditer(text):
@@ -141,9 +143,10 @@ def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: f
 
 
 def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[str]) -> set[int]:
-    r"""Return the offsets of ``\n`` in regular expressions and in strings.
+    r"""Return the offsets of ``\n`` and ``\r`` in regular expressions and in strings.
 
-    A string has an odd number of quotes before the offset, and an end after it.
+    An offset is in a string if an odd number of quotes precedes it and the string ends after it. Line breaks next to
+    ``known_lines`` are not in strings.
     """
     offsets = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
     start = 0
@@ -177,7 +180,8 @@ def _find_in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
 
 
 def _find_closing_quotes(parts: Sequence[str]) -> list[str]:
-    """Return, for each part, the quotes whose next occurrence in this part or a later one may close a string."""
+    """Return, for each part, the kinds of quotes whose next occurrence, in this part or a later one, may close a
+    string."""
     found = [""] * (len(parts) + 1)
     for number in range(len(parts) - 1, -1, -1):
         unescaped_old = _ESCAPE.sub("", parts[number])
@@ -192,13 +196,14 @@ def _may_close(before: str, after: str) -> bool:
 
 
 def _may_open(part: str, quote: str) -> bool:
-    """Return whether the last ``quote`` of a part may open a string. In ``END;';`` it closes an earlier string."""
+    """Return whether the last ``quote`` of a part may open a string. In ``END;';``, for example, it closes an earlier
+    string."""
     before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
     return not before or not _may_close(before, after) or _PREFIX.search(before) is not None
 
 
 def _are_pairs(text: str) -> bool:
-    """Return whether all escaped quotes form pairs that are not inside a string with another kind of quotes."""
+    """Return whether all escaped quotes form pairs, none of which is inside a string with another kind of quotes."""
     if _QUOTE in _PAIR.sub("", text):
         return False
     lines = (line[: match.start()] for line in text.split("\n") for match in _PAIR.finditer(line))
@@ -206,7 +211,7 @@ def _are_pairs(text: str) -> bool:
 
 
 def _find_odd_quotes(part: str, kinds: frozenset[str]) -> str:
-    """Return the kinds of quotes that occur an odd number of times in ``part``, ignoring quotes that stay escaped."""
+    """Return the kinds of quotes that occur an odd number of times in ``part``, ignoring quotes that remain escaped."""
     unescaped = part if "quote" in kinds else _ESCAPE.sub("", part)
     unescaped_old = _APOSTROPHE.sub("", _QUOTED.sub("", unescaped))
     return "".join(quote for quote in "\"'" if unescaped_old.count(quote) % 2)

@@ -1,4 +1,5 @@
-r"""Write characters as the document does: it may have ``\u2019`` where a model wrote the character, or the reverse."""
+r"""Write characters as the document does: it may contain ``\u2019`` where a model wrote the character, or the
+reverse."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ UNICODE_NOTE = "characters were written as in the file, as escapes or as they ar
 
 
 def match_unicode_escapes(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Return both texts with characters in the form of the document ``view``, or None if no line needs another form.
+    """Return both texts with special characters written as in the document ``view``: escaped, or not. Return None if no
+    line has to change.
 
-    A line of the old text changes only if it is in the document in the other form alone. Lines that only the new text
-    has get that form if all lines of the old text with such a character do.
+    A line of the old text changes only if the document does not contain it as written, but with the other spelling.
+    Lines that only the new text has change if all lines of the old text with such a character do.
     """
     characters = {*_SPECIAL.findall(old), *_CONTROL}
     if "\\u" not in old and (not _SPECIAL.search(old) or "\\u" not in view):
