@@ -1,8 +1,9 @@
 """Emit a call's arguments while the model writes them, as fragments of one JSON object.
 
-Emitted text cannot be withdrawn. A fragment is therefore emitted only if no damage to the rest of the call can change
-it: a complete member under one of the tool's parameter names, or the inside of a string that no repair would touch,
-after the call's reader has recognized the JSON and its tool. All other text is buffered until the call ends.
+Emitted text cannot be withdrawn. Therefore, a fragment is emitted only if nothing in the rest of the call can change
+it, after the call's body parser has recognized the JSON and the tool. A fragment is a complete member under one of the
+tool's parameter names, or a part of a string that no repair would change. All other text is buffered until the call
+ends.
 """
 
 from __future__ import annotations
@@ -18,13 +19,11 @@ from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000
-"""Maximum number of characters to buffer for the beginning of a call, or for a value that is not a string."""
+"""Maximum number of characters to buffer for the start of a call, or for a value that is not a string."""
 
 _PROBE = "C:\n"
-"""A string that every normalization changes: as a path, it gets a backslash in place of the line break.
-
-Only a parameter that accepts any string leaves it unchanged.
-"""
+"""A string for testing a parameter: only a parameter that accepts any string leaves it unchanged. As a path, for
+example, it gets a backslash in place of the line break."""
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
 _HEAD = re.compile(
@@ -38,7 +37,8 @@ _VALID = (
 )
 _MEMBER = re.compile(rf'\s*(?P<comma>,?)\s*(?P<key>"(?:{_VALID})*")\s*:\s*')
 _STRING_TEXT = re.compile(rf"(?:(?!\\[bf])(?:{_VALID}|[\n\t]))+")
-"""Text of a string that no repair changes. A backspace or form feed may be a literal backslash, as in ``\\frac``."""
+r"""Matches text of a string that no repair changes. It excludes backspaces and form feeds, because a model may have
+meant a literal backslash, as in ``\frac``."""
 _RAW = str.maketrans({"\n": "\\n", "\t": "\\t"})
 _STRING_ENDS = re.compile(r'"\s*([,}])')
 _BEGINS_STRING = re.compile(rf'"(?:{_VALID}|[\n\t])')
@@ -46,9 +46,9 @@ _VALUE_ENDS = re.compile(r"\s*[,}]")
 
 
 class ArgumentStream:
-    """Stream the arguments of one call. ``name`` is None until the arguments have begun.
+    """Stream the arguments of one call. ``name`` is the tool's name, or None until the arguments have begun.
 
-    ``start``: offset in the model's text of the first character that is passed to `feed`.
+    ``start`` is the offset, in the model's text, of the first character that is passed to `feed`.
     """
 
     def __init__(self, source: BodySource, normalize: Normalizer, start: int) -> None:
@@ -77,7 +77,8 @@ class ArgumentStream:
         return "".join(fragments)
 
     def finish(self, arguments: JsonObject) -> str | None:
-        """Return the rest of the JSON object for all ``arguments``, or None if they contradict the emitted part."""
+        """Return the rest of the JSON object for all ``arguments`` of the final call. Return None if the arguments
+        contradict the part that was already emitted."""
         if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
         pieces = [] if self._emitted or self._open else ["{"]
@@ -116,9 +117,9 @@ class ArgumentStream:
         self._text = self._text[match.end() :]
 
     def _take_next_member(self) -> str | None:
-        """Return the next member. If its value is a string, return only the part before the string's text.
+        """Take and return the next member. If its value is a string, take only the part before the string's text.
 
-        Returns "" for a member that must wait for the call's end, and None if more text is needed.
+        Return an empty string for a member that is emitted at the end of the call, and None if more text is needed.
         """
         match = _MEMBER.match(self._text)
         if match is None or match.end() >= len(self._text):
@@ -147,7 +148,7 @@ class ArgumentStream:
         return lead + _encode_json(member[key])
 
     def _take_final_member(self, key: str, value: Json) -> JsonObject | None:
-        """Return the member as it will be in the final call; None if another member may replace it, for example an
+        """Return the member as it will be in the final call. Return None if another member may replace it, such as an
         alias of an empty parameter."""
         assert self.name is not None
         if self._tool is not None and (value in (None, "") or key not in self._tool.properties):
@@ -165,7 +166,8 @@ class ArgumentStream:
         return self._normalize(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
     def _take_string_text(self) -> str | None:
-        """Return the next part of the open string, with its closing quote; None if more text is needed."""
+        """Take and return the next part of the open string, or its closing quote. Return None if more text is
+        needed."""
         assert self._open is not None
         key, parts = self._open
         match = _STRING_TEXT.match(self._text)

@@ -1,4 +1,4 @@
-"""Parse calls written as JSON without a closing marker. Such a call ends where its brackets balance."""
+"""Parse calls that are JSON without a closing marker. Such a call ends where its brackets are balanced."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NEST
 from adapter.tools.tool import ToolSet
 
 MAX_OPENING = 3
-"""Maximum number of brackets before the first key of a call; the deepest supported nesting has two."""
+"""Maximum number of brackets before the first key of a call. The supported structures have at most two."""
 
 CALL_KEYS = frozenset(
     (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "thoughts", "content", "role")
 )
-"""Keys with which a call's JSON may begin. xLAM writes a thought before the list, Agent Zero before the call."""
+"""Keys that may come first in a call's JSON. xLAM writes a thought before its list of calls, Agent Zero before its
+call."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
@@ -45,9 +46,9 @@ class UntaggedJson:
     """Parse JSON calls from their first bracket. An instance is a `BodyReader`.
 
     Args:
-        after_marker: Whether an opening marker precedes the JSON. Text that cannot be parsed is then an error instead
-            of content.
-        name: The tool, if the preceding text names it; the JSON is then only the arguments.
+        after_marker: Whether an opening marker precedes the JSON. If it does, text that cannot be parsed is an error;
+            otherwise, such text is content.
+        name: The tool, if the text before the JSON names it. The JSON is then only the arguments.
         ends: Markers that cannot occur in a value outside strings. Brackets that are still open at such a marker are
             treated as missing.
     """
@@ -84,11 +85,8 @@ class UntaggedJson:
             return BodyResult(error=f"the call cannot be read: {fault}") if self.after_marker else TEXT
 
     def _take_values(self, source: BodySource, span: list[str]) -> Reader[tuple[list[Value], str | None]]:
-        """Parse values separated by semicolons or commas, up to the first that cannot be parsed.
-
-        Returns the parsed values and the error of the value that cannot be parsed; the error is None if the text was
-        only cut.
-        """
+        """Parse values separated by semicolons or commas, up to the first that cannot be parsed. Return the values, and
+        the error of the one that cannot be parsed. The error is None if there is none, or if the text was cut off."""
         values: list[Value] = []
         start = attempts = 0
         piece: list[str] = []
@@ -135,7 +133,8 @@ class UntaggedJson:
         return values, self._end_at_break(source, piece, span)
 
     def _find_break(self, text: str) -> int | None:
-        """Return the offset at which a value with unbalanced quotes probably ends: a marker, or else a blank line."""
+        """Return the offset at which a value with unbalanced quotes probably ends: at a marker or, if there is none, at
+        a blank line. Return None if there is neither."""
         marker = find_break(text, self._ends) if self._ends else None
         if marker is not None:
             return marker[0]
@@ -143,8 +142,8 @@ class UntaggedJson:
         return blank.end() if blank else None
 
     def _end_at_break(self, source: StreamBuffer, piece: list[str], span: list[str]) -> str | None:
-        """End a value that cannot be parsed, and give back the text after it. Return the error, or None if the text was
-        cut."""
+        """End a value that cannot be parsed, and put back the text after it. Return the error, or None if the text was
+        cut off."""
         text = "".join(piece)
         end = None if source.was_cut else self._find_break(text)
         span.append(text[:end])
@@ -158,7 +157,8 @@ class UntaggedJson:
         return "the call cannot be read: its quotes are not balanced"
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
-        """Put back the marker that ended a value, even if a stray quote hid the marker from the bracket count."""
+        """Put back the marker that ended a value. A stray quote may have hidden this marker from the search for the
+        value's end."""
         source.push_back(marker)
         text = "".join(piece)
         span = None if marker or self._ends is None else self._ends.search(text, 0)
@@ -172,7 +172,8 @@ class UntaggedJson:
         source.push_back(text[span[0] :])
 
     def _begins_call(self, source: BodySource) -> Reader[bool]:
-        """Return whether the first key may begin a call. If not, the JSON is an answer and may be shown at once."""
+        """Return whether the first key may begin a call. If it does not, the JSON is an answer, and may be displayed at
+        once."""
         ahead: list[str] = []
         brackets = 0
         while (char := (yield from source.skip_space(ahead))) and char in "{[" and brackets < MAX_OPENING:
@@ -189,7 +190,8 @@ class UntaggedJson:
 
 
 def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
-    """Take a complete and valid list or object, which is the usual case. Otherwise take nothing and return None."""
+    """Take and return a complete and valid list or object, the usual case. If there is none, take nothing and return
+    None."""
     value = decode_strict(source.text, source.position)
     if value is None:
         return None
@@ -199,7 +201,7 @@ def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Put back the text that was taken after the value's ``end`` because of a stray quote. Return its length."""
+    """Put back the text after the value's ``end``, which was taken only because of a stray quote. Return its length."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:
@@ -210,7 +212,7 @@ def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
 
 _AFTER_VALUE = f"}}]{SPACE}"
 _BLANK_LINE = re.compile(r"(?<=[}\]])[ \t]*\n(?=[ \t]*\n|[ \t]*[{\[])")
-"""A line break after a closing bracket, and a blank line or the beginning of another value after it."""
+"""Matches a line break after a closing bracket if a blank line, or the start of another value, follows it."""
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
@@ -230,13 +232,14 @@ _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\
 
 
 def _names_tool(text: str, tools: ToolSet) -> bool:
-    """Return whether ``text``, an incomplete value, begins with the name of a tool of this session."""
+    """Return whether ``text``, an incomplete value, begins with the name of one of this session's tools."""
     name_match = _NAME.match(text)
     return name_match is not None and tools.match(name_match.group(1)) is not None
 
 
 def _are_calls(values: list[Value], tools: ToolSet) -> bool:
-    """Return whether ``values`` are calls. Next to a call, the name of a tool without arguments also counts."""
+    """Return whether ``values`` are calls. If at least one is, an object with only the name of a tool without required
+    parameters is also a call."""
     are_calls = [is_bare_call(each.value, tools) for each in values]
     return any(are_calls) and all(
         is_call or _names_tool_without_arguments(each.value, tools)
@@ -251,7 +254,7 @@ def _names_tool_without_arguments(item: Json, tools: ToolSet) -> bool:
 
 
 def is_bare_call(value: Json, tools: ToolSet) -> bool:
-    """Return whether ``value``, or every item of it, is a call without its markers."""
+    """Return whether ``value``, or every item in it, is a call that was written without markers."""
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
         looks_like_call(item) or _is_named_call(item, tools) or _is_flat_call(item, tools) for item in items
@@ -263,7 +266,7 @@ def _is_named_call(item: Json, tools: ToolSet) -> bool:
 
 
 def _is_flat_call(item: Json, tools: ToolSet) -> bool:
-    """Return whether ``item`` names a tool of the session and has all required arguments at the level of the name."""
+    """Return whether ``item`` names one of the session's tools and has all required arguments next to the name."""
     if not isinstance(item, dict):
         return False
     key = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), None)

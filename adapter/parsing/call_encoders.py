@@ -1,7 +1,7 @@
 """Encoders for formats that differ only in the text around calls and results.
 
-In that text, ``{name}`` is replaced by the tool's name. In the text around a result, ``{id}`` is replaced by the call's
-id.
+In this text, ``{name}`` is replaced with the tool's name. In the text around a result, ``{id}`` is replaced with the
+call's id.
 """
 
 from __future__ import annotations

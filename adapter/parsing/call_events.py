@@ -1,4 +1,4 @@
-"""Turn body results into events: apply the policy, and explain rejected calls to the model."""
+"""Convert body results to events: apply the policy, and explain rejected calls to the model."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ class CallEventFactory:
         return events
 
     def find_rejection(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
-        """Return the reason why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
+        """Return the reason why apparent calls are text, as a key of `REJECTION_REASONS`. Return an empty string if
+        they may be calls.
 
-        ``is_first``: whether no text precedes the call. A call of an unknown tool is then reported as an error to the
-        model, and not treated as text, if its name could be a tool's.
+        If no text precedes the call (``is_first``) and the name of an unknown tool looks like a tool's name, the call
+        is not rejected, so that the model is informed of the error.
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"
@@ -64,7 +65,8 @@ class CallEventFactory:
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
     def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
-        """Return the events to emit for ``raw`` if only calls follow it. `find_rejection` has accepted ``raw``."""
+        """Return the events for ``raw``, calls that are only accepted if nothing but calls follows. `find_rejection`
+        must have accepted ``raw``."""
         needs_markers = not is_marked and self._policy.unmarked == "reads"
         return [self._check_held(event, needs_markers) for event in self.build_events(result, raw)]
 
@@ -73,12 +75,14 @@ class CallEventFactory:
         return make_call_id(self._id_seed, self._count + 1, raw)
 
     def _find_unknown_name(self, result: BodyResult) -> str:
-        """Return the first called name that is not a tool of this session; "" if all are, or if no tools are known."""
+        """Return the first called name that is not a tool of this session. Return an empty string if all are, or if the
+        session's tools are not known."""
         names = (self.normalize(call.name, call.arguments)[0] for call in result.calls if self._tools)
         return next((name for name in names if self._tools.match(name) is None), "")
 
     def _check_held(self, event: Event, needs_markers: bool) -> Event:
-        """Return ``event``, or an error for the model if it calls an unknown tool, or needs markers and lacks them."""
+        """Return ``event``, or an error for the model if the event calls an unknown tool, or lacks markers that it
+        needs."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)
@@ -93,9 +97,9 @@ class CallEventFactory:
     def _build_tool_call(
         self, call: DecodedCall, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
-        """Return the normalized call, or an error if the policy forbids its repairs.
+        """Return the normalized call, or an error if the policy does not allow its repairs.
 
-        ``raw`` is empty for a further call from the same JSON value. ``has_surrogates`` refers to the whole text.
+        ``raw`` is empty for all but the first call in one JSON value. ``has_surrogates`` refers to the whole text.
         """
         name, spelt, more_fixes = self.normalize(call.name, call.arguments)
         arguments = {key: value if type(value) is str else remove_spelling(value) for key, value in spelt.items()}
@@ -105,8 +109,8 @@ class CallEventFactory:
             name, arguments = replace_surrogates([name, arguments])
             repairs_by_name["lone-surrogate"] = None
         if repairs_by_name and not self._policy.repairs:
-            faults = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
-            return InvalidToolCall(raw, f"the call must be valid as written, but {faults}. Write it again.", name)
+            deviations = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
+            return InvalidToolCall(raw, f"the call must be valid as written, but {deviations}. Write it again.", name)
         tool = self._tools.match(name)
         if tool is not None and "unescaped-quote" in repairs_by_name and (key := _find_swallowed(tool, arguments)):
             error = f"a string of the call of {name!r} contains {key!r}, another argument: a quotation mark is missing"
@@ -115,9 +119,9 @@ class CallEventFactory:
 
 
 def make_call_id(seed: str, number: int, raw: str) -> str:
-    """Return ``call_`` and 24 letters or digits, like OpenAI's ids. Equal seed, number and text give an equal id.
+    """Return ``call_`` and 24 letters or digits, like OpenAI's ids. The same seed, number and text give the same id.
 
-    For a long text, only its length and its two ends are hashed.
+    For a long text, only its length and both its ends are hashed.
     """
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
@@ -135,7 +139,8 @@ _PAIRS = len(_TWO_DIGITS)
 
 
 def _find_swallowed(tool: Tool, arguments: JsonObject) -> str:
-    """Return a parameter without an argument whose quoted name is in a string, or "" if there is none."""
+    """Return a parameter that has no argument because the name is inside another argument's string, or an empty
+    string."""
     strings = [value for value in arguments.values() if isinstance(value, str) and '"' in value]
     missing = (key for key in tool.properties if key not in arguments)
     return next((key for key in missing if any(re.search(rf"\b{re.escape(key)}\"", text) for text in strings)), "")
@@ -144,16 +149,17 @@ def _find_swallowed(tool: Tool, arguments: JsonObject) -> str:
 def _is_example(result: BodyResult) -> bool:
     """Return whether a call without markers is only an example whose values are placeholders."""
     if not {"no-markers", "code-fence"} & {*result.fixes}:
-        return False  # the format's normal spelling
+        return False  # the call is written as the format requires
     arguments = [item for call in result.calls for item in call.arguments.items()]
     return any(isinstance(value, str) and is_placeholder(key, value) for key, value in arguments)
 
 
 def is_placeholder(key: str, value: str) -> bool:
-    """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag named in ``key``.
+    """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag that is part of
+    ``key``.
 
-    ``<path>`` is a placeholder for ``file_path``; ``<br>`` is only a tag, and ``{{name}}`` may be the old text of an
-    edit, because templates contain it.
+    ``<path>`` is a placeholder for ``file_path``, but ``<br>`` is only a tag. ``{{name}}`` may be the old text of an
+    edit, because templates contain such text.
     """
     match = _PLACEHOLDER.fullmatch(value)
     if match is None or (value[0] == "{" and key in _TEXTS):

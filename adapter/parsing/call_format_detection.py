@@ -10,15 +10,14 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 
 UNMARKED = "unmarked"
-"""Name for calls in JSON without markers."""
+"""Name for the notation of calls in JSON without markers."""
 
 
 def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
-    """Return the format of the first call.
+    """Return the name of the format of the first call, or an empty string if there is no call.
 
-    If several formats share the marker that begins the call, returns the one whose prefix is most similar to the
-    call's. If no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Return "" if there is no
-    call.
+    If several formats share the marker that begins the call, return the format whose prefix is most similar to the
+    call's. If no marker begins the call, return the name of ``fixed_format``, or ``unmarked``.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:
@@ -55,7 +54,7 @@ def _format_prefix(entry: Format) -> str:
 
 
 def _score_shared_prefix(one: str, other: str) -> int:
-    """Return the length of the common prefix, or a number above `MAX_PREFIX` if both strings are equal."""
+    """Return the length of the common prefix, or a number above `MAX_PREFIX` if the strings are equal."""
     if one == other:
         return MAX_PREFIX + 1
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

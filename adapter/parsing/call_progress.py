@@ -20,11 +20,11 @@ REPAIRED_LATE = "its arguments needed a repair after the first of them were stre
 
 
 class CallProgress:
-    """Report the progress of one call. Its body begins at offset ``start`` of the model's text, after ``marker``.
+    """Report the progress of one call. Its body begins at the offset ``start`` of the model's text, after ``marker``.
 
-    ``is_own``: whether the call has markers, or is written without markers in an expected format that allows that.
-    Other calls may turn out to be text, so their progress is not reported. ``streams_arguments``: whether to emit the
-    call's arguments while the model writes them.
+    - ``is_own``: whether the call has markers, or the expected format allows calls without markers. The progress of
+      other calls is not reported, because they may turn out to be text.
+    - ``streams_arguments``: whether to emit the call's arguments while the model writes them.
     """
 
     has_begun = False
@@ -49,7 +49,8 @@ class CallProgress:
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
     def report_from(self, piece: str) -> list[Event]:
-        """Return the events for ``piece``, the latest text, and for earlier text of the call that was not reported."""
+        """Return the events for ``piece``, the newest text, and for earlier text of the call that has not been reported
+        yet."""
         if self.has_begun:
             return self.report(piece)
         if self._source.may_be_text or not self._is_own:
@@ -80,8 +81,8 @@ class CallProgress:
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Return the final ``events``. If arguments were streamed, add the rest of them, and give the first call the id
-        that was streamed."""
+        """Return the final ``events``. If arguments were streamed, add the rest of the arguments, and give the first
+        call the id that was streamed."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
@@ -91,14 +92,16 @@ class CallProgress:
         return [ToolCallDelta(self._id, first.name, rest), replace(first, id=self._id), *events[1:]]
 
     def _finish_arguments(self, call: ToolCall) -> str | None:
-        """Return the rest of ``call``'s arguments; None if they contradict the part already emitted."""
+        """Return the rest of the arguments of ``call``, or None if they contradict the part that was already
+        emitted."""
         if self._stream is None or self._stream.name != call.name:
             return None
         return self._stream.finish(call.arguments)
 
 
 def keep_argument_deltas(events: list[Event]) -> list[Event]:
-    """Return ``events`` with a delta of all arguments before each call whose arguments were not emitted yet."""
+    """Return ``events`` with one `ToolCallDelta` of all arguments before each call whose arguments have not been
+    emitted."""
     result: list[Event] = []
     for event in events:
         last = result[-1] if result else None
@@ -110,7 +113,7 @@ def keep_argument_deltas(events: list[Event]) -> list[Event]:
 
 @lru_cache(maxsize=64)
 def _build_name_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the call's name: one of ``names``, or any name if ``names`` is empty."""
+    """Return a regular expression for the call's name: one of ``names``, or any name if ``names`` is empty."""
     if names:
         return re.compile(rf"(?<![\w.-])(?:functions\.)?({'|'.join(map(re.escape, names))})(?=[^\w-])")
     return re.compile(

@@ -1,4 +1,4 @@
-"""Write parsing cases: files in ``fixtures/cases``, each with a text and the events that it gives."""
+"""Write parsing cases: files in ``fixtures/cases``, each with a text and its expected events."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from adapter.core.turn import Turn
 
 
 def format_case(text: str, turn: Turn, finish_reason: str, source: str) -> str:
-    """Format a test case as TOML: the input ``text`` and the ``turn`` expected from it. ``source``: where the text
-    comes from.
-    """
+    """Format a test case as TOML: the input ``text`` and the ``turn`` expected from it. ``source`` names the origin of
+    the text."""
     claims = [claim for event in turn.events if (claim := _build_claim(event)) is not None]
     lines = [
         f"text = {format_toml_literal(text)}",

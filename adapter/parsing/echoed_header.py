@@ -1,6 +1,6 @@
 """Skip the header of an assistant turn if the model repeats it after the chat template.
 
-The text after the header is the answer, and not the turn of another role.
+The text after the header is the answer rather than the turn of another role.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _headers = MarkerSet(*HEADERS)
 
 
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
-    """Consume an assistant header at the very beginning, with the whitespace around it. Return it, or ""."""
+    """Take an assistant header at the start of an answer, with the whitespace around it. Return it, or an empty string
+    if there is none."""
     ahead: list[str] = []
     if (yield from source.skip_space(ahead)) != "<":  # every header begins with it
         source.push_back("".join(ahead))

@@ -1,7 +1,7 @@
 """Collect the events of one turn, and buffer text until its kind is known.
 
 Two kinds of text are buffered: whitespace, which is content only if more content follows, and calls that are accepted
-only if nothing but calls follows until the end.
+only if nothing but calls follows up to the end of the answer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from adapter.parsing.wrapper_tags import find_tag_names
 
 
 class EventBuffer:
-    """Collects events until they are returned. Only this class changes the fields of ``state`` that describe the text
-    so far."""
+    """Collects events until `drain` returns them. Only this class changes the fields of ``state`` that describe the
+    preceding text."""
 
     __slots__ = ("events", "state")
 
@@ -32,7 +32,7 @@ class EventBuffer:
         self.state = state
 
     def drain(self) -> list[Event]:
-        """Return the pending events and clear them."""
+        """Return the collected events and clear them."""
         events, self.events = self.events, []
         return events
 
@@ -94,7 +94,7 @@ class EventBuffer:
             self.events.append(TextDelta(tags, tags) if tags_as_text else MarkupDelta(tags))
 
     def close_tag(self, raw: str) -> None:
-        """Add the closing tag ``raw`` of an open wrapper. It follows calls, which may still be buffered."""
+        """Add ``raw``, the closing tag of an open wrapper around calls. The calls before it may still be buffered."""
         self.state.open_tags.remove(raw[2:-1].lower())
         if not self.state.held:
             self.add_markup(raw)
@@ -117,8 +117,9 @@ class EventBuffer:
         space.append(text[len(body) :])
 
     def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
-        """End reasoning that was still open at the end of the text. Its trailing whitespace belongs to the model's
-        text. ``is_assumed``: whether no marker in the text opened the reasoning.
+        """End reasoning that is still open at the end of the text. Whitespace at its end is part of the reasoning.
+
+        ``is_assumed``: whether the reasoning was assumed although no marker in the text opened it.
         """
         space = "".join(self.state.space)
         if space and self.state.last is not CALL:
@@ -152,17 +153,18 @@ class EventBuffer:
         self.state.enter_after_call()
 
     def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
-        """Add a header that has no effect, or a pair of markers with nothing between them."""
+        """Add a header without any effect, or a pair of markers with nothing between them."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.line = MarkdownContext()
 
     def reject(self, reason: str, start: int, end: int) -> None:
-        """Record the ``reason`` why the text from ``start`` to ``end`` is not a call."""
+        """Record the ``reason`` why the text from ``start`` to ``end`` is not a call, as a key of
+        `REJECTION_REASONS`."""
         self.events.append(RejectedCall(start, end, reason))
 
     def hold(self, events: list[Event], raw: str, start: int) -> None:
-        """Buffer calls that are accepted only if nothing but calls follows. ``start``: offset of ``raw``."""
+        """Buffer calls that are accepted only if nothing but calls follows. ``start`` is the offset of ``raw``."""
         space = "".join(self.state.space)
         self.state.space.clear()
         self.state.held.append(HeldCalls([MarkupDelta(space), *events] if space else events, space, raw, start))
@@ -177,7 +179,7 @@ class EventBuffer:
             self.state.enter_after_call()
 
     def roll_back_held(self) -> None:
-        """Turn the buffered calls into text, because content follows."""
+        """Convert the buffered calls to text, because content follows them."""
         for held in self.state.held:
             text = held.space + held.raw
             self.reject("text-follows", held.start, held.start + len(held.raw))

@@ -1,4 +1,4 @@
-"""Fall back to the readers of other formats, or to text, if the expected format cannot parse a body."""
+"""Try the body parsers of other formats, or return text, if the expected format cannot parse a body."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, Cal
 from adapter.parsing.stream_buffer import Reader
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters per answer that fallback readers may consume and give back, to keep the cost linear."""
+"""Maximum number of characters per answer that fallback parsers may take and put back, so that the time remains
+linear."""
 
 
 class FallbackReader:
-    """Parse a body with ``own``, the expected format's reader for this marker, or with ``other``, a reader of another
+    """Parse a body with ``own``, the expected format's parser for this marker, or with ``other``, the parser of another
     format.
 
     ``other`` is tried if ``own`` is None or finds no call in the body. A call that ``other`` finds gets the repair
@@ -46,11 +47,11 @@ class FallbackReader:
 def read_call_or_text(
     read: BodyReader, source: BodySource, span: list[str], *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
-    """Return the result of ``read``. If ``read`` finds no call in a text that was not cut, consume nothing and return
+    """Return the result of ``read``. If the text is complete and ``read`` finds no call in it, take nothing and return
     `TEXT`.
 
-    Use it for calls whose opening marker is missing or broken, because the text may also be prose about calls.
-    ``keeps_error``: whether to return the error of a call that cannot be read.
+    This is for calls whose opening marker is missing or broken, because the text may also be prose about calls.
+    ``keeps_error``: whether to return the error of a call that cannot be parsed.
     """
     if source.reread_characters > MAX_GIVEN_BACK:
         return TEXT
@@ -63,7 +64,8 @@ def read_call_or_text(
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """Merge the openers by their markers. At a marker in both tables, the reader of ``own`` is tried first."""
+    """Merge two tables of openers by marker. At a marker that is in both tables, the parser of ``own`` is tried
+    first."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)
@@ -76,7 +78,7 @@ def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener
 
 @lru_cache(maxsize=1024)
 def mark_foreign_opener(opener: CallOpener) -> CallOpener:
-    """Return ``opener`` as an opener of another family than the expected one."""
+    """Return ``opener`` with a parser that reports calls as written in another family's format."""
     return opener._replace(read=FallbackReader(None, opener.read))
 
 

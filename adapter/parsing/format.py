@@ -1,6 +1,6 @@
 """`Format`: a table that describes how one model family writes calls and results.
 
-To add a format, add a file with its markers, a body reader, an encoder, and the patterns that identify the format.
+To add a format, add a file with its markers, a body parser, an encoder, and the patterns that identify the format.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CUT_OFF = (
 
 
 class JsonCall(NamedTuple):
-    """The position and shape of JSON that is definitely a call. It begins at offset ``start`` of the model's text.
+    """The position and form of JSON that is definitely a call. It begins at the offset ``start`` of the model's text.
 
-    ``name``: the tool, if the text before the JSON names it; the JSON is then only the arguments. Otherwise the JSON is
-    an object with the arguments under ``arguments_key``, or a list of such objects.
+    ``name`` is the tool, if the text before the JSON names it. The JSON is then only the arguments. If ``name`` is
+    None, the JSON is an object with the arguments under ``arguments_key``, or a list of such objects.
     """
 
     start: int
@@ -36,10 +36,10 @@ class JsonCall(NamedTuple):
 
 
 class BodySource(StreamBuffer):
-    """The text of a body, with the information that its reader needs in addition.
+    """The text of a body, with additional information for the body's parser.
 
-    A reader sets ``json_call`` as soon as it has recognized the body's first JSON call, and ``may_be_text`` if it may
-    still return the whole body as text: none of it is final before the body ends.
+    A parser sets ``json_call`` as soon as it has recognized the first JSON call in the body. It sets ``may_be_text``
+    while it may still return the whole body as text, so that no part of the body can be emitted before the end.
 
     ``close_at_first_marker`` is set if a stray quote hid an earlier closing marker. From then on, the first closing
     marker closes a body. ``reread_characters`` counts the characters that were parsed as another family's call,
@@ -47,7 +47,7 @@ class BodySource(StreamBuffer):
 
     Args:
         openers: Opening markers of calls in all formats that are parsed.
-        expected: The only format that is parsed; None to accept every format.
+        expected: The only format that is parsed, or None to accept every format.
     """
 
     __slots__ = (
@@ -85,8 +85,8 @@ class BodySource(StreamBuffer):
     def peek_call(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match that `peek_match` finds, or None if its first group is not the name of one of the session's
-        tools.
+        """Return the match that `peek_match` finds. Return None if its first group is not the name of one of the
+        session's tools.
 
         `may_be_text` is set while the method waits for more text.
         """
@@ -96,7 +96,8 @@ class BodySource(StreamBuffer):
         return None if match is None or (match[1] and self.tools.match(match[1]) is None) else match
 
     def read_cut_head(self, span: list[str], limit: int) -> BodyResult:
-        """Return an error if the text ends within a call's first word. Otherwise the marker was only mentioned."""
+        """Return an error if the text ends within the first word of a call. If it does not, return `TEXT`, because the
+        marker was only mentioned."""
         rest = self.text[self.position :]
         if not self.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
             return TEXT
@@ -105,11 +106,12 @@ class BodySource(StreamBuffer):
 
 
 class OpaqueSection(NamedTuple):
-    """Text after a header that declares its kind. Markers inside the section are not parsed.
+    """A section whose header declares its kind. Markers inside the section are not parsed.
 
-    A marker of ``ends`` ends the section at the end of the text or before a marker of ``before``. A marker of
-    ``starts`` begins the next section even without such an end. A marker of ``glued_starts`` does so only if no space
-    precedes it, because after a space it is a quotation. A marker of ``closes`` always ends the section.
+    - ``ends``: markers that end the section, if they are at the end of the text or before a marker of ``before``.
+    - ``starts``: markers that begin the next section, even without one of ``ends``.
+    - ``glued_starts``: the same, but only if no space precedes the marker, because after a space it is a quotation.
+    - ``closes``: markers that always end the section.
     """
 
     is_reasoning: bool
@@ -128,9 +130,9 @@ class BodyResult(NamedTuple):
     error: str | None = None
     not_a_call: bool = False
     unfinished: bool = False
-    """True if the body ends inside a value, so that more text might fix the error."""
+    """True if the body ends inside a value, so that more text might resolve the error."""
     section: OpaqueSection | None = None
-    """The section that the parsed header begins."""
+    """The section that begins after the parsed header, if any."""
 
     def with_repairs(self, *fixes: str) -> BodyResult:
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
@@ -157,11 +159,12 @@ TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[BodySource, list[str]], Reader[BodyResult]]
-"""Function that parses the text after an opening marker, and appends all text that it consumes to the list of str."""
+"""A body parser: a function that parses the text after an opening marker. It appends all text that it takes to the
+list."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
-    """Return a reader that tries ``readers`` in order, until one of them consumes more than whitespace."""
+    """Return a body parser that tries ``readers`` in order, until one of them takes more than whitespace."""
 
     def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         result = TEXT
@@ -180,8 +183,9 @@ def list_distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyRea
 
 
 class CallOpener(NamedTuple):
-    """A marker that opens a call. ``keeps_space``: whether the whitespace before the marker is content, not the
-    template's.
+    """A marker that opens a call, and the parser of the body after it.
+
+    ``keeps_space``: whether whitespace before the marker is content, rather than part of the chat template.
     """
 
     marker: str
@@ -203,33 +207,34 @@ class Format:
     """Encoder of a result: (tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
-    """Function that builds the openers that depend on the names of the session's tools."""
+    """A function that builds the openers that depend on the names of the session's tools."""
     opener_in: Callable[[str], CallOpener] | None = None
-    """Function that builds the opener of ``<NAMESPACE:invoke`` for any namespace, which is given with its colon."""
+    """A function that builds the opener of ``<NAMESPACE:invoke``. Its argument is the namespace, with the colon."""
     read_bare: BodyReader | None = None
-    """Reader of calls without markers at the beginning of a message or paragraph."""
+    """Parser of calls without markers at the start of a message or paragraph."""
     tool_call_body: str | None = None
-    """Kind of the body in the shared ``<tool_call>`` envelope that this format writes: json, function or pairs."""
+    """The kind of body that this format writes in the shared tag ``<tool_call>``: json, function or pairs."""
     body_variants: frozenset[str] = frozenset()
-    """Variants of shared bodies that this format writes. The parser of each body defines their names."""
+    """Variants of shared bodies that this format writes. Each body parser defines the names of its variants."""
     marks_plain_text: bool = False
-    """True if the opening marker may also precede plain text, so that it does not announce a call."""
+    """True if the opening marker may also precede plain text, so that it does not always announce a call."""
     read_header: BodyReader | None = None
-    """Reader of a header at the very beginning, for prompts that end inside a header. It consumes no other text."""
+    """Parser of the rest of a header at the start of an answer, for prompts that end inside a header. It takes no other
+    text."""
     read_without_markers: BodyReader | None = None
-    """Reader of a call or header at the very beginning whose opening markers the server stripped."""
+    """Parser of a call or header at the start of an answer whose opening markers were stripped by the server."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     """Maps the markers that open reasoning to those that close it."""
     starts_in_reasoning: bool = False
     """True if the chat template always opens reasoning in the prompt."""
     answer_tags: Mapping[str, str] = field(default_factory=dict)
-    """Tags around an answer that follows reasoning; in any other position they are content."""
+    """Tags around an answer that follows reasoning. In any other position, they are content."""
     stray_closers: tuple[str, ...] = ()
     """Closing markers that are never content on their own."""
     end_tokens: tuple[str, ...] = ()
-    """Tokens at the end of a turn or a part, which the server should have stripped."""
+    """Tokens at the end of a turn, or of a part of a turn, that the server should have stripped."""
     channel_markers: tuple[str, ...] = ()
-    """Markers of a part other than reasoning, which therefore end unclosed reasoning."""
+    """Markers of parts of a turn that are not reasoning. They end unclosed reasoning."""
     other_role_markers: tuple[str, ...] = ()
     """Markers that begin the turn of another role. The text after them is not part of the model's turn."""
     result_markers: tuple[str, ...] = ()

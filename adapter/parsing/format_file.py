@@ -1,4 +1,4 @@
-"""Format files: a `FormatSpec` as TOML, so that a user can add a format without Python.
+r"""Format files: a `FormatSpec` as TOML, with which a user can add a format without writing Python.
 
 ::
 
@@ -31,9 +31,9 @@ from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
 
 MAX_BYTES = 50_000
-"""Maximum size of a format file."""
+"""Maximum size of a format file, in bytes."""
 MAX_TEXT = 1_000
-"""Maximum length of one text in a format file."""
+"""Maximum length of one string in a format file, in characters."""
 MAX_ITEMS = 100
 """Maximum number of items in one list or table of a format file."""
 
@@ -43,8 +43,8 @@ _SPEC = TypeAdapter(FormatSpec)
 
 
 def read_format_file(path: object, known: Container[str] = ()) -> Format:
-    """Read and compile the format file at ``path``. ``known``: names that are taken. Raises UsageError, which names the
-    line and the key of an error."""
+    """Read and compile the format file at ``path``. ``known`` are the names of existing formats, which the file must
+    not use. Raises UsageError, which gives the line and the key of an error."""
     try:
         with Path(str(path)).open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)
@@ -66,7 +66,7 @@ def read_format_file(path: object, known: Container[str] = ()) -> Format:
 
 
 def parse_format_file(text: str) -> FormatSpec:
-    """Return the specification in ``text``. Raises ValueError."""
+    """Return the specification in ``text``. Raises ValueError if it is invalid."""
     values = parse_toml(text)
     _check_sizes(text, values)
     try:
@@ -85,7 +85,7 @@ def parse_format_file(text: str) -> FormatSpec:
 
 
 def write_format_file(spec: FormatSpec) -> str:
-    """Return ``spec`` as the text of a format file."""
+    """Return the text of a format file for ``spec``."""
     plain, tables = _render_lines(spec, "")
     return "\n".join([*plain, *tables]) + "\n"
 
@@ -154,7 +154,8 @@ def _explain_expected_keys(key: str) -> str:
 
 
 def _locate(text: str, path: str) -> str:
-    """Return the line and the key of an error: ``line 3: head``."""
+    """Return the place of an error in ``text``: the line, and ``path``, the path of the key. Example: ``line 3:
+    head``."""
     key = next((part for part in reversed(path.split(".")) if not part.isdigit()), path)
     match = re.search(rf"^\s*\[?(?:[\w.]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", text, re.MULTILINE)
     line = "" if match is None else f"line {text.count(chr(10), 0, match.end()) + 1}: "

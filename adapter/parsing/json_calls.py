@@ -1,7 +1,7 @@
-"""Consume JSON from text that arrives in chunks, and convert its values to calls.
+"""Take JSON from text that arrives in chunks, and convert its values to calls.
 
-Quotes are tracked, so a bracket or a closing marker inside a string is data. A call can therefore write a file that
-contains ``</tool_call>``.
+Quotes are tracked, so a bracket or a closing marker inside a string is part of the string. A call can therefore write a
+file that contains ``</tool_call>``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adapter.tools.call_shapes import DecodedCall, extract_calls, looks_like_cal
 from adapter.tools.tool import ToolSet
 
 MAX_SALVAGED = 100
-"""Maximum number of calls to search for intact ones if one of them is damaged."""
+"""Maximum number of calls that are checked for validity if one of them is malformed."""
 
 _BETWEEN_CALLS = re.compile(r"(?<=\})\s*[,\n]\s*(?=\{\s*\")")
 
@@ -28,11 +28,11 @@ MAX_ATTEMPTS = 8
 """Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
 
 ESCAPED_QUOTE = '\\"'
-"""A delimiter that some models write because they escape the whole object as if it were inside a string."""
+"""A delimiter of strings that some models write, because they escape the whole object as if it were inside a string."""
 
 QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-"""Change of the nesting depth at each bracket."""
+"""Change of the nesting depth at each kind of bracket."""
 
 _STRING_TEXT = {
     '"': r'(?:[^"\\]++|\\.)*+',
@@ -44,14 +44,15 @@ _STOP_PATTERNS = {quote: re.compile(rf"{text}[{quote[-1]}\\]", re.DOTALL) for qu
 _BEFORE_BREAK = re.compile(r"[}\]\n]\s*\Z")
 _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
 _LOOKBEHIND = 40
-"""Number of characters before or after a marker that decide whether a value ends there."""
+"""Number of characters before and after a marker that determine whether a value ends there."""
 
 MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unquoted-key", "single-quotes"})
-"""Repairs of text whose quotes may be paired wrongly."""
+"""Repairs which show that the quotes of a text may be paired wrongly."""
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    """Consume a JSON string's rest, with its closing quote, into ``span``, or all text if the string never closes."""
+    """Take the rest of a JSON string and its closing quote, and add it to ``span``. If the string is never closed, take
+    all text."""
     pattern = _STRING_END[quote]
     sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:
@@ -74,10 +75,10 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
 
 
 def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) -> Reader[str]:
-    """Consume text into ``span`` until brackets balance. Return the closing bracket.
+    """Take text until brackets are balanced, and add it to ``span``. Return the closing bracket.
 
-    A marker of ``tokens`` outside strings also ends the value. It is returned and consumed, but not added to ``span``.
-    Return "" if the text ends first.
+    A marker of ``tokens`` outside strings also ends the value. It is taken and returned, but not added to ``span``. If
+    the text ends first, return an empty string.
     """
     depth = 0
     while True:
@@ -98,7 +99,8 @@ def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) ->
 def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
     """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None.
 
-    Such a marker follows a closing bracket or a line break, or is followed by a line break, another marker or the end.
+    Such a marker follows a closing bracket or a line break, or precedes a line break, another marker or the end of the
+    text.
     """
     marker = ends.search(text, start)
     while marker is not None:
@@ -113,7 +115,8 @@ def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
 
 
 def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return the calls in ``values``. ``offset``: start of the values' text in the span. Raises FormatError."""
+    """Return the calls in ``values``. ``offset`` is the start of the values' text in the span. Raises FormatError if
+    there is a value without a valid call."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
@@ -127,7 +130,7 @@ def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: To
 
 
 def salvage_calls(text: str, error: str, arguments_key: str, tools: ToolSet) -> BodyResult:
-    """Return ``error``, and the valid calls of a text in which another call is damaged."""
+    """Return ``error``, and the valid calls in a text that also contains a malformed call."""
     bodies = _BETWEEN_CALLS.split(text.strip().removeprefix("[").removesuffix("]"))
     calls: list[DecodedCall] = []
     for body in bodies[:MAX_SALVAGED] if len(bodies) > 1 else ():
@@ -140,7 +143,8 @@ def salvage_calls(text: str, error: str, arguments_key: str, tools: ToolSet) -> 
 
 
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return a call of the tool ``name``. ``values`` must be a single object: its arguments. Raises FormatError."""
+    """Return a call of the tool ``name``. ``values`` must be a single object with the arguments. Raises FormatError if
+    it is not."""
     if len(values) != 1:
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)}")
     arguments, fixes = parse_arguments(values[0].value)

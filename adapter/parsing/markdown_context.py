@@ -1,6 +1,6 @@
 """Track the current Markdown line and code fence, to distinguish quoted markers from effective ones.
 
-Text is buffered until a caller needs the context. Most text of an answer is therefore examined once, at a marker; an
+Text is buffered until a caller needs the context. Most text of an answer is therefore examined once, at a marker. An
 answer without markers is not examined at all.
 """
 
@@ -13,7 +13,7 @@ from adapter.parsing.stream_buffer import SPACE
 
 FENCE, TILDE_FENCE = "```", "~~~"
 FENCE_KIND = 39
-"""Maximum number of characters after the opening of a code fence on its line."""
+"""Maximum number of characters after the opening of a code fence on the same line."""
 
 _MARGIN = SPACE.replace("\n", "")
 _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
@@ -27,14 +27,15 @@ _OPEN_QUOTATION = re.compile(r"(?:(?:^|[\s(\[:=])[\"']|[“„«‘])\Z")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MAX_PIECES = 256
-"""Maximum number of buffered strings. Each needs about sixty bytes, even for a chunk of four characters."""
+"""Maximum number of buffered strings. Each of them needs about sixty bytes, even for a chunk of four characters."""
 MAX_FENCE_LINE = 100
-"""Number of characters after which an incomplete line cannot open or close a code fence."""
+"""Number of characters from which an incomplete line cannot open or close a code fence."""
 
 
 @lru_cache(maxsize=16)
 def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns for the next line that closes ``fence``, or that opens a fence if ``fence`` is empty.
+    """Return two patterns for the next line that closes ``fence``. If ``fence`` is empty, they are for the next line
+    that opens a code fence.
 
     The first pattern is for the start of the text, the second for later lines.
     """
@@ -43,9 +44,9 @@ def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class MarkdownContext:
-    """The current line and the code fence around it. Previous lines are forgotten.
+    """The current line and the code fence around it. Previous lines are not kept.
 
-    ``has_fences``: whether text in code fences counts as quoted. It does not in reasoning, where only inline code does.
+    ``has_fences``: whether text in code fences is considered quoted. In reasoning, only inline code is.
     """
 
     __slots__ = (
@@ -84,8 +85,8 @@ class MarkdownContext:
 
     @property
     def is_quote(self) -> bool:
-        """True if the line begins with ``>``, with the ``|`` of a table's row, or with an indented speaker's name, as
-        in a quoted transcript."""
+        """True if the line begins with ``>``, with the ``|`` of a table, or with the indented name of a speaker, as in
+        a quoted transcript."""
         self._flush()
         return self._is_quote
 
@@ -96,9 +97,8 @@ class MarkdownContext:
 
     @property
     def quote_reason(self) -> str:
-        """The reason why a call at the current position is only quoted: a key of `REJECTION_REASONS`, or "" if the call
-        is effective.
-        """
+        """The reason why a call at the current position would only be quoted, as a key of `REJECTION_REASONS`. It is
+        empty if the call would be effective."""
         self._flush()
         if self._fence:
             return "code-fence"
@@ -116,12 +116,13 @@ class MarkdownContext:
         return ahead.quote_reason
 
     def advance_past_tick(self) -> None:
-        """Let the current inline code span lines, up to the end of its paragraph, because it quotes a marker."""
+        """Treat the text up to the end of the current inline code as code, even over several lines of its paragraph,
+        because the code quotes a marker."""
         self._flush()
         self._spans_lines = True
 
     def advance_past_quotation(self) -> None:
-        """Let the current quotation span the rest of its paragraph, because it quotes a marker."""
+        """Treat the rest of the paragraph as quoted, because the current quotation contains a marker."""
         self._flush()
         self._is_quote = self._quotes_paragraph = True
 
@@ -143,7 +144,7 @@ class MarkdownContext:
             self._update(text)
 
     def _flush_lines(self) -> None:
-        """Process all complete buffered lines. A later chunk can still turn an incomplete line into a fence."""
+        """Process all complete lines in the buffer. An incomplete line is kept, because it may become a code fence."""
         text = "".join(self._pieces)
         end = text.rfind("\n") + 1
         if len(text[end:].lstrip(SPACE)) > MAX_FENCE_LINE:
@@ -162,7 +163,7 @@ class MarkdownContext:
             self._add(text[at:] if at else text)
 
     def _pass_fences(self, text: str) -> int:
-        """Open and close the code fences of ``text``. Return the end of the last fence line, or 0."""
+        """Process the code fences of ``text``. Return the end of the last line that opens or closes one, or 0."""
         at = 0
         while True:
             first, later = _compile_next_border(self._fence)

@@ -1,7 +1,7 @@
 """Find the first of a set of literal markers in a text, even while the text is arriving.
 
-The search is fast in text without markers, even for many markers: it looks for a character that occurs in each marker
-and rarely in prose. No pattern is compiled before a search needs it.
+The search is fast in text without markers, even for many markers, because it looks for characters that occur in the
+markers and rarely in prose. Patterns are compiled only when a search needs them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import TypeAlias
 
 _NEVER = "(?!)"
 _AFTER_ANCHOR = 3
-"""Maximum number of characters after a marker's anchor that the pattern contains. With all of them, compiling the
-pattern for every family's markers takes longer than parsing most answers."""
+"""Maximum number of characters after a marker's anchor that the pattern contains. If it contained all of them,
+compiling the pattern for the markers of all families would take longer than parsing most answers."""
 ROUGH_SEARCH_LIMIT = 4_000
-"""Number of characters that a set searches with the simple pattern for anchors. After that, it compiles the pattern for
-the characters around anchors, which takes longer than parsing a short answer."""
+"""Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern that
+includes the characters around anchors, which takes longer than parsing a short answer."""
 _sign = re.compile(r"[^\w\s]")
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
 
 MarkerSpan: TypeAlias = tuple[int, int]
-"""Start and end of a marker in a text."""
+"""The start and the end of a marker in a text."""
 
 
 class MarkerSet:
@@ -41,7 +41,8 @@ class MarkerSet:
     """
 
     weak: Mapping[str, str] = {}
-    """Patterns for the text after some markers, which are ignored if it matches (`WeakMarkerSet`)."""
+    """Maps some markers, which are called weak, to patterns. A weak marker is ignored if its pattern matches the text
+    after it (see `WeakMarkerSet`)."""
 
     def __init__(self, *literals: str) -> None:
         lowered = {sys.intern(literal.lower()) for literal in literals}  # shared by the sets of all sessions
@@ -58,9 +59,8 @@ class MarkerSet:
 
     @cached_property
     def _offsets(self) -> dict[str, list[tuple[int, str]]]:
-        """Map each anchor to its possible indexes in a marker that is not weak. Each index has the first characters of
-        those markers.
-        """
+        """Maps each anchor to the indexes that it has in markers that are not weak. Each index is paired with the first
+        characters of those markers."""
         if self._parent is not None:
             return self._parent._offsets
         strong = self._group_by_anchor(self._strong)
@@ -97,7 +97,7 @@ class MarkerSet:
 
     @cached_property
     def _shorter(self) -> dict[str, str]:
-        """Map each marker to the longest other marker that it begins with, or to ""."""
+        """Maps each marker to the longest other marker that is a prefix of it, or to an empty string."""
         shorter, beginnings = dict[str, str](), [""]
         for literal in self._sorted[1:]:
             while not literal.startswith(beginnings[-1]):
@@ -114,17 +114,19 @@ class MarkerSet:
 
     @cached_property
     def overlap(self) -> bool:
-        """True if one marker may begin with another. If False, `StreamBuffer.may_continue` can skip its check."""
+        """True if a marker may be the prefix of another. If it is false, `StreamBuffer.may_continue` can skip its
+        check."""
         return any(second.startswith(first) for first, second in pairwise(self._sorted[1:]))
 
     @cached_property
     def nests(self) -> bool:
-        """True if one marker may contain another before its end. If False, `StreamBuffer.is_within` needs no check."""
+        """True if a marker may contain another before its end. If it is false, `StreamBuffer.is_within` can skip its
+        check."""
         return any(MarkerSet.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
 
     @cached_property
     def stop_pattern(self) -> re.Pattern[str]:
-        """Pattern that matches at the beginning of every text that contains a marker or a subset of a marker."""
+        """A pattern that matches at the start of every text that contains a marker or a part of one."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
         return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
 
@@ -133,7 +135,8 @@ class MarkerSet:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     def _choose_pattern(self, length: int) -> re.Pattern[str]:
-        """Return a pattern that finds all anchors in ``length`` characters of text, and perhaps other characters."""
+        """Return a pattern that finds all anchors in text, and perhaps other characters. ``length`` is the number of
+        characters to search."""
         if self._parent is not None:
             return self._parent._choose_pattern(length)
         self._searched += length
@@ -145,17 +148,17 @@ class MarkerSet:
 
     @cached_property
     def _exact_pattern(self) -> re.Pattern[str]:
-        """Pattern with one branch per anchor, which includes the characters that may surround it."""
+        """A pattern with one branch per anchor, which includes the characters that may surround the anchor."""
         strong = starmap(_build_branch, self._group_by_anchor(self._strong).items())
         weak = (_build_anchor(literal, self._find_anchor(literal), idle) for literal, idle in self.weak.items())
         return re.compile("|".join([*strong, *weak]) or _NEVER)
 
     @cached_property
     def _hint_pattern(self) -> re.Pattern[str]:
-        """Pattern for the first position where the text may contain a marker.
+        """A pattern for the first position at which the text may contain a marker.
 
-        It matches an anchor next to a character of one of its markers, with an empty group. At the end of the text, it
-        matches the beginning of a marker whose anchor has not arrived, without a group.
+        If it matches an anchor next to a character of one of its markers, the match has an empty group. At the end of
+        the text, it matches the start of a marker whose anchor has not arrived yet; the match then has no group.
         """
         by_anchor = self._group_by_anchor(self.literals)
         begun = {literal[: self._find_anchor(literal)] for literal in self.literals} - {""}
@@ -170,7 +173,8 @@ class MarkerSet:
     def find_plain_end(self, text: str) -> int:
         """Return the offset from which the text may be an incomplete marker.
 
-        Return the text's length if it cannot be one, and -1 if the text contains a complete marker.
+        If no part of the text can be a marker, return the text's length. If the text contains a complete marker, return
+        -1.
         """
         sign = self._hint_pattern.search(text)
         if sign is None:
@@ -180,7 +184,7 @@ class MarkerSet:
         return self.find_partial_start(text, 0) if self.search(text, 0) is None else -1
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
-        """Return the first marker that begins at ``start`` or later and ends by ``end``."""
+        """Return the first marker that begins at ``start`` or later and ends at ``end`` or earlier, or None."""
         search, at = self._choose_pattern(min(end, len(text)) - start).search, start
         while (anchor := search(text, at, end)) is not None:
             index = anchor.start()
@@ -190,7 +194,7 @@ class MarkerSet:
         return None
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the first marker whose anchor is at ``index``."""
+        """Return the first marker whose anchor is at ``index``, or None."""
         for offset, firsts in self._offsets[text[index]]:
             begin = index - offset
             if begin >= start and text[begin] in firsts and (marker := self.match(text, begin, end)) is not None:
@@ -198,7 +202,7 @@ class MarkerSet:
         return None
 
     def match(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
-        """Return the longest marker that begins at ``start`` and ends by ``end``."""
+        """Return the longest marker that begins at ``start`` and ends at ``end`` or earlier, or None."""
         ahead = text[start : start + self.longest]
         is_ascii, ahead = ahead.isascii(), ahead.lower()
         literal = self._sorted[bisect_right(self._sorted, ahead) - 1]
@@ -241,9 +245,8 @@ class WeakMarkerSet(MarkerSet):
         self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
     def with_idle(self, literal: str, idle: str) -> WeakMarkerSet:
-        """Return the same set, with ``idle`` as the pattern of text after which the marker ``literal`` of ``weak`` is
-        ignored.
-        """
+        """Return the same set with another pattern for the weak marker ``literal``, which is ignored if ``idle``
+        matches the text after it."""
         changed = copy(self)  # most of the search is the same
         changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: idle}
@@ -251,9 +254,9 @@ class WeakMarkerSet(MarkerSet):
         return changed
 
     def with_literals(self, weak: Mapping[str, str], *literals: str) -> WeakMarkerSet:
-        """Return a set with ``literals`` as well, and other patterns ``weak`` for the same markers.
+        """Return a set that also contains ``literals``, with other patterns ``weak`` for the same weak markers.
 
-        It takes over the search for anchors if each of the new markers contains one, because choosing anchors among the
+        If each new marker contains one of the existing anchors, the set reuses them, because choosing anchors for the
         markers of all families takes longer than parsing most answers.
         """
         extended = WeakMarkerSet(weak, *self.literals, *literals)
@@ -270,18 +273,19 @@ class WeakMarkerSet(MarkerSet):
 
     @cached_property
     def _weak_at(self) -> dict[str, tuple[str, int]]:
-        """Map anchors to the weak marker with this anchor, and the anchor's index in it."""
+        """Maps each anchor of a weak marker to the marker and the anchor's index in it."""
         offsets = [(literal, self._find_anchor(literal)) for literal in self.weak]
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def is_ignored(self, literal: str, text: str, end: int) -> bool:
-        """Return whether the marker ``literal`` of ``weak`` is ignored if it ends at ``end``."""
+        """Return whether the weak marker ``literal``, if it ends at ``end``, is ignored because of the text after
+        it."""
         if literal not in self._idle:
             self._idle[literal] = re.compile(self.weak[literal])
         return self._idle[literal].match(text, end) is not None
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the first marker that is not weak, or else the weak one unless it is ignored."""
+        """Return the first marker whose anchor is at ``index``, unless it is a weak marker that is ignored."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
         if weak is None or (marker is not None and marker[0] != index - weak[1]):
             return marker
@@ -293,14 +297,15 @@ class WeakMarkerSet(MarkerSet):
 
 
 def _is_spelled(literal: str, text: str) -> bool:
-    """Return whether ``text``, which may contain any character, is ``literal`` in some letter case."""
+    """Return whether ``text`` is ``literal`` in some letter case. ``text`` may contain characters outside ASCII."""
     return text.lower() == literal and _KELVIN not in text
 
 
 def _choose_anchors(literals: Iterable[str]) -> frozenset[str]:
-    """Return a few characters of which each literal contains one.
+    """Return a few characters such that each literal contains at least one of them.
 
-    Only literals without any other character are found by a letter, digit, underscore or space, which is their first.
+    Letters, digits, underscores and spaces are used only for literals without any other character, as their first
+    character.
     """
     candidates = [dict.fromkeys(_sign.findall(literal) or literal[0]) for literal in literals]
     anchors = set[str]()
@@ -312,7 +317,8 @@ def _choose_anchors(literals: Iterable[str]) -> frozenset[str]:
 
 
 def _build_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """Return a pattern for the anchor ``char`` and its surroundings. A lookbehind matches the text before it."""
+    """Return a pattern for the anchor ``char`` and the characters around it. A lookbehind matches the characters before
+    it."""
     rests: dict[str, list[str]] = {}
     for offset, literals in sorted(by_offset.items(), reverse=True):
         for literal in literals:
@@ -326,7 +332,8 @@ def _build_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
 
 
 def _build_neighbor_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """Return a pattern to match right after ``char``. It requires a neighbor that ``char`` has in some marker."""
+    """Return a pattern that is matched directly after ``char``. It requires that a character next to ``char`` is also
+    next to it in one of the markers."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_build_class(before)}{_build_any_case(char)})"] if before else []
@@ -348,7 +355,7 @@ def _join_firsts(literals: Iterable[str]) -> str:
 
 
 def _build_beginnings(literals: Iterable[str]) -> str:
-    """Return a pattern for every prefix of every literal."""
+    """Return a pattern that matches each prefix of each literal."""
     rests: dict[str, list[str]] = {}
     for literal in filter(None, literals):
         rests.setdefault(literal[0], []).append(literal[1:])
@@ -362,7 +369,7 @@ def _build_anchor(literal: str, offset: int, idle: str) -> str:
 
 
 def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
-    """Return a pattern for the longest matching literal, in any letter case unless ``exact``.
+    """Return a pattern for the longest matching literal. It ignores letter case unless ``exact`` is true.
 
     The pattern is a tree in which each branch begins with a literal or a character set, because `re` chooses between
     such branches by the first character alone.
@@ -377,10 +384,8 @@ def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
 
 
 def build_first_two(literals: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of each literal, in any letter case.
-
-    The end of the text may replace the second character.
-    """
+    """Return a pattern for the first two characters of each literal, in any letter case. In place of the second
+    character, it also matches the end of the text."""
     seconds: dict[str, set[str]] = {}
     for literal in literals:
         seconds.setdefault(literal[0], set()).add(literal[1:2])
@@ -388,7 +393,8 @@ def build_first_two(literals: Iterable[str]) -> str:
 
 
 def _build_next_pattern(characters: set[str]) -> str:
-    """Return a pattern for one of ``characters`` or the end of the text; "" if an item of ``characters`` is empty."""
+    """Return a pattern for one of ``characters`` or the end of the text. If one of ``characters`` is an empty string,
+    return an empty pattern."""
     return "" if "" in characters else rf"(?:{_build_class(characters)}|\Z)"
 
 
@@ -404,5 +410,5 @@ def _build_any_case(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def get_marker_set(*literals: str) -> MarkerSet:
-    """Return a cached `MarkerSet`, because building a set costs more than parsing a short text."""
+    """Return a `MarkerSet`. Sets are cached, because building one costs more than parsing a short text."""
     return MarkerSet(*literals)

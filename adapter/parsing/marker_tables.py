@@ -36,26 +36,26 @@ INVENTED_RESULT = ("<tool_response>",)
 """Tags of a tool result that the model invents. The rest of the text is then not part of its turn."""
 
 LINE_STARTS = ("\n{", "\n[", TAG_START)
-"""Possible beginnings of JSON without markers, and of a tag around a call."""
+"""Possible starts of JSON without markers, and of a tag around a call."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
 """Languages of code fences that may contain a call."""
 
 
 class MarkerTables(NamedTuple):
-    """The markers of a group of formats, in lower case and sorted by role, with the search sets built from them."""
+    """The markers of a group of formats, in lower case and grouped by role, with the marker sets built from them."""
 
     openers: Mapping[str, CallOpener]
     header_readers: tuple[BodyReader, ...]
     markerless_readers: tuple[BodyReader, ...]
-    """Parsers of calls at the beginning of an answer whose opening markers are missing."""
+    """Parsers of calls at the start of an answer whose opening markers are missing."""
     bare: BodyReader
-    """Parser of calls without markers at the beginning of a line."""
+    """Parser of calls without markers at the start of a line."""
     fenced: BodyReader
     """Parser of the content of a code fence."""
     stray_closers: frozenset[str]
     fallback_closers: frozenset[str]
-    """Closing markers of formats other than the expected one. They are markup only right after a call."""
+    """Closing markers of formats other than the expected one. They are only recognized directly after a call."""
     reasoning: Mapping[str, str]
     answer_tags: Mapping[str, str]
     end_tokens: frozenset[str]
@@ -68,12 +68,12 @@ class MarkerTables(NamedTuple):
     """All markers that are effective in reasoning."""
     opening_markers: MarkerSet
     closing_tags: Mapping[str, str]
-    """The closing tags of those opening markers that are tags without attributes."""
+    """The closing tags for those opening markers that are tags without attributes."""
     opener_in: Callable[[str], CallOpener] | None
-    """Function that builds the opener of ``<NAMESPACE:invoke`` for any namespace."""
+    """A function that builds the opener of ``<NAMESPACE:invoke`` for any namespace, or None."""
 
     def is_cut_closer(self, text: str) -> bool:
-        """Return whether ``text``, the rest of a text after a call, is the beginning of a closing marker."""
+        """Return whether ``text``, the end of an answer after a call, is an incomplete closing marker."""
         bare = text.strip().lower()
         return len(bare) > 1 and any(
             closer.startswith(bare) for closers in (self.stray_closers, self.fallback_closers) for closer in closers
@@ -91,9 +91,9 @@ def map_reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
 def build_marker_tables(
     formats: tuple[Format, ...], names: tuple[str, ...], fallback: tuple[Format, ...] = ()
 ) -> MarkerTables:
-    """Build the tables. ``names``: the session's tools, which some formats use as markers.
+    """Build the tables. ``names`` are the names of the session's tools, which some formats use as markers.
 
-    ``fallback``: additional formats. Only their calls are parsed, and only at markers that ``formats`` do not have.
+    ``fallback`` has additional formats. Only their calls are parsed, and only at markers that ``formats`` do not have.
     """
     if not names:
         return _build_tables(formats, fallback)
@@ -187,9 +187,8 @@ def _find_opener_in(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -
 
 
 def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Return patterns for the text after some markers, which are ignored if it matches: code fences, brackets at the
-    beginning of a line, and tags, if no call can follow.
-    """
+    """Return the weak markers, with patterns for the text after which they are ignored because no call can follow. They
+    are code fences, brackets at the start of a line, and tags."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
@@ -207,7 +206,8 @@ def _lower_markers(markers: Iterable[str]) -> frozenset[str]:
 
 
 def _collect_bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
-    """Return the parsers of calls without markers. Bare JSON is a normal spelling only in an expected format."""
+    """Return the parsers of calls without markers. Bare JSON is included only if exactly one format is expected and it
+    writes bare JSON."""
     own = list_distinct_readers(entry.read_bare for entry in formats)
     others = [read for read in list_distinct_readers(entry.read_bare for entry in fallback) if read not in own]
     return (
@@ -223,7 +223,7 @@ def _collect_markerless_readers(formats: Sequence[Format], fallback: tuple[Forma
 
 
 def _build_uncertain_reader(read: BodyReader) -> BodyReader:
-    """Return a reader of another family's call, which may turn out to be text until the call is complete."""
+    """Wrap the parser of another family's call, so that the call may turn out to be text until it is complete."""
     read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: BodySource, span: list[str]) -> Reader[BodyResult]:

@@ -1,7 +1,7 @@
 """Distinguish a marker that prose only mentions from an effective marker, by its position or its body.
 
 ``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` are sentences without a call. A marker at
-the beginning of a line is effective, even if its body is malformed.
+the start of a line is effective, even if its body is malformed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool import ToolSet
 
 LIMIT = 400
-"""Maximum number of characters of prose that a failed reader may have consumed. They are parsed again."""
+"""Maximum number of characters of prose that are parsed again after a body parser has taken them and failed."""
 
 _BEGINS_JSON = re.compile(r"\s*[{\[]\s*[\"'\w{\[“]")
 _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
@@ -24,9 +24,10 @@ _WORD = re.compile(r"[\w.-]+")
 
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
-    """Return whether ``raw`` is the rest of a sentence that mentions ``marker`` in the middle of a line.
+    """Return whether ``raw``, which begins with ``marker``, is the rest of a sentence that only mentions the marker in
+    the middle of a line.
 
-    ``is_glued``: whether no whitespace precedes the marker.
+    ``is_glued``: whether there is no whitespace before the marker.
     """
     if len(raw) - len(marker) > LIMIT:
         return False
@@ -48,11 +49,11 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *
 def take_mentioned_closers(
     source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet
 ) -> Reader[str | None]:
-    """Consume and return the closing markers after complete calls in the middle of a line, if the calls are part of a
-    sentence.
+    """Take and return the closing markers after complete calls in the middle of a line, if the calls are part of a
+    sentence. If they are not, take nothing and return None.
 
-    They are if the session has none of their tools, and their last line continues with text and not with a marker.
-    Otherwise consume nothing and return None.
+    They are part of a sentence if the session has none of their tools, and text rather than a marker follows on the
+    same line.
     """
     if not tools or not result.calls or any(tools.match(call.name) for call in result.calls):
         return None
@@ -67,9 +68,10 @@ def take_mentioned_closers(
 
 
 def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether the closing marker ``kind``, just consumed, is markup.
+    """Return whether the closing marker ``kind``, which was just taken, is markup.
 
-    It is if it begins a line or is glued to the last word of the text, unless it closes an element of the content.
+    It is if it begins a line, or if it directly follows the last word of the text, unless it closes an element that the
+    content has opened.
     """
     line = state.line
     if state.has_opened(kind):
@@ -83,6 +85,6 @@ def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reade
 
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or a tag, and not a sentence, follows the marker just consumed."""
+    """Return whether a line break or a tag, rather than a sentence, follows the marker that was just taken."""
     yield from source.wait_for_character()
     return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -24,7 +24,7 @@ UNDECIDED, IN_CONTENT, IN_REASONING, IN_CALL = Mode.UNDECIDED, Mode.IN_CONTENT, 
 
 
 class LastKind(Enum):
-    """The kind of the last text that was not markup. The event buffer sets it."""
+    """The kind of the last text other than markup. The event buffer sets it."""
 
     NOTHING = "nothing"
     CONTENT = "content"
@@ -36,7 +36,8 @@ NOTHING, CONTENT, REASONING, CALL = LastKind.NOTHING, LastKind.CONTENT, LastKind
 
 
 class HeldCalls(NamedTuple):
-    """Buffered calls as events, and the text that replaces them if they are rejected. ``start``: offset of ``raw``."""
+    """Buffered calls as events, and the text that replaces them if they are rejected. ``start`` is the offset of
+    ``raw``."""
 
     events: list[Event]
     space: str
@@ -45,7 +46,7 @@ class HeldCalls(NamedTuple):
 
 
 MARKUP_LIMIT = 2000
-"""Number of characters of content in which the opening tag of a closing tag is searched."""
+"""Number of characters of content in which the opening tag for a closing tag is searched."""
 
 
 @dataclass(slots=True)
@@ -56,23 +57,22 @@ class ParseState:
     last: LastKind = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
     space: list[str] = field(default_factory=list)
-    """Whitespace, which is content only if more content follows, and then wrapper tags, which are content only if no
-    call follows.
-    """
+    """Buffered whitespace, and then wrapper tags. The whitespace is content only if more content follows, and the tags
+    are content only if no call follows."""
     open_tags: set[str] = field(default_factory=set)
     """Names of the open wrapper tags around calls, in lower case."""
     is_quoting: bool = False
     """True if an opening marker after the last call was only quoted, so that closing markers are also content."""
     recent_markup: list[str] = field(default_factory=list)
-    """The last pieces of content since a call, from the first ``<`` on."""
+    """The latest pieces of content since a call, starting with the first ``<``."""
     held: list[HeldCalls] = field(default_factory=list)
-    """Calls that are accepted only if nothing but calls follows until the end."""
+    """Calls that are accepted only if nothing but calls follows up to the end."""
     has_calls: bool = False
     has_reasoning: bool = False
     answer_close: str = ""
     """The closing marker of the open answer tags, in lower case."""
     progress: CallProgress | None = None
-    """Progress of the call whose body is being parsed."""
+    """The progress of the call whose body is being parsed, or None."""
 
     def enter_call(self, progress: CallProgress) -> None:
         self.mode, self.progress = IN_CALL, progress
@@ -84,7 +84,7 @@ class ParseState:
         self.has_reasoning, self.line = True, MarkdownContext(has_fences=False)
 
     def leave_reasoning(self) -> None:
-        """Leave reasoning or a section. If a call preceded it, `last` still records the call."""
+        """Leave reasoning or a section. If a call came before it, `last` remains `CALL`."""
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def enter_after_call(self) -> None:
@@ -100,5 +100,5 @@ class ParseState:
                 pieces[:] = ["".join(pieces)[-MARKUP_LIMIT:]]
 
     def has_opened(self, closing_tag: str) -> bool:
-        """Return whether the recent content has an opening tag for ``closing_tag``, which is in lower case."""
+        """Return whether the recent content has an opening tag for ``closing_tag``, which must be in lower case."""
         return f"<{closing_tag[2:-1]}" in "".join(self.recent_markup)[-MARKUP_LIMIT:].lower()

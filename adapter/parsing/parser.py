@@ -1,4 +1,4 @@
-"""The public parser: turn a model's text, whole or streamed, into events."""
+"""The public parser, which converts a model's text, whole or streamed, to events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adapter.tools.tool import ToolDefinitions, ToolSet
 
 
 class Parser:
-    """Turn text that arrives in pieces into events.
+    """Convert text that arrives in chunks to events.
 
     Args:
         format: The expected format, by name, as the path of a format file (``.toml``), or as returned by
@@ -98,9 +98,9 @@ def parse(
     turn: str = "",
     policy: str | ParsePolicy = SAFE,
 ) -> Turn:
-    """Parse one complete answer. Arguments and guarantees are those of `Parser`.
+    """Parse one complete answer. The arguments and guarantees are those of `Parser`.
 
-    `Turn.rejected` also names text that looks like a call although no format writes calls like it.
+    `Turn.rejected` also contains text that looks like a call but is not in any known format.
     """
     tool_set = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
     parser = Parser(format, tool_set, generation_prompt=generation_prompt, turn=turn, policy=policy)
@@ -111,7 +111,7 @@ def parse(
 
 
 def _explain_type_error(value: object) -> str:
-    """Explain to the developer which type to pass."""
+    """Explain to the developer which argument to pass."""
     match value:
         case None:
             advice = "a response without content has None: pass message.content or ''"
@@ -126,7 +126,8 @@ def _explain_type_error(value: object) -> str:
 
 
 def _starts_in_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
-    """Return whether the output begins inside reasoning, by the prompt if it is known, else by the format's default."""
+    """Return whether the output begins inside reasoning. The prompt decides if it is known, and otherwise the
+    format."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()

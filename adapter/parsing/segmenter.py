@@ -1,12 +1,12 @@
 """Split a model's text into answer, reasoning and calls, with one state machine for every format.
 
 The state machine is a generator that reads a `StreamBuffer`, updates a `ParseState` and fills an `EventBuffer`. The
-tables of the formats contribute markers and body readers. The state machine decides where a call may appear:
+tables of the formats contribute markers and body parsers. The state machine decides where a call may appear:
 
 - at a format's marker, unless inline code or a code fence quotes the marker;
-- as bare or fenced JSON that begins a line, if nothing but calls follows until the end of the message. The JSON is
-  buffered until then, and otherwise becomes text;
-- in reasoning only if the reasoning never closes, the call ends it, and the tool only reads (Qwen3.5 forgets
+- as bare or fenced JSON at the start of a line, if nothing but calls follows up to the end of the message. The JSON is
+  buffered until then, and becomes text if anything else follows;
+- in reasoning, only if the reasoning is never closed, the call is at its end, and the tool only reads (Qwen3.5 forgets
   ``</think>`` before a call).
 """
 
@@ -48,18 +48,17 @@ from adapter.tools.tool import ToolSet
 
 MAX_PIECE = 1 << 17
 """Maximum number of characters processed at once. Some steps scan all buffered text (for example, `json` counts the
-lines before an error), so longer text is split to keep the total cost linear.
-"""
+lines before an error), so longer text is split to keep the total cost linear."""
 
 _BEGINS_MARKERLESS = re.compile(
     r"\s*+(?:\Z|[\w.-]*+[:\[=(>\"']|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf])"
 )
-"""The beginning of an answer whose opening markers were stripped: a word and a colon, bracket, equals sign or tag (or a
-prefix of these), or the words of Harmony's headers."""
+"""Matches the start of an answer whose opening markers were stripped. It is a word and a colon, bracket, equals sign or
+tag (or a prefix of these), or the words of Harmony's headers."""
 
 
 class Segmenter:
-    """Turn text into events. Never raises on any text; the cost is linear in the text.
+    """Convert text to events. No text causes an exception, and the time is linear in the length of the text.
 
     Args:
         normalize: Matches a decoded call to the session's tools.
@@ -134,14 +133,14 @@ class Segmenter:
         return self._drain_events()
 
     def _resume(self, piece: str) -> list[Event]:
-        """Return the events that ``piece``, just fed to the buffer, completes."""
+        """Return the events that are completed by ``piece``, which was just added to the buffer."""
         next(self._machine)
         if self._state.progress is not None:
             self._output.events += self._state.progress.report_from(piece)
         return self._drain_events()
 
     def _wait(self, mode: Mode) -> Reader[None]:
-        """Wait for more text. ``mode``: the kind of the text up to the next marker."""
+        """Wait for more text. ``mode`` is the kind of the text up to the next marker."""
         self._state.mode = mode
         yield
         self._state.mode = UNDECIDED
@@ -177,7 +176,7 @@ class Segmenter:
         output.flush_whitespace(as_text=state.last in (NOTHING, CONTENT))
 
     def _read_head(self) -> Reader[None]:
-        """Parse markup that is only valid at the beginning of an answer."""
+        """Parse markup that is only valid at the start of an answer."""
         header = yield from skip_echoed_header(self._source)
         if header:
             self._output.add_markup(header)
@@ -217,13 +216,14 @@ class Segmenter:
             yield from self._handle_part(kind, marker)
 
     def _find_quote_reason(self, kind: str) -> str:
-        """Return the reason why a marker here is only quoted: a key of `REJECTION_REASONS`, or ""."""
+        """Return the reason why the marker here is only quoted, as a key of `REJECTION_REASONS`, or an empty string."""
         line = self._state.line
         reason = line.find_quote_reason_after("\n") if kind[0] == "\n" else line.quote_reason
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _handle_part(self, kind: str, marker: str) -> Reader[None]:
-        """Handle a marker that begins or ends reasoning, an answer or a turn. In other contexts, the marker is text."""
+        """Handle a marker that begins or ends reasoning, an answer or a turn. Where it cannot do so, the marker is
+        text."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
             state.line.is_blank or state.has_calls or (yield from begins_block(self._source))
@@ -259,7 +259,7 @@ class Segmenter:
             output.add_markup(marker)
             yield from discard_rest(tables.opening_markers, self._source, output)
         elif kind in INVENTED_RESULT and state.line.is_blank:
-            output.add_markup(marker)  # an echo of an earlier result, in which calls do not count
+            output.add_markup(marker)  # an echo of an earlier result, whose calls are only text
             yield from read_echoed_result(marker.replace("<", "</"), tables.opening_markers, self._source, output)
         else:
             output.add_text(marker)
@@ -267,7 +267,7 @@ class Segmenter:
     # --------------------------------------------------------------- reasoning
 
     def _read_unopened_reasoning(self) -> Reader[None]:
-        """Parse text that begins in reasoning, or with the marker that opens reasoning."""
+        """Parse text that begins inside reasoning, or with the marker that opens reasoning."""
         yield from self._source.skip_space(self._state.space)
         repeated = yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))
         if repeated:
@@ -280,7 +280,7 @@ class Segmenter:
         state.enter_reasoning()
         yield from self._source.skip_space(state.space)
         while repeated := (yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))):
-            output.add_markup(repeated)  # doubled opening marker
+            output.add_markup(repeated)  # the opening marker is doubled
             yield from self._source.skip_space(state.space)
         output.flush_whitespace(as_text=False)
         while True:
@@ -303,10 +303,10 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str]:
-        """Parse a call in reasoning. It remains reasoning, unless the reasoning never closes and the call ends the
-        text.
+        """Parse a call in reasoning. It remains reasoning, unless the reasoning is never closed and the call is at the
+        end of the text.
 
-        Returns the closing marker; "" at the end of the text.
+        Return the marker that closes the reasoning, or an empty string at the end of the text.
         """
         held = [opener]
         closing = yield from self._source.read_until(self._tables.reasoning_ends, held)
@@ -322,7 +322,8 @@ class Segmenter:
         return closing
 
     def _parse_only_calls(self, text: str) -> list[Event]:
-        """Return the events of ``text`` if it consists of calls of tools that only read, or else an empty list."""
+        """Return the events of ``text`` if it consists of calls to tools that only read. If it does not, return an
+        empty list."""
         inner = self._new_segmenter(in_reasoning=False, accepts_drafts=False)
         events = [*inner.feed(text), *inner.close(None)]
         only_calls = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
@@ -372,7 +373,7 @@ class Segmenter:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
 
     def _read_first(self) -> Reader[None]:
-        """Parse a call without its opening marker, or JSON, at the beginning of an answer or after reasoning."""
+        """Parse a call without its opening marker, or JSON, at the start of an answer or after reasoning."""
         yield from self._read_markerless()
         space = self._state.space
         char = yield from self._source.skip_space(space)
@@ -383,7 +384,7 @@ class Segmenter:
             yield from self._wrapped.read_tags()
 
     def _read_markerless(self) -> Reader[None]:
-        """Parse a call or a header whose markers the server stripped."""
+        """Parse a call or a header whose markers were stripped by the server."""
         source, has_call = self._source, bool(self._tables.markerless_readers)
         while has_call and _BEGINS_MARKERLESS.match(source.text, source.position):
             start = source.offset

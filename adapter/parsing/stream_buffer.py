@@ -1,8 +1,8 @@
-"""A buffer for text that arrives in chunks, with methods that consume text from it.
+"""A buffer for text that arrives in chunks, with methods that take text from it.
 
-A reader is a generator that consumes text from a `StreamBuffer` and yields when it needs more. It is resumed when more
-text has arrived, or when the text has ended (``source.final``). Every decision depends only on the text and never on
-its chunks, because a reader waits as long as the last characters may become a marker. Each character is examined a
+A reader is a generator that takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more
+text has arrived, or when the text has ended (``source.final``). A reader waits as long as the last characters may
+become a marker. Every decision therefore depends only on the text and never on the chunks. Each character is examined a
 bounded number of times.
 """
 
@@ -22,10 +22,11 @@ SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
 """Whitespace between tokens, including the invisible characters that some models emit."""
 
 NAME_LIMIT = 200
-"""Maximum length of a name, with the text around it; longer text is prose that contains a stray marker."""
+"""Maximum length of a name, including the text around it. Longer text is prose that contains a stray marker."""
 
 HEAD_LIMIT = 300
-"""Maximum number of characters of a call before its arguments, if they include an id or other text besides the name."""
+"""Maximum number of characters of a call before its arguments, if they include an id or other text in addition to the
+name."""
 
 _spaces = re.compile(f"[{SPACE}]+")
 
@@ -33,8 +34,8 @@ _spaces = re.compile(f"[{SPACE}]+")
 class ValueSink:
     """Collects a long value in ``span``.
 
-    While the reader of the value waits, a chunk whose beginning does not match ``stop_pattern`` cannot change the
-    reader's state. Such a chunk may be added without resuming the reader.
+    While the parser of the value waits, a chunk whose start does not match ``stop_pattern`` cannot change the parser's
+    state. Such a chunk may be added without resuming the parser.
     """
 
     __slots__ = ("_start", "span", "stop_pattern")
@@ -50,8 +51,8 @@ class ValueSink:
             self._start += 1
 
     def wait(self, source: StreamBuffer) -> Reader[None]:
-        """Wait for text that may end the value. Until then, chunks are added to the sink without resuming the
-        reader."""
+        """Wait for text that may end the value. Until it arrives, chunks are added to the sink without resuming the
+        parser."""
         if source.is_empty:
             source.sink = self
         yield
@@ -59,7 +60,7 @@ class ValueSink:
 
 
 class StreamBuffer:
-    """The received text that has not been consumed yet. ``finish_reason`` is known once the text is ``final``."""
+    """Text that was received but not yet taken. ``finish_reason`` is known once the text is complete (``final``)."""
 
     __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 
@@ -74,20 +75,20 @@ class StreamBuffer:
 
     @property
     def offset(self) -> int:
-        """Number of characters consumed since the text began."""
+        """The number of characters taken since the start of the text."""
         return self._before + self.position
 
     @property
     def end(self) -> int:
-        """Number of characters received since the text began."""
+        """The number of characters received since the start of the text."""
         return self._before + len(self.text)
 
     def find_last_span(self, length: int) -> tuple[int, int]:
-        """Return the offsets of the beginning and the end of the last ``length`` characters consumed."""
+        """Return the offsets of the start and the end of the last ``length`` characters that were taken."""
         return self.offset - length, self.offset
 
     def get_since(self, offset: int) -> str:
-        """Return the text from ``offset`` on. The buffer must still contain the text at ``offset``."""
+        """Return the text from ``offset`` on, which must still be in the buffer."""
         return self.text[max(0, offset - self._before) :]
 
     def feed(self, piece: str) -> None:
@@ -96,11 +97,11 @@ class StreamBuffer:
         self.position = 0
 
     def skip(self, piece: str) -> None:
-        """Consume ``piece`` without examining it. All earlier text must already be consumed."""
+        """Take ``piece`` without examining it. All earlier text must already have been taken."""
         self._before += len(piece)
 
     def push_back(self, text: str) -> None:
-        """Put ``text`` back in front of the remaining text."""
+        """Put ``text`` back before the remaining text."""
         start = self.position - len(text)
         if start >= 0 and self.text.startswith(text, start):
             self.position = start
@@ -110,13 +111,13 @@ class StreamBuffer:
             self.position = 0
 
     def take_rest(self) -> str:
-        """Consume all buffered text and return it."""
+        """Take and return all buffered text."""
         rest = self.text[self.position :]
         self.position = len(self.text)
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Consume the text up to the next marker, and the marker. Return both; the marker may be ""."""
+        """Take and return the text up to the next marker, and the marker. The marker is empty if none is available."""
         marker = markers.search(self.text, self.position)
         start = self.position
         if marker is not None and (
@@ -130,10 +131,10 @@ class StreamBuffer:
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
-        """Return the next marker that ends by ``end``. Consumes nothing.
+        """Return the next marker that ends at ``end`` or earlier, or None. Nothing is taken.
 
-        Ranges that were already searched are remembered, so that a row of opening markers does not search all following
-        text repeatedly.
+        Ranges that were already searched are remembered, so that a series of opening markers does not search all
+        following text repeatedly.
         """
         here = self.offset
         begin, clear = self._searched.get(markers, (here, here))
@@ -146,18 +147,18 @@ class StreamBuffer:
         return marker
 
     def may_continue(self, marker: MarkerSpan, markers: MarkerSet) -> bool:
-        """Return whether ``marker`` may be the beginning of a longer marker that is still arriving."""
+        """Return whether ``marker`` may be the start of a longer marker that has not fully arrived."""
         if self.final or len(self.text) - marker[0] >= markers.longest or not markers.overlap:
             return False
         return markers.may_start_with(self.text[marker[0] :])
 
     def is_within(self, marker: MarkerSpan, markers: MarkerSet) -> bool:
-        """Return whether ``marker`` may be inside a longer marker that began earlier and is still arriving."""
+        """Return whether ``marker`` may be inside a longer marker that began earlier and has not fully arrived."""
         return markers.nests and markers.find_partial_start(self.text, self.position) < marker[0]
 
     @property
     def is_empty(self) -> bool:
-        """True if all buffered text was consumed."""
+        """True if all buffered text was taken."""
         return self.position >= len(self.text)
 
     @property
@@ -166,7 +167,8 @@ class StreamBuffer:
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
     def read_until(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
-        """Consume text into ``span`` up to and including the next marker. Return the marker, or "" at the end."""
+        """Take text up to and including the next marker. Add only the text before the marker to ``span``, and return
+        the marker. At the end of the text, return an empty string."""
         sink = ValueSink(span, markers.stop_pattern)
         while True:
             plain, marker = self.scan(markers)
@@ -177,20 +179,23 @@ class StreamBuffer:
             yield from sink.wait(self)
 
     def take_through(self, markers: MarkerSet, span: list[str]) -> Reader[tuple[str, str]]:
-        """Consume text and the next marker into ``span``. Return both; the marker is "" at the end."""
+        """Take text and the next marker, and add both to ``span``. Return both; at the end of the text, the marker is
+        empty."""
         value: list[str] = []
         marker = yield from self.read_until(markers, value)
         span.extend([*value, marker])
         return "".join(value), marker
 
     def skip_to(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
-        """Consume text into ``span`` up to the next marker. Return the marker, unconsumed, or "" at the end."""
+        """Take text up to the next marker, and add it to ``span``. Return the marker, which is not taken, or an empty
+        string at the end of the text."""
         marker = yield from self.read_until(markers, span)
         self.push_back(marker)
         return marker
 
     def skip_space(self, span: list[str]) -> Reader[str]:
-        """Consume whitespace into ``span``. Return the next character, which is not consumed, or "" at the end."""
+        """Take whitespace, and add it to ``span``. Return the next character, which is not taken, or an empty string at
+        the end of the text."""
         while True:
             match = _spaces.match(self.text, self.position)
             if match is not None:
@@ -208,9 +213,8 @@ class StreamBuffer:
             yield
 
     def take_marker(self, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-        """Consume the marker at the current position, and add it to ``span`` if that is a list. Return the marker, or
-        "".
-        """
+        """Take and return the marker at the current position, and add it to ``span`` if that is a list. If there is
+        none, return an empty string."""
         while True:
             marker = markers.match(self.text, self.position)
             if marker is not None and not self.may_continue(marker, markers):
@@ -224,7 +228,8 @@ class StreamBuffer:
             yield
 
     def peek_after_space(self, markers: MarkerSet) -> Reader[tuple[str, str]]:
-        """Return the character and the marker after any whitespace, without consuming them; each is "" if missing."""
+        """Return the next character after any whitespace, and the marker that begins there. Nothing is taken. Each is
+        empty if it is missing."""
         ahead: list[str] = []
         char = yield from self.skip_space(ahead)
         marker = yield from self.take_marker(markers, ahead)
@@ -232,29 +237,30 @@ class StreamBuffer:
         return char, marker
 
     def is_next(self, markers: MarkerSet) -> Reader[bool]:
-        """Return whether the text continues with one of ``markers``. Consumes nothing."""
+        """Return whether the text continues with one of ``markers``. Nothing is taken."""
         marker = yield from self.take_marker(markers)
         self.push_back(marker)
         return bool(marker)
 
     def give_back(self, span: list[str], start: int) -> list[str]:
-        """Put back all text consumed into ``span`` from the index ``start`` on. Return it, for `take_again`."""
+        """Put back all text that was added to ``span`` from the index ``start`` on. Return it, for `take_again`."""
         taken = span[start:]
         del span[start:]
         self.push_back("".join(taken))
         return taken
 
     def take_again(self, span: list[str], taken: list[str]) -> None:
-        """Undo `give_back`: consume the text ``taken`` again."""
+        """Undo `give_back`: take the text ``taken`` again."""
         span.extend(taken)
         self.position += sum(map(len, taken))
 
     def peek_match(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match of ``pattern`` in the next ``limit`` characters, which are not consumed.
+        """Return the match of ``pattern`` in the next ``limit`` characters, or None. Nothing is taken.
 
-        Waits for more text while ``may_continue`` accepts the text so far as the beginning of a match.
+        Waits for more text while ``may_continue`` returns a true value, which means that the text so far may be the
+        start of a match.
         """
         while True:
             ahead = self.text[self.position : self.position + limit]
@@ -264,12 +270,12 @@ class StreamBuffer:
             yield
 
     def take_match(self, match: re.Match[str], span: list[str]) -> None:
-        """Consume the text of a match that `peek_match` found."""
+        """Take the text of a match that `peek_match` returned."""
         span.append(match.group())
         self.position += len(match.group())
 
     def take_cut_marker(self, literal: str, span: list[str]) -> bool:
-        """If the text ends within ``literal``, consume that part into ``span``. Return whether it does."""
+        """If the text ends within ``literal``, take that part and add it to ``span``. Return whether it does."""
         rest = self.text[self.position :]
         is_cut = self.final and rest != "" and literal.startswith(rest.lower())
         if is_cut:
@@ -277,10 +283,10 @@ class StreamBuffer:
         return is_cut
 
     def take_cut_tags(self, limit: int, span: list[str]) -> bool:
-        """If the rest begins with a tag and was cut within ``limit`` characters, consume it into ``span``. Return
-        whether it was.
+        """If the rest of the text begins with a tag and was cut off within ``limit`` characters, take it and add it to
+        ``span``. Return whether this is so.
 
-        The rest may be a call in other tags, which cannot be parsed inside the current ones.
+        The rest may be a call in other tags, which cannot be parsed inside the current tags.
         """
         rest = self.text[self.position : self.position + limit + 1]
         is_cut = self.was_cut and rest.startswith("<") and len(rest) <= limit
@@ -288,8 +294,9 @@ class StreamBuffer:
         return is_cut
 
     def take_until(self, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-        """Consume text up to and including the string ``stop`` into ``span``. Return the text without ``stop``. Return
-        None and consume nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
+        """Take text up to and including the string ``stop``, and add it to ``span``. Return the text without ``stop``.
+
+        If ``stop`` does not occur within ``limit`` characters, or the text ends first, take nothing and return None.
         """
         while True:
             end = self.text.find(stop, self.position, self.position + limit)
@@ -303,7 +310,7 @@ class StreamBuffer:
             yield
 
     def peek_marker(self, markers: MarkerSet, limit: int) -> Reader[str]:
-        """Return the marker that begins within ``limit`` characters, or "". Consumes nothing."""
+        """Return the marker that begins within ``limit`` characters, or an empty string. Nothing is taken."""
         while True:
             marker = self.search(markers, self.position + limit + markers.longest)
             if marker is not None:

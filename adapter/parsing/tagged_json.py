@@ -1,7 +1,7 @@
 """Parse calls written as JSON between markers.
 
-A stray quote would hide every later marker from a reader that tracks quotes. If the reader finds no end of the body, it
-falls back to the first marker at which the body can be parsed.
+The parser tracks quotes to find the end of the JSON, so a stray quote would hide every later marker from it. If it
+finds no end, it ends the body at the first marker at which the body can be parsed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool import ToolSet
 
 RUBBISH_LIMIT = 40
-"""Maximum number of characters between the JSON and the closing marker, on one line; longer text is prose."""
+"""Maximum number of characters between the JSON and the closing marker, on one line. Longer text is prose."""
 
 _SPACE = re.compile(r"\s*")
 _TRAILING = ",;}]`"  # characters that models write after a value, inside the tag
@@ -43,14 +43,15 @@ _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re
 
 @lru_cache(maxsize=256)
 def _compile_next_call(opening: str, closing: str) -> re.Pattern[str]:
-    """Return a pattern for the end of a call and the beginning of the next."""
+    """Return a pattern for the end of a call and the start of the next call."""
     opener = re.escape(opening)
     return re.compile(rf"(?:{re.escape(closing)}|\n)\s*{opener}|{opener}\s*+[{{\[]", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
 def _compile_rubbish(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for rubbish on the line before ``closing``, and for the beginning of such text."""
+    """Return two patterns for meaningless text on the line before ``closing``: one for all of it with ``closing``, and
+    one for its start."""
     rubbish = rf"[^\n{{\[{re.escape(closing[0])}]{{1,{RUBBISH_LIMIT}}}+"
     begun = "".join(f"(?:{re.escape(char)}" for char in closing[:-1]) + ")?" * (len(closing) - 1)
     return re.compile(rubbish + re.escape(closing), re.IGNORECASE), re.compile(rubbish + begun, re.IGNORECASE)
@@ -60,10 +61,10 @@ class TaggedJson:
     """Parse ``JSON<closing>`` after its opening marker. An instance is a `BodyReader`.
 
     Args:
-        arguments_key: This format's key for the arguments.
-        name: The tool, if the marker names it; the JSON is then only the arguments.
+        arguments_key: The format's key for the arguments.
+        name: The tool, if the marker names it. The JSON is then only the arguments.
         may_list: Whether the format writes several calls between one pair of markers.
-        reshape: Function that converts a value from the format's own shape to the common one.
+        reshape: Function that converts a value from the format's structure to the common structure.
     """
 
     def __init__(
@@ -98,9 +99,9 @@ class TaggedJson:
         return salvage_calls(body, result.error, self.arguments_key, source.tools)
 
     def _read_complete(self, source: BodySource, span: list[str]) -> BodyResult | None:
-        """Parse one valid value and the closing marker, which is the usual case.
+        """Parse one valid value and the closing marker, the usual case.
 
-        Returns None and takes nothing if they have not arrived, or if the value is not a call.
+        If they have not arrived, or the value is not a call, take nothing and return None.
         """
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
@@ -150,7 +151,7 @@ class TaggedJson:
         """Take values while tracking quotes. Return whether they are complete and valid, and the marker that ended
         them.
 
-        Returns (False, "") if stray quotes or brackets misled the count, or if the text ended.
+        Return (False, "") if the text ended, or if stray quotes or brackets prevented the search from finding the end.
         """
         while True:
             start = len(span)
@@ -167,7 +168,8 @@ class TaggedJson:
                 return True, after
 
     def _take_end(self, source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-        """Return the marker after a valid value; "" if the call ends without one, None if another value follows."""
+        """Take and return the marker after a valid value. Return an empty string if the call ends without a marker, and
+        None if another value follows."""
         while True:
             end = len(span)
             char = yield from source.skip_space(span)
@@ -196,15 +198,16 @@ class TaggedJson:
         return ""
 
     def _take_rubbish(self, source: StreamBuffer) -> Reader[str]:
-        """Take a few characters of rubbish and the closing marker after them. Return both; "" if they do not follow."""
+        """Take and return a few meaningless characters and the closing marker after them. If they are not next, return
+        an empty string."""
         limit = RUBBISH_LIMIT + len(self.closing)
         match = yield from source.peek_match(self._rubbish, limit, self._may_be_rubbish.fullmatch)
         source.position += len(match.group()) if match else 0
         return match.group() if match else ""
 
     def _swallows_a_call(self, span: Sequence[str], start: int, result: BodyResult) -> bool:
-        """Return whether a stray quote opened a string that contains the end of this call and the beginning of the
-        next."""
+        """Return whether a stray quote opened a string that includes the end of this call and the start of the next
+        call."""
         if not result.calls or MISPAIRED.isdisjoint(result.fixes):
             return False
         text = "".join(span[start:])
@@ -236,7 +239,7 @@ class TaggedJson:
         return result.with_repairs("missing-close-tag")
 
     def _fall_back(self, source: BodySource, span: list[str], start: int) -> BodyResult:
-        """End the body at the first marker at which it can be parsed, because no end was found by tracking quotes."""
+        """End the body at the first marker at which it can be parsed, because tracking quotes did not find its end."""
         body = "".join(span[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
@@ -254,7 +257,7 @@ class TaggedJson:
         return self._end_at_break(source, span, start)
 
     def _end_at_break(self, source: BodySource, span: list[str], start: int) -> BodyResult:
-        """End a body that cannot be parsed, so that the text after it is parsed as if the body were not there."""
+        """End a body that cannot be parsed, so that the text after it is parsed as usual."""
         body = "".join(span[start:])
         marker = None if source.was_cut else find_break(body, self._ends)
         if marker is None:
@@ -266,7 +269,7 @@ class TaggedJson:
         return self._end_at(end if is_close else begin, BodyResult(error=error), source, span, start)
 
     def _end_at(self, end: int, result: BodyResult, source: BodySource, span: list[str], start: int) -> BodyResult:
-        """Give back the text of the body after ``end``, and return ``result``."""
+        """Put back the text of the body after ``end``, and return ``result``."""
         source.close_at_first_marker = True
         body = "".join(span[start:])
         span[start:] = [body[:end]]
@@ -285,7 +288,8 @@ class TaggedJson:
         return self._build_result(values, tools, sum(map(len, span[:start]))).with_repairs(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
-        """Return the JSON string that ``text`` consists of, if the body is only arguments; None otherwise."""
+        """Return the JSON string that makes up all of ``text``, if the body is only arguments. Return None if there is
+        none."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None
@@ -309,7 +313,8 @@ class TaggedJson:
 
 
 def spell_out_name(value: Json) -> Json:
-    """Convert ``{"NAME": {...}}``, or a list of such objects, to the common shape. Return any other value unchanged."""
+    """Convert ``{"NAME": {...}}``, or a list of such objects, to the common structure. Return any other value
+    unchanged."""
     if isinstance(value, list):
         return [spell_out_name(item) for item in value]
     if isinstance(value, dict) and len(value) == 1:
@@ -320,8 +325,10 @@ def spell_out_name(value: Json) -> Json:
 
 
 def require_json(read: BodyReader, closing: str = "") -> BodyReader:
-    """Return a reader that requires JSON. Without JSON, the marker before it is a word in prose, unless the marker
-    ``closing`` follows it: then nothing was called."""
+    """Wrap ``read`` so that it requires JSON. If there is no JSON, the marker before it is a word in prose.
+
+    If the marker ``closing`` directly follows, the result is empty instead, because nothing was called.
+    """
 
     def read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(span)

@@ -28,8 +28,7 @@ ReadBody: TypeAlias = Callable[[BodyReader, list[str]], Reader[tuple[BodyResult,
 class UnmarkedCallReader:
     """Parses calls without markers.
 
-    ``read_body``: parses a body and tracks its progress. ``close_tags``: consumes closing tags of wrappers around
-    calls.
+    ``read_body`` parses a body and tracks its progress. ``close_tags`` takes the closing tags of wrappers around calls.
     """
 
     def __init__(
@@ -47,11 +46,11 @@ class UnmarkedCallReader:
         self._read_body, self._close_tags = read_body, close_tags
 
     def read_bare(self) -> Reader[None]:
-        """Parse JSON at the beginning of a line. It is a call if nothing but calls follows."""
+        """Parse JSON at the start of a line. It is a call if nothing but calls follows."""
         span: list[str] = []
         is_first = self._state.last is NOTHING
         result, _ = yield from self._read_body(self._tables.bare, span)
-        if is_first:  # otherwise the bracket may close one in the text before
+        if is_first:  # if text came before, the bracket may close one in it
             result = yield from self._take_stray_brackets(result, span)
         raw = "".join(span)
         if result.error is None:
@@ -84,7 +83,7 @@ class UnmarkedCallReader:
             self._state.line.end_quotation()
 
     def _take_stray_brackets(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
-        """Take closing brackets directly after a call in JSON, which have no opening ones."""
+        """Take closing brackets directly after a call in JSON. They have no opening brackets."""
         is_stray = False
         while result.calls and (yield from self._source.take_marker(_closing_brackets, span)):
             is_stray = True

@@ -1,6 +1,6 @@
-"""Find text that looks like a call in no known format, to explain to the user why it was not parsed.
+"""Find text that looks like a call in an unknown format, to explain to the user why it was not parsed.
 
-This module parses nothing as a call: the text remains content, and gets a reason.
+This module does not parse any calls: the text remains content, and a reason is recorded for it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from adapter.tools.call_shapes import ARGUMENT_KEYS, NAME_KEYS
 from adapter.tools.tool import ToolSet
 
 SEARCHED = 8000
-"""Number of characters that are searched at the beginning and at the end of each piece of content."""
+"""Number of characters that are searched at the start and at the end of each span of content."""
 
 _CONTEXT = 200
-"""Number of characters around a tool's name that decide whether the name belongs to a call."""
+"""Number of characters around a tool's name that determine whether the name belongs to a call."""
 
 _LONGEST = 2000
 """Number of characters in which the closing bracket of a call is searched."""
 
 _STRUCTURE = ("{", "(", "<", "=", ":")
-"""Every apparent call contains one of these."""
+"""Strings of which every apparent call contains at least one."""
 
 _QUOTED_NAME = rf"[\"'](?:{'|'.join(NAME_KEYS)})[\"']\s*:\s*[\"']"
 _JSON_CALL = re.compile(
@@ -50,10 +50,10 @@ _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
-    """Return the apparent calls in the content of ``turn`` for which no reason was reported yet.
+    """Return the apparent calls in the content of ``turn`` for which no reason has been reported yet.
 
     Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
-    those of quoted calls.
+    those for quoted calls.
     """
     content, names = turn.content, tools.all_names
     if not any(mark in content for mark in _STRUCTURE):
@@ -74,7 +74,7 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
 
 
 def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
-    """Return whether ``known`` overlaps ``call``, or is the marker before it, up to a line break."""
+    """Return whether ``known`` overlaps ``call``, or is the marker directly before it."""
     return known.start < call.end and call.start <= known.end + 1
 
 
@@ -108,7 +108,7 @@ def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[Rejected
 
 
 def _find_word(text: str, word: str) -> Iterator[int]:
-    """Yield the offsets of ``word``, except in longer words and as the language of a code fence."""
+    """Yield the offsets of ``word`` in ``text``, except inside longer words and as the language of a code fence."""
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
@@ -149,7 +149,8 @@ def _find_line_end(text: str, start: int) -> int:
 
 
 def _find_bracket_end(text: str, start: int) -> int:
-    """Return the end of the first bracket in the line that begins at ``start``, or else the end of that line."""
+    """Return the end of the first bracketed text in the line that begins at ``start``. If there is none, return the end
+    of the line."""
     line_end = _find_line_end(text, start)
     open_brackets: list[str] = []
     for at in range(start, min(len(text), start + _LONGEST)):

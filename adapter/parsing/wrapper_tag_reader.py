@@ -1,4 +1,4 @@
-"""Parse calls in tags that no format defines around calls: the tags, the call between them, and the closing tags."""
+"""Parse calls in tags that no format defines: the tags around a call, the call, and the closing tags."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from adapter.parsing.wrapper_tags import (
 
 
 class WrappedCallReader:
-    """Parses wrapper tags at the beginning of a line, and the call after them.
+    """Parses wrapper tags at the start of a line, and the call inside them.
 
-    ``read_call``: parses the call after its opening marker, which was consumed.
+    ``read_call`` parses a call after its opening marker, which was taken.
     """
 
     def __init__(
@@ -40,18 +40,18 @@ class WrappedCallReader:
 
     @property
     def text_markers(self) -> WeakMarkerSet:
-        """All markers that are effective in an answer here."""
+        """All markers that are effective in an answer at the current position."""
         markers = self._tables.text_markers
         return with_closing_tags(markers) if self._state.open_tags else markers
 
     def begins_here(self) -> Reader[bool]:
-        """Return whether a wrapper tag, and no marker, may begin here, at a bracket that begins a line."""
+        """Return whether a wrapper tag, rather than a marker, may begin here, at a bracket at the start of a line."""
         if self.text_markers.is_ignored(TAG_START, self._source.text, self._source.position + 1):
             return False
         return not (yield from self._source.is_next(self._tables.text_markers))
 
     def read_tags(self) -> Reader[None]:
-        """Parse the tags at the beginning of a line, which are not markers, and a call after them."""
+        """Parse the tags at the start of a line that are not markers, and a call after them."""
         namespace = yield from self._peek_namespace()
         if namespace:
             yield from self._read_namespaced(namespace)
@@ -59,9 +59,10 @@ class WrappedCallReader:
             yield from self._read_wrapped_call()
 
     def reread(self, marker: str, raw: str) -> Reader[bool]:
-        """Parse ``raw``, which the reader of ``marker`` rejected, as a wrapper tag and the call after it.
+        """Parse ``raw``, which the parser of ``marker`` has rejected, as a wrapper tag and a call after it.
 
-        Return False and consume nothing if it is not a wrapper tag, or if too much of the answer was parsed again.
+        If it is not a wrapper tag, or too much of the answer has already been parsed again, take nothing and return
+        False.
         """
         if not (is_tag(marker) and self._state.line.is_blank):
             return False
@@ -75,13 +76,13 @@ class WrappedCallReader:
         return False
 
     def track_opener(self, marker: str, raw: str) -> None:
-        """Remember the tag ``marker`` as open if the call ``raw`` ended before its closing tag."""
+        """Remember that the tag ``marker`` is open, if the call ``raw`` ended before its closing tag."""
         closing = self._tables.closing_tags.get(marker.lower(), "")
         if not (raw.endswith(closing) or raw.lower().rstrip(SPACE).endswith(closing)):
             self._state.open_tags.add(closing[2:-1])
 
     def close_tags(self) -> Reader[bool]:
-        """Consume closing tags of open wrappers. Return whether there are any."""
+        """Take the closing tags of open wrappers. Return whether there are any."""
         has_closed = False
         while self._state.open_tags:
             closing = get_marker_set(*(f"</{name}>" for name in sorted(self._state.open_tags)))
@@ -94,7 +95,7 @@ class WrappedCallReader:
         return has_closed
 
     def _read_wrapped_call(self) -> Reader[bool]:
-        """Parse wrapper tags and the call after them. Return False and take nothing if there are none."""
+        """Parse wrapper tags and the call after them. If there are none, take nothing and return False."""
         if "".join(self._state.space).count("<") >= MAX_DEPTH:
             return False
         tags = yield from take_wrapper(self._source, self._tables.opening_markers, self._tables.opener_in is not None)
@@ -109,7 +110,8 @@ class WrappedCallReader:
         return True
 
     def _read_announced_call(self) -> Reader[bool]:
-        """Parse a call without markers in a tag that no format defines. Return False and take nothing without one."""
+        """Parse a call without markers in a tag that no format defines. If there is none, take nothing and return
+        False."""
         tag = yield from peek_announcing_tag(self._source)
         if not tag or f"<{tag.lower()}>" in self._tables.openers:
             return False

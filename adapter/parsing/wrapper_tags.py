@@ -1,4 +1,4 @@
-"""Find tags that no format defines around calls, such as ``<actions>`` or ``<foo:function_calls>``.
+"""Find tags around calls that no format defines, such as ``<actions>`` or ``<foo:function_calls>``.
 
 ::
 
@@ -6,7 +6,8 @@
     <tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>
     </actions>
 
-The tags are ordinary words. They are markup only if they begin a line, a call follows, and that text parses as a call.
+The tags are ordinary words. They are markup only if they are at the start of a line, and a call that can be parsed
+follows them.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ _NAMESPACED = r"([A-Za-z_][\w.-]{0,30}+:)invoke(?=[ \t\n])"
 _NAMESPACE = re.compile(f"<{_NAMESPACED}")
 _NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?)?\Z")
 _QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
-"""Tags around quoted text. A call in them is not a call of the model."""
+"""Matches names of tags around quoted text. A call in such a tag is not a call by the model."""
 _CALLS = re.compile(r"[\w:.-]*?(?:call|tool|func|action|invo|command)", re.IGNORECASE)
 """Tags that announce calls, even without markers."""
 MAX_DEPTH = 3
-"""Maximum number of tags around a call."""
+"""Maximum number of wrapper tags around a call."""
 
 
 def build_idle_pattern(openers: Iterable[str]) -> str:
-    """Return a pattern of text after `TAG_START` that is not a tag before a call."""
+    """Return a pattern for text after `TAG_START` that is not a tag before a call."""
     call = rf"{build_first_two(openers)}|<[A-Za-z_]|\Z"
     tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|(?i:{_CALLS.pattern})[\w:.-]*+>"
     return rf"(?!\Z|{tag}|{_NAMESPACED})"
@@ -44,15 +45,16 @@ def build_idle_pattern(openers: Iterable[str]) -> str:
 
 @lru_cache(maxsize=64)
 def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
-    """Return ``markers`` for text after a call in wrapper tags: `TAG_START` also marks a closing tag."""
+    """Return ``markers`` for the text after a call in wrapper tags, in which `TAG_START` may also begin a closing
+    tag."""
     return markers.with_idle(TAG_START, rf"(?!/(?:\Z|{_NAME}(?:\Z|>))){markers.weak[TAG_START]}")
 
 
 def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
-    """Consume the tags at the current position if a call follows them, and the whitespace between. Return the text
-    consumed, or "".
+    """Take and return the tags at the current position, with whitespace, if a call follows them. If none follows, take
+    nothing and return an empty string.
 
-    ``openers``: the markers of calls. ``has_namespaces``: whether ``<NAMESPACE:invoke`` also begins a call.
+    ``openers`` are the markers of calls. ``has_namespaces`` is true if ``<NAMESPACE:invoke`` also begins a call.
     """
     taken: list[str] = []
     for _ in range(MAX_DEPTH):
@@ -74,7 +76,8 @@ def _begins_call(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool)
 
 
 def peek_namespace(source: StreamBuffer) -> Reader[str]:
-    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon, or "" if there is none."""
+    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon. Return an empty string if
+    there is none."""
     match = yield from source.peek_match(_NAMESPACE, _TAG_LIMIT, _NAMESPACE_BEGINNING.match)
     return match[1] if match else ""
 
@@ -85,7 +88,8 @@ def announces_calls(tag: str) -> bool:
 
 
 def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:
-    """Return the name of the tag at the current position if it `announces_calls`, or else ""."""
+    """Return the name of the tag at the current position if it announces calls. If it does not, return an empty
+    string."""
     tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
     return tag[1] if tag and announces_calls(tag[1]) else ""
 

@@ -13,7 +13,7 @@
       KEY: value
     </tag>
 
-A code fence may surround the call. Only calls of the session's tools count, because the tags are ordinary words.
+A code fence may surround the call. Because the tags are ordinary words, only calls of the session's tools are accepted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _fence = MarkerSet("```")
 
 
 def _takes(call: DecodedCall, tools: ToolSet) -> bool:
-    """Return whether the tool has parameters for all arguments. Otherwise the elements may be its definition."""
+    """Return whether the tool has parameters for all arguments. If it does not, the elements may be the tool's
+    definition."""
     tool = tools.match(call.name)
     return tool is not None and call.arguments.keys() <= tool.properties.keys()
 

@@ -6,9 +6,9 @@
     <arg_key>KEY</arg_key>
     <arg_value>value, unescaped, over any number of lines</arg_value>
 
-Families spell the tags differently. Some write a marker after the name or omit the tag that closes a key
+Model families spell the tags differently. Some write a marker after the name, or omit the tag that closes a key
 (`KeyValueTags`). Values are not escaped; `raw_value_end` finds their ends. A name without pairs is a call without
-arguments. A name before ``{`` has its arguments as one JSON object.
+arguments. If ``{`` follows the name, the arguments are one JSON object.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueTags:
-    """One family's tags around a call and its pairs."""
+    """The tags that a model family writes around a call and its pairs."""
 
     open: str = "<tool_call>"
     close: str = "</tool_call>"
     key_open: str = "<arg_key>"
     key_close: str = "</arg_key>"
-    """"" if the value's opening tag ends the key."""
+    """The closing tag of a key. It is empty if the opening tag of the value ends the key."""
     value_open: str = "<arg_value>"
     value_close: str = "</arg_value>"
     separator: str = ""
@@ -62,7 +62,8 @@ class KeyValueTags:
     def with_affixes(
         cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
     ) -> KeyValueTags:
-        """Return the usual tags, with ``prefix`` and ``suffix`` around their words. ``type``: the word for a type."""
+        """Return the usual tags, with ``prefix`` and ``suffix`` around the word of each tag. ``type`` is the word of
+        the tag for a value's type."""
 
         def build_pair(word: str) -> tuple[str, str]:
             return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
@@ -80,19 +81,19 @@ class KeyValueTags:
 
 
 GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
-"""The tags of GLM and of the families that adopted them. Hunyuan 3 writes the separator and the section."""
+"""The tags of GLM and of the families that adopted them. Hunyuan 3 also writes the separator and the section."""
 
 TELECHAT = KeyValueTags(
     key_open="<param_key>", key_close="</param_key>", value_open="<param_value>", value_close="</param_value>"
 )
-"""The tags of TeleChat 4, in the same envelope."""
+"""The tags of TeleChat 4. Those around a call are the same as GLM's."""
 
 
 class KeyValueReader:
     """Parse a call after its opening tag.
 
-    ``own``: names of the formats that write these tags. In the ``<tool_call>`` envelope, which several formats share,
-    the tags also belong to each format whose ``tool_call_body`` is pairs.
+    ``own`` names the formats that write these tags. Several formats share the tag ``<tool_call>``. In it, the tags also
+    belong to every format whose ``tool_call_body`` is pairs.
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
@@ -154,7 +155,7 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        """Parse the call, which may also be JSON. A `BodyReader`, for tags of a single family."""
+        """Parse a call whose tags only one family writes. The call may also be JSON. This method is a `BodyReader`."""
         char = yield from source.skip_space(span)
         if not char:
             return CUT if source.at_line_start or source.was_cut else TEXT
@@ -164,21 +165,23 @@ class KeyValueReader:
         return TEXT if result is None else result
 
     def read_without_opener(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        """Parse a call at the very beginning whose opening tag is missing: the name of a tool before a key's tag."""
+        """Parse a call without its opening tag at the start of an answer: the name of a tool, and then the tag of a
+        key."""
         may_continue = partial(self._may_be_unopened, tools=source.tools)
         if (yield from source.peek_call(self._unopened, NAME_LIMIT, may_continue)) is None:
             return TEXT
         return (yield from read_call_or_text(self.read, source, span)).with_fixes("missing-open-tag")
 
     def _may_be_unopened(self, ahead: str, tools: ToolSet) -> bool:
-        """Return whether ``ahead`` may be the beginning of a known tool's name and a key's tag."""
+        """Return whether ``ahead`` may be the start of a known tool's name and a key's tag."""
         match = _MAY_BE_UNOPENED.fullmatch(ahead)
         return match is not None and (
             self.tags.key_open.startswith(match[2].lower()) if match[2] else tools.has_prefix(match[1])
         )
 
     def _take_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
-        """Take a name if the tag of a pair, JSON, or the call's end follows it."""
+        """Take a name and return its call if the tag of a pair, JSON or the end of the call follows. Return None if
+        not."""
         name = yield from _take_word(source)
         ahead.append(name)
         char = yield from source.skip_space(ahead)
@@ -217,7 +220,8 @@ class KeyValueReader:
         return call if call.has_parameter(key) else None
 
     def _split_glued_key(self, call: PendingCall, ahead: list[str], source: BodySource) -> PendingCall | None:
-        """Return the call and give back the key if the call's name is glued to a key; None otherwise."""
+        """If the name consists of a tool's name and a key, put back the key and return the call. Return None if it does
+        not."""
         for tool in sorted(source.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
@@ -227,7 +231,7 @@ class KeyValueReader:
         return None
 
     def _begins_with_key(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-        """Return whether a value follows the first word and the closing tag of a key, where a name belongs."""
+        """Return whether the first word is a key and not a name: the closing tag of a key and a value follow it."""
         if not self.tags.key_close or not source.text.lower().startswith(self.tags.key_close, source.position):
             return False
         taken = [*ahead]
@@ -237,7 +241,7 @@ class KeyValueReader:
         return tag.lower() == self.tags.value_open
 
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
-        """Return the next key if its closing tag follows, or "". Takes nothing."""
+        """Return the next key if its closing tag follows, or an empty string. Nothing is taken."""
         limit = NAME_LIMIT + len(self._key_end) + 1
         match = yield from source.peek_match(self._key_before_close, limit, lambda _: True)
         return match[1].strip() if match else ""
@@ -281,7 +285,7 @@ class KeyValueReader:
             written, tag = yield from source.take_through(self._tags, span)
             if self._kind[tag.lower()] != "key" or written.strip():
                 break
-            call.fix("text-in-tag")  # doubled tag of the key
+            call.fix("text-in-tag")  # the key's tag is doubled
         key, type = written.strip(), ""
         match self._kind[tag.lower()]:
             case "key close":
@@ -330,9 +334,9 @@ class KeyValueReader:
         call.add_text(key, text, {"type": type} if type else None)
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
-        """Take the value's opening tag, with doubled tags or the value's type before it.
+        """Take the value's opening tag, and any repeated tags or the value's type before it.
 
-        Returns whether the opening tag is present, and the type. If the tag is missing, the value begins here.
+        Return whether the opening tag is present, and the type. If the tag is missing, the value begins here.
         """
         type = ""
         while True:
@@ -377,10 +381,10 @@ def _take_word(source: StreamBuffer) -> Reader[str]:
 def encode_call(
     tags: KeyValueTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
 ) -> str:
-    """Encode a call. ``gap`` follows the name. ``key_end`` and ``value_end`` follow the closing tags of a key and a
+    """Encode a call. ``gap`` follows the name. ``key_end`` and ``value_end`` follow the closing tags of a key and of a
     value.
 
-    All pairs are replaced by one JSON object if one of them could not be parsed back, because values cannot be escaped.
+    Values cannot be escaped. If one of the pairs would be parsed differently, one JSON object replaces all pairs.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False) + value_end

@@ -1,4 +1,5 @@
-"""Collect arguments that are written one by one in tags. An argument may be repeated, or be a CDATA section."""
+"""Collect arguments that are written one by one in tags. A value may be a CDATA section, and an argument may be
+repeated."""
 
 from __future__ import annotations
 
@@ -19,17 +20,19 @@ from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.tool import Tool
 
 ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
-"""Pattern of attributes that may follow a parameter's name in its tag, and have no meaning."""
+"""Regular expression for attributes that may follow a parameter's name in its tag. They have no meaning."""
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 _SEPARATORS = frozenset('="')
 _ODD_KEY = _SEPARATORS | frozenset("' \t<")
-"""Characters that a name has only if the tool declares it. In another name, they separate the name from a value."""
+"""Characters that are part of a name only if the tool declares such a name. In any other name, they separate the name
+from a value."""
 
 
 class BodyError(Exception):
-    """Stops the parsing of a body that is invalid or (`CUT_OFF`, the default) ends too early."""
+    """Stops the parsing of a body that is invalid or ends too early. The default error is `CUT_OFF`: the text ends too
+    early."""
 
     def __init__(self, error: str = CUT_OFF, *, result: BodyResult | None = None) -> None:
         super().__init__(error)
@@ -64,7 +67,8 @@ class PendingCall:
         self.fixes.update(dict.fromkeys(names))
 
     def add_text(self, key: str, text: str, schema: JsonObject | None = None) -> None:
-        """Add an argument. ``schema`` declares its type if the tool does not."""
+        """Add an argument that is written as ``text``. ``schema`` gives its type if the tool does not declare the
+        parameter."""
         self.keys.add(key)
         add_text(self.arguments, key, text, self.find_schema(key) or schema, self.fixes)
 
@@ -74,10 +78,10 @@ class PendingCall:
     def check_end(
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
     ) -> None:
-        """Reject the call if ``text``, a value ended by one of the tags ``closes``, seems to be opened or closed twice,
+        """Reject the call if the end of the value ``text`` is uncertain: the value seems to be opened or closed twice,
         or to contain another argument or call.
 
-        ``calls``: the opening tags of a call.
+        ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the opening tags of a call.
         """
         if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):
             self.problem = explain_uncertain_end(self.name, key, found)
@@ -91,8 +95,7 @@ class PendingCall:
     def check_name(self, key: str, expected: str) -> None:
         """Reject the call if ``key`` is not declared and contains characters that separate a name from a value.
 
-        ``expected``: description of a valid name, for the error. If the tool accepts undeclared arguments, any name is
-        valid.
+        ``expected`` describes a valid name in the error. If the tool accepts undeclared arguments, any name is valid.
         """
         is_free = self.has_parameter(key) or (self.tool is not None and self.tool.schema.get("additionalProperties"))
         if not is_free and not (_ODD_KEY if self.tool else _SEPARATORS).isdisjoint(key):
@@ -105,7 +108,8 @@ class PendingCall:
 
 
 def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
-    """Return the content of ``text`` if it is one CDATA section, and record the repair. Otherwise return ``text``."""
+    """Return the content of ``text`` if it is one CDATA section, and record the repair. Return any other text
+    unchanged."""
     data = _CDATA.fullmatch(text)
     if data is None:
         return text
@@ -119,8 +123,8 @@ def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | No
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value``. If the argument is repeated, all values become a list if its type is a list; otherwise the last
-    value replaces the others."""
+    """Add ``value``. If the argument is repeated and its type is a list, the list gets all values. If it has another
+    type, the last value replaces the others."""
     if key in arguments:
         fixes["repeated-argument"] = None
         if schema and "array" in list_types(schema):
@@ -141,13 +145,13 @@ def encode_unescaped(value: Json) -> str:
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
-    """Return whether the unescaped ``text`` contains one of ``tags`` or ends in ``</KEY>``, or ``key`` cannot be
-    written in a tag."""
+    """Return whether an encoded pair would be parsed differently: ``text`` contains one of ``tags`` or ends in
+    ``</KEY>``, or ``key`` contains a ``forbidden`` character."""
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
     return not is_plain_key or any(tag.lower() in lowered for tag in tags) or find_named_close(text, key, ()) != ""
 
 
 def reads_as_null(value: Json) -> bool:
-    """Return whether ``value`` is a word that would be parsed back as null for a nullable parameter."""
+    """Return whether ``value`` is a word that is parsed as null if the parameter is nullable."""
     return isinstance(value, str) and value.strip().lower() in ("null", "none")

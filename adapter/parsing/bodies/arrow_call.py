@@ -1,4 +1,5 @@
-"""Parse calls written with arrows and options. MiniMax M2 and other models write them if their own tags are stripped.
+"""Parse calls written with arrows and options. MiniMax M2 and other models write such calls if their own tags are
+stripped.
 
 ::
 
@@ -10,7 +11,7 @@
     [/TOOL_CALL]
 
 A value is JSON, or words without quotes. The arguments may also be one JSON object, or ``KEY => value``. The marker is
-plain text, so it counts only at the beginning of a line and before a call of one of the session's tools.
+plain text. It is therefore only accepted at the start of a line and before a call of one of the session's tools.
 """
 
 from __future__ import annotations
@@ -108,8 +109,8 @@ def _add_arguments(call: PendingCall, text: str) -> None:
 
 
 def _add(call: PendingCall, key: str, text: str, position: int) -> int:
-    """Add the value at ``position`` and return the end of the value. An option without a value is true. Raises
-    FormatError."""
+    """Add the value at ``position``, and return the offset of its end. An option without a value is true. Raises
+    FormatError if there is no valid value."""
     if _NEXT.match(text, position):
         call.add_value(key, True)
         return position

@@ -1,11 +1,11 @@
-"""Parse XML functions without ``<tool_call>``, and those whose opening tag is broken.
+"""Parse XML functions that lack ``<tool_call>``, or whose opening tag is broken.
 
 ::
 
-    <function=NAME>...</function>                  after a missing opener
-    function=NAME><parameter=KEY>...</function>    without the first bracket
-    =NAME><parameter=KEY>...</function>            without the word as well, at the beginning of an answer
-    NAME><parameter=KEY>...</function>             without the equals sign as well
+    <function=NAME>...</function>                  <tool_call> is missing
+    function=NAME><parameter=KEY>...</function>    the first bracket is also missing
+    =NAME><parameter=KEY>...</function>            the word is also missing, at the start of an answer
+    NAME><parameter=KEY>...</function>             the equals sign is also missing
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(=?)([\w.:-]*+){_MAY_END_BROKEN_NAME}"
 
 
 def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call whose ``<tool_call>`` opener the model omitted, as Qwen3-Coder often does.
+    """Parse a call without ``<tool_call>``, which Qwen3-Coder often omits.
 
-    ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling, is complete without the opener.
+    ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling, never has ``<tool_call>``.
     """
     if not source.at_line_start and not (yield from _begins_block(source)):
         return TEXT
@@ -44,8 +44,8 @@ def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult
 def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``function=``, an opening tag without its bracket: ``function=NAME><parameter=KEY>...``.
 
-    The words may occur in any text, so this counts only at the beginning of a line, for one of the session's tools, and
-    before a parameter or the closing tag.
+    The word may occur in any text. It is therefore only accepted at the start of a line, for one of the session's
+    tools, and before a parameter or the closing tag.
     """
     if not (source.at_line_start or source.after_call):
         return TEXT
@@ -53,7 +53,8 @@ def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult
 
 
 def read_without_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call at the very beginning whose opening tag lost more than its bracket: ``=NAME><parameter=KEY>...``."""
+    """Parse a call at the start of an answer if its opening tag lacks more than the bracket:
+    ``=NAME><parameter=KEY>...``."""
 
     def may_continue(ahead: str) -> bool:
         match = _MAY_BE_BROKEN_OPENER.fullmatch(ahead)
@@ -77,7 +78,7 @@ def _read_broken(
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or JSON follows ``NAME>``, as in a call, and not a sentence."""
+    """Return whether a line break or JSON follows ``NAME>``, as in a call, rather than a sentence."""
     ahead: list[str] = []
     name = yield from take_tag_name(source, ahead)
     yield from source.wait_for_character()

@@ -2,10 +2,10 @@
 
 ::
 
-    <call:default_api:NAME{key:value,...}/>        like Gemma's own call (`gemma_call`); may also end with > or </call>
+    <call:default_api:NAME{key:value,...}/>        as in `gemma_call`; may also end with > or </call>
     <call:default_api:NAME>{JSON}</call>           the closing tag may contain the name
 
-The tag counts only at the beginning of a line, and for one of the session's tools.
+The tag is only accepted at the start of a line, and for one of the session's tools.
 """
 
 from __future__ import annotations

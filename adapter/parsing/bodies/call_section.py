@@ -1,4 +1,4 @@
-"""Parse calls inside a section. The section has its own markers, and so does each call in it.
+"""Parse calls inside a section. The section has markers, and so does each call in it.
 
 ::
 
@@ -6,7 +6,7 @@
 
 A call is emitted as soon as it is closed, so the section is not parsed as a whole. Its opening marker is parsed
 together with the first call, later calls are parsed at their own opening markers, and its closing marker is a stray
-closer. A section marker before any other text was only mentioned.
+closer. If other text follows the opening marker of a section, the marker was only mentioned.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class CallSection:
     """The markers of a section and of the calls in it.
 
     Args:
-        read_call: Reader of a call after any marker of ``call_opens``.
-        misspelt: Spellings of the opening markers that the format does not define.
-        calls_anywhere: Whether a call without a section also counts in the middle of a line.
+        read_call: Parser of a call after any marker of ``call_opens``.
+        misspelt: Spellings of the opening markers that are not part of the format.
+        calls_anywhere: Whether a call without a section is also accepted in the middle of a line.
+        keeps_space: See `CallOpener`.
         may_be_json: Whether the section may contain JSON in place of such calls. Each marker of ``closes`` then belongs
             to the opening marker at the same index.
     """
@@ -106,8 +107,7 @@ class CallSection:
         return result.with_fixes(*fixes)
 
     def read_alone(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        """Parse a call that begins with its own opening marker: a later call of a section, or a call outside a
-        section."""
+        """Parse a call at its own opening marker: a later call of a section, or a call without a section."""
         if not (self._calls_anywhere or source.at_line_start or source.after_call):
             return TEXT
         fixes = self._find_spelling_fixes(span[-1])
@@ -116,7 +116,7 @@ class CallSection:
         return (yield from self._read_call(source, span)).with_fixes(*fixes)
 
     def _wraps_other_call(self, source: BodySource) -> Reader[bool]:
-        """Return whether the section is only a wrapper around another family's call, which comes next."""
+        """Return whether the section directly contains a call with markers of another family."""
         _, marker = yield from source.peek_after_space(source.openers)
         if marker and any(own.startswith(marker.lower()) for own in self._own_markers):
             return False
@@ -137,7 +137,8 @@ class CallSection:
         return self._end_without_call(text, at_line_start)
 
     def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:
-        """Return the result for a section that closes before any call: an empty result, or text that is not a call."""
+        """Return the result for a section that is closed before any call: an empty result, text, or an error if
+        ``text`` was probably meant as a call."""
         if not text.strip():
             return BodyResult()
         if not at_line_start:

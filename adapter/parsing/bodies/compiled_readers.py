@@ -1,4 +1,4 @@
-"""`CompiledReaders`: the part of a format's table that `format_compiler` builds from a specification."""
+"""`CompiledReaders`: the fields of a format that `format_compiler` builds from a specification."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from adapter.parsing.format import BodyReader, CallOpener
 
 
 class UnsupportedLayoutError(Exception):
-    """Raised for a spec that no parser supports. ``str(error)`` names the unsupported part."""
+    """No parser supports a specification. ``str(error)`` names the unsupported part."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledReaders:
     """The fields of a `Format` that depend on how its calls are written.
 
-    ``closers``: markers that are never content on their own. ``tokens``: additional markers that must not be stripped.
+    - ``bare``, ``head``: the fields ``read_bare`` and ``read_header`` of the format.
+    - ``closers``: markers that are never content on their own.
+    - ``tokens``: additional markers that must not be stripped.
     """
 
     openers: tuple[CallOpener, ...] = ()
@@ -30,7 +32,8 @@ class CompiledReaders:
 
 
 def is_marker(text: str) -> bool:
-    """Return whether ``text`` is unlikely in prose, because it contains a bracket, a bar or a similar character."""
+    """Return whether ``text`` is unlikely to occur in prose, because it contains a bracket, a bar or a similar
+    character."""
     return (
         len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
     )
@@ -45,7 +48,7 @@ def wrap_in_section(
 ) -> CompiledReaders:
     """Build the readers of calls that begin with ``opening`` and that ``read`` parses.
 
-    ``section``: the text before and after all calls.
+    ``section`` is the text before and after all calls, and ``closes`` are the closing markers of a call.
     """
     read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):

@@ -1,6 +1,5 @@
-"""Parse the block that Continue teaches to models without native tool calling, with or without its code fence.
-
-Format: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
+"""Parse the block that Continue teaches to models without native tool calling. Its code fence may be missing. Source:
+core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
 
     ```tool
     TOOL_NAME: read_file
@@ -27,7 +26,7 @@ _begin, _end = get_marker_set("BEGIN_ARG:"), get_marker_set("\nEND_ARG")
 
 
 def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``TOOL_NAME:`` at the beginning of a line, if it calls one of the session's tools."""
+    """Parse the body after ``TOOL_NAME:`` at the start of a line, if it calls one of the session's tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True
@@ -59,7 +58,8 @@ def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult
 
 
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take the rest of the line. Return it without surrounding whitespace; "" if it is too long."""
+    """Take the rest of the line and return it without surrounding whitespace. If it is too long, return an empty
+    string."""
     line: list[str] = []
     text = yield from source.take_until("\n", NAME_LIMIT, line)
     if text is None:

@@ -12,8 +12,8 @@
     <steptml:invoke name="NAME">...</steptml:invoke><｜tool_call_end｜>
     <｜tool▁calls▁end｜>
 
-The call shows which release wrote it, so every body is parsed, whatever format is expected. Distilled and quantized
-models also write the tokens with ASCII bars, or with other characters between the words.
+The text of a call shows which release wrote it. Every body is therefore parsed, whichever of these formats is expected.
+Distilled and quantized models also write the tokens with ASCII bars, or with other characters between the words.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 
 TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
-"""Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 only the name."""
+"""Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 writes only the name."""
 
 TYPED_NAME = "function="
-"""Prefix of a name in distilled models. It is the word that V3 writes before the separator."""
+"""Prefix of a name in distilled models, derived from the word that V3 writes before the separator."""
 
 STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
@@ -99,7 +99,8 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def _read_name_alone(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the name of a tool of the session before the call's end. Other text is only a mention."""
+    """Parse a call that is only the name of one of the session's tools. Any other text before the end marker is not a
+    call."""
     ahead: list[str] = []
     name, _ = yield from source.take_through(_call_end, ahead)
     if source.tools.match(name.strip()) is None:

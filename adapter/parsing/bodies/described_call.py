@@ -9,7 +9,7 @@
     </call>
 
 The body is YAML, or pairs of a key and a value. It ends at the first closing marker at which it can be parsed, so that
-a closing marker inside a value is data. ``{name}`` and ``{key}`` in the texts are the current name and key.
+a value may contain a closing marker. ``{name}`` and ``{key}`` in the texts represent the current name and key.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 
 MAX_CLOSERS = 20
-"""Maximum number of closing markers at which the parser tries to end a body."""
+"""Maximum number of closing markers at which a body is tentatively parsed."""
 
 _PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
 
 DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
-"""Function that adds the arguments in a body's text to the call. Raises FormatError."""
+"""A function that adds the arguments in a body's text to the call. It raises FormatError if the text is invalid."""
 
 
 class DescribedCall:
     """Parse ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
 
-    ``after_name``: the texts that may follow a name. ``needs_closing``: whether a body without its closing marker was
-    cut off, because nothing else ends it.
+    ``after_name`` has the texts that may follow a name. ``needs_closing`` is true if only the closing marker shows that
+    a body is complete.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class DescribedCall:
 
 
 def loosen(text: str) -> str:
-    """Return a pattern for ``text`` that accepts any whitespace in place of a line break, and no whitespace at all if a
-    tag precedes the line break."""
+    """Return a regular expression for ``text`` that accepts any whitespace in place of a line break. After a tag, a
+    line break may also be missing."""
     *pieces, last = re.split(r"[ \t]*\r?\n\s*", text)
     breaks = (r"\s{0,20}" if piece.endswith((">", "]")) else r"[ \t]*\r?\n\s{0,20}" for piece in pieces)
     return "".join(f"{re.escape(piece)}{gap}" for piece, gap in zip(pieces, breaks, strict=True)) + re.escape(last)
@@ -110,7 +110,7 @@ def loosen(text: str) -> str:
 
 
 def build_yaml_reader(middle: str) -> DecodeBody:
-    """Return a decoder of YAML arguments. ``middle``: the text between the name and the arguments."""
+    """Return a decoder for YAML arguments. ``middle`` is the text between the name and the arguments."""
     label = re.compile(loosen(middle.strip())) if middle.strip() else None
 
     def decode(body: str, call: PendingCall) -> None:
@@ -148,11 +148,11 @@ def _format_scalar(value: Json) -> str:
 
 
 def build_pairs_reader(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
-    """Return a decoder of key-value pairs.
+    """Return a decoder for key-value pairs.
 
-    Each pair consists of ``before_key``, the key, ``opening``, the value and ``value_close``, in this order.
-    ``before_first``: the text between the tool's name and the first pair. ``none``: the text after the name of a call
-    without arguments.
+    - ``before_first``: the text between the tool's name and the first pair.
+    - ``before_key``, ``opening``, ``value_close``: the texts before the key, before the value and after the value.
+    - ``none``: the text after the name of a call without arguments.
     """
     begins = re.compile(loosen(before_first.strip())) if before_first.strip() else None
     before, middle, after = loosen(before_key.strip()), loosen(opening.lstrip(" ")), loosen(value_close)
@@ -182,7 +182,7 @@ def build_pairs_reader(before_first: str, before_key: str, opening: str, value_c
 
 
 def _decode_text(text: str) -> str:
-    """Return the content of a string in double quotes, and any other text as it is."""
+    """Return the content of a string in double quotes. Return any other text unchanged."""
     decoded = decode_strict(text) if text[:1] == '"' == text[-1:] else None
     is_string = decoded is not None and decoded.end == len(text) and isinstance(decoded.value, str)
     return str(decoded.value) if is_string and decoded is not None else text

@@ -8,12 +8,12 @@
     </｜DSML｜invoke>
     </｜DSML｜function_calls>
 
-``string="false"`` marks a JSON value. All spellings are parsed, whatever release is expected. Models also omit the
+``string="false"`` marks a JSON value. All spellings are parsed, whichever release is expected. Models also omit the
 underscore, misspell the words of sections and closing tags, double the bars or write ASCII bars. GigaChat 3.5 writes
-the same elements as GCML.
+the same elements with GCML in place of DSML.
 
-Sometimes DeepSeek V4 omits the section and the call's tag, and writes ``<function>`` and an element with the name. This
-counts only at the beginning of a line, and for one of the session's tools.
+Sometimes DeepSeek V4 omits the tags of the section and of the call, and writes ``<function>`` and an element with the
+name. This is only accepted at the start of a line, and for one of the session's tools.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
 
 
 def _read_broken_section(calls: MarkerSet, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the opening tag of a section whose word is misspelt. It counts only right before a call."""
+    """Parse the opening tag of a section whose word is misspelt. It is only accepted directly before a call."""
     ahead: list[str] = []
     word = yield from source.take_until(">", WORD_LIMIT, ahead)
     is_section = word is not None and _WORD.fullmatch(word) is not None and (source.at_line_start or source.after_call)
@@ -109,7 +109,7 @@ def _read_broken_section(calls: MarkerSet, source: BodySource, span: list[str]) 
 
 
 def _read_broken_close(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a closing tag whose word is misspelt, right after a call."""
+    """Parse a closing tag whose word is misspelt, directly after a call."""
     ahead: list[str] = []
     word = yield from source.take_until(">", WORD_LIMIT, ahead)
     if word is None and source.final and source.after_call:
@@ -124,7 +124,8 @@ def _read_broken_close(source: BodySource, span: list[str]) -> Reader[BodyResult
 
 @lru_cache
 def _build_function_reader(language: str) -> XmlInvokeReader:
-    """Return a parser of the parameters after ``<function>`` and a name. It accepts any of the closing tags."""
+    """Return a parser of the parameters after ``<function>`` and a name. It accepts the closing tags of both
+    notations."""
     tags = _build_all_tags(language)
     return XmlInvokeReader(
         tags._replace(
@@ -176,8 +177,9 @@ def build_dsml_format(
     """Build the format of one release.
 
     Args:
-        section: Name of the section.
+        section: The word in the tags of the section.
         gap: Text before each of the other words.
+        models: Patterns for the names of the models.
         result: Template for a tool's result, in which ``{}`` is the result and ``{name}`` the tool.
         language: The word between the bars.
     """

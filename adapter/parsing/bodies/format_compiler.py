@@ -1,7 +1,7 @@
 """Compile a `FormatSpec` to a `Format`, a table that refers to the body parsers of this folder.
 
-If several families share a marker, the compiler uses the parser that knows all of them and their models' typical
-errors. Otherwise it builds a parser with the markers of the spec.
+Several model families share some markers. For these, the compiler uses the body parser that handles all these families
+and the typical errors of their models. For all other markers, it builds a body parser from the specification.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from adapter.tools.call_shapes import extract_calls
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
 MAX_MARKER = 200
-"""Maximum length of a marker; longer text is content next to calls."""
+"""Maximum length of a marker, in characters. Longer text is probably content next to a call."""
 
 
 MAX_BRACKETS = 50
-"""Maximum number of brackets from which the JSON around a name is searched."""
+"""Maximum number of brackets that are tried as the start of the JSON around a name."""
 
 
 def compile_format(spec: FormatSpec) -> Format:
-    """Return the format that ``spec`` describes. Raises UnsupportedLayoutError."""
+    """Return the format that ``spec`` describes. Raises UnsupportedLayoutError if no parser supports it."""
     readers = _COMPILERS[spec.body](spec)
     closers = tuple(dict.fromkeys(marker for marker in readers.closers if is_marker(marker)))
     openers = readers.openers
@@ -131,10 +131,8 @@ _SHARED_JSON = {
 
 
 def _find_json_around(text: str, word: str) -> tuple[int, int, Json]:
-    """Return the start, end and value of the outermost JSON object or list that contains ``word``.
-
-    Raises UnsupportedLayoutError.
-    """
+    """Return the start, the end and the value of the outermost JSON object or list that contains ``word``. Raises
+    UnsupportedLayoutError if there is none."""
     decoder = json.JSONDecoder()
     name_start = text.index(word)
     for match in islice(re.finditer(r"[{\[]", text[:name_start]), MAX_BRACKETS):
@@ -148,7 +146,7 @@ def _find_json_around(text: str, word: str) -> tuple[int, int, Json]:
 
 
 def _find_own_fixes(value: Json, key: str) -> set[str]:
-    """Return the repairs that would be reported for a call in the family's normal spelling."""
+    """Return the repairs that would be reported for a call that is written exactly in this format."""
     try:
         return {fix for call in extract_calls(value, key) for fix in call.fixes}
     except FormatError:
@@ -156,7 +154,8 @@ def _find_own_fixes(value: Json, key: str) -> set[str]:
 
 
 def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
-    """Return a reader like ``read`` that does not report ``fixes``, because they are this format's normal spelling."""
+    """Return a parser like ``read`` that does not report the repairs ``fixes``, because the format requires these
+    deviations."""
 
     def read_own(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         return (yield from read(source, span)).remove_fixes(*fixes)
@@ -195,7 +194,7 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
 
 
 def _split_marker_and_prefix(head: str) -> tuple[str, str]:
-    """Split ``head`` into the marker before a name and the prefix of the name (``functions.``)."""
+    """Split ``head`` into the marker before a name and the prefix of the name, such as ``functions.``."""
     match = re.fullmatch(r"(.*\W)?([A-Za-z_]+\.)", head, re.DOTALL)
     return (match[1].rstrip(), match[2]) if match and match[1] and match[1].strip() else (head, "")
 
@@ -226,7 +225,7 @@ def _compile_python(spec: FormatSpec) -> CompiledReaders:
 
 
 def _compile_marked_python(spec: FormatSpec) -> CompiledReaders:
-    """Compile Python calls with a marker before each: ``CALL: f(x=1)``."""
+    """Compile Python calls with a marker before each call: ``CALL: f(x=1)``."""
     opening, closing = spec.head.strip(), spec.tail.strip()
     read = build_python_or_json_reader(opening, closing) if closing else read_one_call
     return wrap_in_section(strip_both(spec.section), opening, (closing,), read)

@@ -1,8 +1,9 @@
-"""`FormatSpec`: a declarative description of how a family writes calls, by the text around names, keys and values.
+"""`FormatSpec`: a declarative description of how a model family writes calls, by the text around names, keys and
+values.
 
-`adapter.prompting.deriving` infers a spec by rendering a chat template. `adapter.parsing.bodies.format_compiler`
-compiles the spec to a format. In ``head``, ``middle`` and ``tail``, ``{number}`` is the call's number, which starts at
-0, and ``{id}`` is an id.
+`adapter.prompting.deriving` infers a specification by rendering a chat template.
+`adapter.parsing.bodies.format_compiler` compiles it to a format. In ``head``, ``middle`` and ``tail``, ``{number}``
+represents the call's number, starting at 0, and ``{id}`` represents an id.
 """
 
 from __future__ import annotations
@@ -43,26 +44,24 @@ NUMBER, ID = "{number}", "{id}"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLayout:
-    """The texts around the keys and values of a call. Those of two arguments are::
+    """The texts around the keys and values of a call. Those of a call with two arguments are::
 
         {first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
 
-    The words in braces are fields; ``opening`` is one of ``openings``.
+    The words in braces are fields of this class; ``opening`` is one of ``openings``.
     """
 
     first: str
     following: str
     last: str
     none: str
-    """The text after the name of a call without arguments."""
+    """The text after the name, if a call has no arguments."""
     openings: Mapping[str, str]
-    """The text before a value, by the value's JSON type. "string" is required; "other" is the default for the remaining
-    types. Strings are written unescaped, other values as JSON.
-    """
+    """The text before a value, by the value's JSON type. "string" is required, and "other" is the default for the
+    remaining types. Strings are written unescaped, all other values as JSON."""
     in_place: tuple[str, str] | None = None
-    """The text around one JSON object that contains all arguments. It is written instead of the pairs if a value
-    contains one of the tags, because values cannot be escaped. Both forms are parsed.
-    """
+    """The text around a JSON object with all arguments, which can replace the pairs. It is written if a value contains
+    one of the tags, because values cannot be escaped. Both notations are parsed."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -81,8 +80,7 @@ class KeyValueLayout:
 class FormatSpec:
     """The texts around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``.
 
-    Fields that have no description are those of `Format`. ``colon``, ``comma`` and ``indent`` are the layout of the
-    JSON.
+    Fields without a description are those of `Format`. ``colon``, ``comma`` and ``indent`` are the layout of the JSON.
     """
 
     name: str
@@ -95,16 +93,16 @@ class FormatSpec:
     between: str = ""
     """The text between two calls."""
     arguments_key: str = "arguments"
-    """The key of the arguments in an object that contains the name; "" if the name is the key."""
+    """The key of the arguments in an object that contains the name. It is empty if the name is the key."""
     colon: str = ": "
     comma: str = ", "
     indent: int | None = None
     is_text: bool = False
     """True if the arguments are JSON in a JSON string."""
     pairs: KeyValueLayout | None = None
-    """Layout of a body with pairs; ``head`` then ends before the name, and ``middle`` and ``tail`` are empty."""
+    """The layout of a body with pairs. ``head`` then ends before the name, and ``middle`` and ``tail`` are empty."""
     quote: str = ""
-    """Quote around Gemma's strings."""
+    """The quote around strings in Gemma's notation."""
     keeps_space: bool = False
     """True if the space before a call belongs to the answer."""
     result: str = "{}"
@@ -146,7 +144,7 @@ class FormatSpec:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """The markers, in lower case, in the text around names, keys and values."""
+        """The markers in the text around names, keys and values, in lower case."""
         pairs = (
             (*self.pairs.openings.values(), self.pairs.first, self.pairs.following, self.pairs.last)
             if self.pairs

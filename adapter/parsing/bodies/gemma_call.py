@@ -7,8 +7,8 @@
     value  = string | number | true | false | null | "[" (value ("," value)*)? "]" | object
     string = QUOTE any text QUOTE | a JSON string
 
-QUOTE is a token of the family (``<|"|>``, ``<escape>``), so strings need no escapes. A string that contains this token
-can only be written as a JSON string, in which tokens are not tracked.
+QUOTE is a token of the family (``<|"|>`` or ``<escape>``), so strings need no escapes. A string that contains QUOTE can
+only be written as a JSON string. In JSON strings, tokens have no meaning.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
 
 VALUE_LIMIT = 2_000
-"""Maximum length of a string without its own delimiters."""
+"""Maximum length, in characters, of a string that lacks its delimiters."""
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
-"""Matches text that may become ``call:{``: the tool's name is then missing before the JSON, and may be in it."""
+"""Matches text that may become ``call:{``, in which the tool's name is missing before the JSON. The JSON may contain
+it."""
 
 _NAMED_HEAD = re.compile(r"\s*([\w.:/-]+)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
@@ -89,16 +90,16 @@ class GemmaCall:
         found = None if result.calls or result.unfinished or source.was_cut else find_break(text, self._ends)
         if found is None:
             return result
-        source.give_back(span, start)  # a quote without its pair hid the call's end
+        source.give_back(span, start)  # an unpaired quote hid the end of the call
         source.position += found[1]
         return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, span)
 
     def read_bare(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        """Parse a call of one of the session's tools whose opening token is missing, because a server stripped it or
+        """Parse a call of one of the session's tools whose opening token is missing. Either a server stripped it, or
         the model omitted it.
 
-        If ``call:`` is missing as well, the name must be exactly the tool's, and the first argument one of its
-        parameters.
+        If ``call:`` is also missing, the name must be exactly that of the tool, and the first argument must be one of
+        its parameters.
         """
         match = yield from source.peek_call(_BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if match is None:
@@ -110,7 +111,7 @@ class GemmaCall:
         return (yield from self(source, span)).with_fixes("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
-        """Take text up to a marker outside strings. Return the marker; "" at the end."""
+        """Take text up to a marker outside strings. Return the marker, or an empty string at the end of the text."""
         while True:
             token = yield from source.read_until(self._tokens, body)
             if token.lower() == self.quote:
@@ -153,7 +154,7 @@ class GemmaCall:
 
 
 def _may_be_named(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the beginning of the name of a tool of the session and its first argument."""
+    """Return whether ``ahead`` may be the start of the name of one of the session's tools and its first argument."""
     name = ahead.lstrip().partition("{")[0]
     return tools.has_prefix(name) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
@@ -177,7 +178,7 @@ _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
 class _GemmaReader:
-    """A recursive parser that reads the text in one pass. ``closed``: whether missing brackets may be added."""
+    """A recursive parser that reads the text once. ``closed`` tells whether missing brackets may be added."""
 
     def __init__(self, text: str, quote: str, closed: bool) -> None:
         self.text, self.quote, self.closed = text, quote, closed
@@ -230,7 +231,8 @@ class _GemmaReader:
         return items
 
     def take_end(self, closing: str) -> bool:
-        """Take the closing bracket, or add it if it is missing. Return whether the container ends here."""
+        """Take the closing bracket, or record a repair if it is missing. Return whether the object or list ends
+        here."""
         char = self.peek()
         if char == closing:
             self.position += 1
@@ -261,7 +263,7 @@ class _GemmaReader:
 
     def parse_value(self, depth: int, closing: str) -> Json:
         if depth > MAX_DEPTH:
-            raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
+            raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
             return self.parse_object(depth)
@@ -343,7 +345,7 @@ def _encode(value: Json, quote: str) -> str:
         case str():
             if quote not in value.lower():
                 return f"{quote}{value}{quote}"
-            # Escaped, so that it contains no token: the reader tracks only QUOTE.
+            # The escapes keep tokens out of the string, because the parser looks for them outside QUOTE.
             return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
         case dict():
             return (

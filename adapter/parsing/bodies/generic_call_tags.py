@@ -13,8 +13,8 @@
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
-The tags are ordinary words, so they count only at the beginning of a line and around a call of one of the session's
-tools.
+The tags are ordinary words. They are therefore only accepted at the start of a line, and around a call of one of the
+session's tools.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _build_reader(tag: str) -> BodyReader:
 
 
 def _read_after_own_name(closing: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME</tool><args>...</args>``: the element that was opened contains only the name."""
+    """Parse ``NAME</tool><args>...</args>``: the element whose opening tag was just taken contains only the name."""
     text = yield from source.take_until("<", NAME_LIMIT, span)
     name = (text or "").strip()
     if source.tools.match(name) is None:
@@ -90,7 +90,7 @@ def _read_after_own_name(closing: str, source: BodySource, span: list[str]) -> R
 
 
 def _read_attributes(tag: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<TAG `` whose attributes name the tool, and may be its arguments."""
+    """Parse a call after ``<TAG `` with attributes that name the tool and may be its arguments."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True
@@ -112,10 +112,8 @@ def _read_attributes(tag: str, source: BodySource, span: list[str]) -> Reader[Bo
 
 
 def begins_with_json(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Return whether JSON, and no attribute, follows the beginning of a tag, up to a space, that was just consumed.
-
-    Otherwise gives the space back, for the reader of the attributes.
-    """
+    """Return whether JSON follows ``<TAG ``, which was just taken. If attributes follow, put back the space, with which
+    they begin."""
     if (yield from source.skip_space(span)) == "{":
         return True
     start = len(span[0].rstrip())
@@ -126,7 +124,7 @@ def begins_with_json(source: StreamBuffer, span: list[str]) -> Reader[bool]:
 
 @lru_cache(maxsize=64)
 def build_attribute_reader(tag: str) -> XmlInvokeReader:
-    """Return a reader of calls like ``<TAG name="NAME">...</TAG>``."""
+    """Return a parser of calls like ``<TAG name="NAME">...</TAG>``."""
     return XmlInvokeReader(
         XmlInvokeTags(
             call=(f"<{tag}",),
@@ -138,7 +136,7 @@ def build_attribute_reader(tag: str) -> XmlInvokeReader:
 
 
 def read_json_in_tag(opening: str, closing: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``{...}>`` after ``opening``, and the closing tag that may follow."""
+    """Parse ``{...}>`` after ``opening``, and the closing tag if it follows."""
     source.may_be_text = True
     result = yield from TaggedJson(opening, ">")(source, span)
     if not result.calls_known_tools(source.tools):

@@ -6,8 +6,8 @@
     <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}<|call|>
     <|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>{...}<|call|>
 
-The prompt ends with ``<|start|>assistant``, so an answer begins inside a header. Only the header determines the kind of
-its message, even if the text quotes markers.
+The prompt ends with ``<|start|>assistant``, so an answer begins inside a header. Only the header determines whether a
+message is reasoning, content or a call, even if the message quotes markers.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ ASSISTANT = START + "assistant"
 SPACED = START + " assistant"
 
 HEADER_WORDS = "header words"
-"""Body variant: the tokens of headers were stripped, so headers are plain words."""
+"""Body variant for servers that strip the tokens of headers, so that headers are plain words."""
 
 HEADER_LIMIT = 400
-"""Maximum length of a header; longer text is prose that mentions a marker."""
+"""Maximum length of a header, in characters. Longer text is prose that mentions a marker."""
 
 RUBBISH_LIMIT = 60
-"""Maximum number of characters between the arguments and the end of the call, with its token."""
+"""Maximum number of characters from the arguments to the end of the token that closes the call."""
 
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
@@ -56,7 +56,7 @@ _REASONING_WITHOUT_TOKENS = OpaqueSection(
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 
 _NOT_TOOLS = ("assistant", "user", "all")
-"""Recipients that are participants of the conversation, and not tools."""
+"""Recipients that are participants of the conversation rather than tools."""
 
 # Possessive, so that other text is rejected in linear time.
 _HEADER = re.compile(
@@ -69,8 +69,7 @@ _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
 _TYPE = r"(?:\s*(?:code|json)?\s*(?=\{)|[ \t]+[^\n<{}\[\].]{1,40}\n\s*(?=\{\s*\"))"
 """Matches the type of the arguments, which precedes them. If the token before the type is missing, gpt-oss also writes
-other words there, on the same line.
-"""
+other words in its place, on the same line."""
 
 _STRIPPED = re.compile(rf"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+){_TYPE}")
 _MAY_BE_STRIPPED = re.compile(
@@ -98,7 +97,8 @@ _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
 def read_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``, and the text of a call."""
+    """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``. If it is the header of a
+    call, also parse the call's arguments."""
     opening = "".join(span)
     if not source.at_line_start and opening == CHANNEL:
         return TEXT
@@ -141,7 +141,7 @@ def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
 
 
 def read_rest_of_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse `` to=NAME...`` at the very beginning, after a prompt that ended with ``<|start|>assistant``."""
+    """Parse `` to=NAME...`` at the start of an answer, because the prompt ended with ``<|start|>assistant``."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     marker = yield from source.take_marker(_to)
@@ -155,7 +155,8 @@ def read_rest_of_header(source: BodySource, span: list[str]) -> Reader[BodyResul
 
 
 def _read_without_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``to=NAME {...}`` at the very beginning, for a tool of the session, if all tokens were stripped."""
+    """Parse ``to=NAME {...}`` at the start of an answer, for one of the session's tools, if all tokens were
+    stripped."""
     match = yield from source.peek_match(_STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if match is None or source.tools.match(match[1]) is None:
         return TEXT
@@ -166,7 +167,7 @@ def _read_without_message(source: BodySource, span: list[str]) -> Reader[BodyRes
 
 
 def read_without_tokens(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``analysisWe need ...`` if all tokens were stripped, so that headers are words in the text.
+    """Parse ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
 
     ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. If another format is expected, the first
     word may be a name: ``analysisResult is a list.``
@@ -192,17 +193,18 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 
 def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
-    """Return whether ``text`` is the rest of a complete header, and not a quotation, that calls a known tool."""
+    """Return whether ``text`` is the rest of a header that calls a known tool, rather than a quotation."""
     header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
     names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
     return any(tools.match(name.removeprefix("functions.")) for name in names)
 
 
 def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
-    """Parse a header without ``<|message|>``. After a channel's name, the text belongs to that channel.
+    """Parse a header without ``<|message|>``. If it names a channel, the text after the name belongs to that channel.
 
-    ``closed``: the header's text if ``end`` closes the message (``<|channel|>??<|end|>``). gpt-oss begins about one
-    turn in 25 like this at temperature 1. Words in ``closed`` are reasoning; other text is dropped.
+    ``closed`` is the header's text if ``end`` closes the message, as in ``<|channel|>??<|end|>``. At temperature 1,
+    about one turn in 25 of gpt-oss begins like this. If ``closed`` contains words, it is reasoning; any other text is
+    dropped.
     """
     name_match = _KNOWN_CHANNEL.match(source.text, source.position)
     if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):

@@ -1,4 +1,4 @@
-"""Parse ``invoke`` elements in a section, which Anthropic's prompts, MiniMax M2, dots and Muse Glimmer share.
+"""Parse ``invoke`` elements in a section. Anthropic's prompts, MiniMax M2, dots and Muse Glimmer share this notation.
 
 ::
 
@@ -8,8 +8,9 @@
     </invoke>
     </function_calls>
 
-Each tag may have a namespace, and the namespaces may differ. The tool's definition, and not a tag, declares a value's
-type. The tags are plain words and not control tokens, so a call without a section must begin a line.
+Each tag may have a namespace, and the namespaces may differ. The type of a value is declared by the tool's definition,
+not by a tag. The tags are plain words and not control tokens, so a call without a section must be at the start of a
+line.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from adapter.parsing.format import CallOpener
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
 NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
-"""Namespaces of the tags that models have been seen to write. `build_opener` is for calls in any other namespace."""
+"""Namespaces that models are known to write. `build_opener` is for calls in any other namespace."""
 
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
@@ -66,7 +67,8 @@ OPENERS = SECTION.openers
 
 @lru_cache(maxsize=64)
 def build_opener(namespace: str) -> CallOpener:
-    """Return the opener of a call in tags of ``namespace``, which ends with a colon."""
+    """Return the opening marker of a call in tags of ``namespace``, which ends with a colon, with the parser of the
+    call."""
     tags = _build_tags(ANTHROPIC, namespace)
     return CallOpener(tags.call[0], _build_section(tags).read_alone)
 

@@ -1,14 +1,14 @@
-"""Parse a name followed by its arguments as one JSON object, between the markers of a spec.
+"""Parse a name followed by its arguments as one JSON object, between the markers of a specification.
 
 ::
 
     <opening>PREFIX NAME <separators...> {...}<closing>
-
     [TOOL_CALLS]get_time[ARGS]{}
     <|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{}<|tool_call_end|>
     <function=get_time>{}</function>
 
-Used for formats without special rules. The parsers for DeepSeek, Kimi and Mistral know their models' typical errors.
+This is for formats without special rules. DeepSeek, Kimi and Mistral have their own parsers, which handle the typical
+errors of these models.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ class NameThenJsonReader:
     """Parse the body after ``opening``. An instance is a `BodyReader`.
 
     Args:
+        closing: The closing marker. If it is empty, the call ends with its braces, and cannot contain one of ``ends``.
         prefix: Text before each name (``functions.``).
         separators: The markers between the name and the arguments, in order. An id may come between two separators;
             models omit it together with the first separator. Without separators, the name ends at the end of its line
             or at the brace.
         is_numbered: Whether a colon and a number follow the name.
-        closing: Closing marker; "" if the call ends with its braces. None of ``ends`` can then occur in the call.
+        ends: Markers that can only occur after the call.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class NameThenJsonReader:
         return UntaggedJson("arguments", after_marker=True, name=name, ends=self._ends)
 
     def _parse_name(self, text: str) -> str:
-        """Return the name in ``text``; "" if the name is invalid."""
+        """Return the name in ``text``, or an empty string if the name is invalid."""
         name = text.strip().removeprefix(self._prefix)
         if self._is_numbered:
             name = re.sub(r":\d+\Z", "", name)
@@ -111,9 +112,8 @@ class NameThenJsonReader:
 
 
 def build_word_reader(read: BodyReader) -> BodyReader:
-    """Return a body reader for a marker that is an ordinary word. In the middle of a line, it accepts only calls of
-    known tools.
-    """
+    """Wrap ``read`` for a marker that is an ordinary word: in the middle of a line, only calls of known tools are
+    accepted."""
 
     def read_after_word(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         if source.at_line_start or source.after_call:

@@ -4,7 +4,7 @@
 
     <parameter>
     <name>KEY</name>
-    <type>string</type>                                         often left out
+    <type>string</type>                                         often omitted
     <value>value, unescaped</value>
     </parameter>
 """
@@ -23,9 +23,10 @@ _value_close, _close = MarkerSet("</value>"), MarkerSet("</parameter>")
 
 
 def read_named_value(source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[bool]:
-    """Parse the parameter at the current position into ``call``. Return False and consume nothing if there is none.
+    """Parse the parameter at the current position and add it to ``call``. If there is none, return False and take
+    nothing.
 
-    ``</value>`` ends the value only before ``</parameter>``. Raises BodyError if the value has no end.
+    ``</value>`` ends the value only if ``</parameter>`` follows. Raises BodyError if the value has no end.
     """
     head = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda ahead: _OPEN.startswith(ahead[: len(_OPEN)].lower()))
     if head is None:

@@ -1,4 +1,4 @@
-"""Parse a tool's name in an element, and its arguments in another, without any attribute.
+"""Parse calls in which the tool's name is in one element and its arguments are in another, without attributes.
 
 ::
 
@@ -48,7 +48,8 @@ def read_elements(source: BodySource, span: list[str], closing: str) -> Reader[B
 
 
 def read_after_name(name: str, source: BodySource, span: list[str], closing: str) -> Reader[BodyResult]:
-    """Parse the arguments after the element with the tool's ``name``: in an element, or up to ``closing``."""
+    """Parse the arguments of the tool ``name``, after the element with its name. They are in another element, or end at
+    the tag ``closing``."""
     yield from source.skip_space(span)
     inner = (yield from source.take_marker(_argument_tags, span))[1:-1]
     char = yield from source.skip_space(span)
@@ -74,7 +75,7 @@ def read_after_name(name: str, source: BodySource, span: list[str], closing: str
 
 
 def _read_arguments(name: str, end: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the arguments before the tag ``end``, each in an element of its own."""
+    """Parse arguments, each in a separate element, up to the tag ``end``."""
     text, closing = yield from source.take_through(get_marker_set(end), span)
     if not closing:
         return CUT
@@ -87,7 +88,7 @@ def _read_arguments(name: str, end: str, source: BodySource, span: list[str]) ->
 
 
 def take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
-    """Consume the tag ``closing`` if it is next."""
+    """Take the tag ``closing`` if it is next."""
     _, follows = yield from source.peek_after_space(get_marker_set(closing))
     if follows:
         yield from source.take_through(get_marker_set(closing), span)

@@ -8,8 +8,9 @@
     T<KEY>T<INNER>valueT</INNER>T</KEY>                     an object
     T</invoke>
 
-Only a tag after the token counts, so values need no escaping. The tool's definition declares a value's type. Without a
-definition, text that is a number, true, false or null is converted. One JSON object may replace the elements.
+A tag is only recognized after the token, so values need no escaping. The type of a value is declared by the tool's
+definition. Without a definition, text that is a number, true, false or null is converted. One JSON object may replace
+the elements.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from adapter.tools.coercion import coerce_text, find_member_schema, list_types, 
 from adapter.tools.schema_refs import expand_schema
 
 TAG_LIMIT = 300
-"""Maximum length of a tag; longer text follows a stray token."""
+"""Maximum length of a tag, in characters. If the text is longer, the token before it is a stray one."""
 
 VALUE_LIMIT = 2_000
-"""Maximum length of the rest of a value after a call's tag inside the value."""
+"""Maximum length, in characters, of the rest of a value that contains a call's closing tag."""
 
 ITEM = "item"
 
@@ -46,17 +47,17 @@ _RESERVED = ("invoke", "tool_call", "parameter")
 
 @dataclass(slots=True)
 class _Element:
-    """The part of an element that was parsed so far: text, or child elements."""
+    """The part of an element that has been parsed so far: text, or child elements."""
 
     key: str
     schema: Mapping[str, Json]
     text: list[str] = field(default_factory=list)
     children: list[tuple[str, Json]] = field(default_factory=list)
     problem: str | None = None
-    """The reason why the call, which is the first element, is invalid."""
+    """The reason why the whole call is invalid, or None. Only the outermost element has one."""
 
     def open_child(self, key: str) -> _Element:
-        """Return the child element that the tag ``key`` opens, with its part of the schema."""
+        """Return a new child element for the opening tag ``key``, with its part of the schema."""
         inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
         inner = inner or find_member_schema(select_branch(self.schema, "object"), key)
         inner = expand_schema(inner)
@@ -73,7 +74,7 @@ class _Element:
         return "array" in types or not types
 
     def drop_bare_close(self) -> None:
-        """Remove a closing tag that lacks its token from the end of the text."""
+        """Remove a closing tag without its token from the end of the text."""
         text = "".join(self.text)
         bare = text.rstrip().removesuffix(f"</{self.key}>")
         self.text = [bare if bare != text.rstrip() else text]
@@ -184,9 +185,8 @@ class NestedElements:
                 fixes["text-in-tag"] = None
 
     def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:
-        """Return whether another closing tag of the element ``key`` or of the call follows the closing tag ``word``,
-        which was then part of a value. Takes nothing.
-        """
+        """Return whether the closing tag ``word`` was only part of a value, because another closing tag of the element
+        ``key`` or of the call follows it. Nothing is taken."""
         match = yield from source.peek_match(self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
         if match is not None and match[1] == "/tool_call" and word == "invoke":
             source.position += match.end()
@@ -196,8 +196,8 @@ class NestedElements:
         return match is not None and match[1] in (f"/{key}", "/invoke", "/tool_call")
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """Take the rest and return an error if the text ends within a tag. If it does not, the token is not part of a
-        tag."""
+        """If the text ends within a tag, take the rest and return an error. If it does not, return `TEXT`, because the
+        token is not part of a tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
@@ -214,14 +214,15 @@ def _close(nested: list[_Element]) -> str:
 
 
 def _guess_value(text: str) -> Json:
-    """Convert a value without a schema. Text that is exactly a number, true, false or null becomes that value."""
+    """Convert a value whose type is unknown. Text that is exactly a number, true, false or null becomes that value."""
     bare = text.strip()
     decoded = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
     return decoded.value if decoded is not None and decoded.end == len(bare) else text
 
 
 def encode_call(token: str, name: str, arguments: JsonObject) -> str:
-    """Encode a call as elements, or as one JSON object in ``<invoke>`` if elements could not be parsed back."""
+    """Encode a call as elements. If they would be parsed differently, encode its arguments as one JSON object in
+    ``<invoke>``."""
     try:
         body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
     except ValueError:

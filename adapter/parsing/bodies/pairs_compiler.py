@@ -1,4 +1,4 @@
-"""Compile specifications whose calls have a text around each key and each value."""
+"""Compile specifications of calls that have text around each key and each value."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def compile_pairs(spec: FormatSpec) -> CompiledReaders:
 
 
 def _find_tags(text: str) -> list[str]:
-    """Return the tags that ``text`` consists of, without whitespace. A word between tags counts as a tag."""
+    """Return the tags in ``text``. A word between two tags is also returned, and whitespace is not."""
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
 

@@ -5,8 +5,9 @@
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated. Values are literals, which this module parses and limits in depth and size. A quote does not
-close a string if no Python can continue like that: ``'Martha's Vineyard'``, ``'awk '{print $1}' a.txt'``.
+Nothing is ever evaluated. Values are literals, which this module parses, with limits on depth and size. A quote does
+not close a string if no Python code could continue like the text after it: ``'Martha's Vineyard'``, ``'awk '{print $1}'
+a.txt'``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
-"""A tool's name. It may contain a hyphen, or be the method of an object."""
+"""Matches a tool's name. It may contain a hyphen, or be the method of an object."""
 
 QUOTE_CONTEXT = 80
-"""Number of characters after a quote that decide whether it closes a string."""
+"""Number of characters after a quote that determine whether the quote closes a string."""
 
 _CONTINUES_STRING = re.compile(
     r"""
@@ -41,7 +42,7 @@ _CONTINUES_STRING = re.compile(
     """,
     re.VERBOSE,
 )
-"""The text after a quote that does not close a string, because no call can continue like that."""
+"""Matches text after a quote that does not close its string, because no call can continue like that."""
 _AFTER_BROKEN_VALUE = re.compile(
     r"""
     \s*
@@ -49,7 +50,7 @@ _AFTER_BROKEN_VALUE = re.compile(
     """,
     re.VERBOSE,
 )
-"""The text after a string that contains unescaped quotes."""
+"""Matches text that may follow a string with unescaped quotes."""
 _AFTER_BROKEN_ARGUMENT = re.compile(
     r"""
     \s*
@@ -61,7 +62,7 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
     """,
     re.VERBOSE,
 )
-"""The text after such a string if it is the value of a named argument."""
+"""Matches text that may follow such a string if the string is the value of a named argument."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
@@ -84,9 +85,10 @@ def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool
     """Return whether a quote before ``following`` closes its string.
 
     Args:
-        following: The next `QUOTE_CONTEXT` characters, or all text that is left.
+        following: The next `QUOTE_CONTEXT` characters, or all remaining text.
         is_argument: Whether the string is the value of a named argument.
-        is_broken: Whether an earlier quote did not close the string, so that the rest of the call must fit.
+        is_broken: Whether an earlier quote did not close the string, so that the text after this quote must match
+            exactly.
     """
     if is_broken:
         return (_AFTER_BROKEN_ARGUMENT if is_argument else _AFTER_BROKEN_VALUE).match(following) is not None
@@ -94,10 +96,11 @@ def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool
 
 
 def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return all calls in ``text``, from lists or statements. ``offset``: start of the text in its span.
+    """Return all calls in ``text``, which contains lists or statements. ``offset`` is the position of the text in its
+    span.
 
-    After a call that cannot be read, the result has the calls before it and the error. Raises FormatError if there are
-    none, and UnterminatedError if the text ends too early.
+    If a later call cannot be parsed, the result has the calls before it and an error. Raises FormatError if the first
+    call cannot be parsed, and UnterminatedError if the text ends too early.
     """
     return _PythonReader(text, tools, offset).parse_calls()
 
@@ -207,7 +210,8 @@ class _PythonReader:
             self.expect(",", "a comma or the closing parenthesis")
 
     def resolve_name(self, name: str) -> str:
-        """Return the tool's name. Llama's built-in tools are objects with one method."""
+        """Return the tool's name. For ``NAME.call``, this is ``NAME``, because Llama's built-in tools are objects with
+        one method."""
         owner = name.removesuffix(".call")
         is_method = owner != name and self.tools.match(name) is None and self.tools.match(owner)
         return owner if is_method else name
@@ -229,7 +233,7 @@ class _PythonReader:
 
     def parse_value(self, depth: int, *, is_argument: bool = False) -> Json:
         if depth > MAX_DEPTH:
-            raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
+            raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
             return self.parse_dict_or_set(depth)
@@ -260,7 +264,7 @@ class _PythonReader:
         return [first, *self.parse_items(depth, closing)]
 
     def parse_items(self, depth: int, closing: str) -> list[Json]:
-        """Parse the rest after the first item, with the closing bracket."""
+        """Parse the items after the first one, and the closing bracket."""
         items: list[Json] = []
         while self.peek() != closing:
             self.expect(",", f"a comma or {closing!r}")
@@ -298,7 +302,7 @@ class _PythonReader:
 
     def parse_number(self, spelling: str) -> Json:
         if len(spelling) > MAX_DIGITS + 1:
-            raise FormatError(f"a number is too long ({len(spelling)} characters, limit {MAX_DIGITS})")
+            raise FormatError(f"a number has {len(spelling)} characters; the maximum is {MAX_DIGITS}")
         self.position += len(spelling)
         bare = spelling.lstrip("+-").replace("_", "").lower()
         sign = -1 if spelling.startswith("-") else 1
@@ -355,7 +359,8 @@ class _PythonReader:
                 self.position += 1
 
     def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
-        """Return whether the text from ``start`` is in three quotes, and not ordinary text that begins with them."""
+        """Return whether a triple-quoted string begins at ``start``, rather than an ordinary string whose text begins
+        with quotes."""
         end = self.text.find(quotes, start)
         following = self.text[end + 3 : end + 3 + QUOTE_CONTEXT]
         has_four = self.text.startswith(quotes[0], start)
@@ -381,5 +386,5 @@ class _PythonReader:
 
 
 def _to_json(calls: list[DecodedCall]) -> str:
-    """Return the arguments as JSON, because an escape may be half of a surrogate pair."""
+    """Return the arguments as JSON, in which half of a surrogate pair can be detected."""
     return json.dumps([call.arguments for call in calls], ensure_ascii=False)

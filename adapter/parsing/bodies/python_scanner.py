@@ -1,6 +1,6 @@
 """Find the end of calls written as Python: ``[f(a=1), g(b='x')]``, or statements in a block.
 
-The scanner tracks quotes, so that brackets and closing markers in strings are data. `python_parser` parses the text
+The scanner tracks quotes, so that brackets and closing markers in strings are ignored. `python_parser` parses the text
 that the scanner has delimited.
 """
 
@@ -20,10 +20,10 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import ToolSet
 
 NAMED_CALLS = ("[Calling tool:", "[Tool call:", "[tool_call:", "[Tool use:", "[tool_use:")
-"""Markers that some clients write into the model's history, before the name of a tool."""
+"""Markers before the name of a tool that some clients write into the model's history."""
 
 BARE_LISTS = "bare lists"
-"""Body variant: lists without markers are normal in the format, so a malformed list is an error."""
+"""Body variant: the format has lists without markers, so a malformed list is an error rather than text."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -43,7 +43,8 @@ _WITH_ARGUMENTS = re.compile(
 
 
 def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls, which ends where its brackets balance. Consumes nothing if the text is not such a list."""
+    """Parse a list of calls, which ends where its brackets are balanced. If the text is not such a list, take
+    nothing."""
     match = yield from source.peek_match(
         _LIST_BEGINS, NAME_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
@@ -58,7 +59,7 @@ def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Take code until its brackets balance, and parse the calls in it. Only the last bracket may be missing."""
+    """Take code until its brackets are balanced, and parse the calls in it. Only the last bracket may be missing."""
     start = len(span)
     is_balanced = yield from take_balanced(source, span)
     if not is_balanced and source.was_cut:
@@ -70,15 +71,15 @@ def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def take_balanced(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Consume code until its brackets balance. Return the last bracket, or "" if the text ends first."""
+    """Take code until its brackets are balanced. Return the last bracket, or an empty string if the text ends first."""
     return (yield from _take_code(source, span, get_marker_set(*_SYNTAX), stops_balanced=True))
 
 
 class PythonBlock:
     """Parse calls up to the marker ``closing``. An instance is a `BodyReader`.
 
-    ``fence``: the text before ``closing`` if the calls are in a code fence. ``opening``: the marker of the
-    next body, which also ends this one.
+    - ``fence``: the text before ``closing`` if the calls are in a code fence.
+    - ``opening``: the marker of the next body, which also ends this one.
     """
 
     def __init__(self, closing: str, fence: str = "", opening: str = "") -> None:
@@ -107,8 +108,8 @@ class PythonBlock:
         return result if closed else result.with_repairs("missing-close-tag")
 
     def _read_hidden(self, text: str, source: BodySource, span: list[str], start: int) -> BodyResult | None:
-        """Parse the calls before a closing marker that was overlooked because of a stray quote; None if they cannot be
-        parsed."""
+        """Parse the calls before a closing marker that was overlooked because of a stray quote. Return None if there is
+        no such marker, or if the calls cannot be parsed."""
         marker = self._close.search(text, 0)
         if marker is None:
             return None
@@ -125,7 +126,7 @@ class PythonBlock:
         return read_calls(code, tools, start)
 
     def _reject(self, error: str, text: str, source: BodySource) -> BodyResult:
-        """Return an error if a call was intended. Otherwise the block is unrelated code."""
+        """Return an error if the text was meant as a call, or `TEXT` if it is unrelated code."""
         match = _FIRST_CALL.search(text)
         if match is None and not source.at_line_start:
             return TEXT  # the marker was only mentioned
@@ -134,7 +135,7 @@ class PythonBlock:
 
 
 def read_method(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME.call(...)`` or ``NAME(...)`` of one of the session's tools, as Llama calls its built-in tools."""
+    """Parse ``NAME.call(...)`` or ``NAME(...)`` for one of the session's tools, as Llama calls its built-in tools."""
     name = yield from peek_call_name(source)
     if source.tools.match(name) is None and source.tools.match(name.removesuffix(".call")) is None:
         return TEXT
@@ -150,13 +151,13 @@ def read_one_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
-    """Return the name if the text continues with a call, or "". Consumes nothing."""
+    """Return the name if the text continues with a call, or an empty string. Nothing is taken."""
     match = yield from source.peek_match(_FIRST_CALL, NAME_LIMIT, _MAY_CALL.fullmatch)
     return match.group(1) if match else ""
 
 
 read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)
-"""Parse the text after ``<|python_tag|>``, in any of Llama's notations."""
+"""Parser of the text after ``<|python_tag|>``, in any of Llama's notations."""
 
 
 def build_python_or_json_reader(
@@ -164,7 +165,7 @@ def build_python_or_json_reader(
 ) -> BodyReader:
     """Return a parser of Python calls up to ``closing``, or of the JSON list that some models write instead.
 
-    ``has_fence``: whether the format writes the calls in a code fence.
+    ``has_fence``: whether the format requires a code fence around the calls.
     """
     read_python = PythonBlock(closing, opening=opening)
     read_json = TaggedJson(opening, closing, arguments_key, may_list=True)
@@ -189,9 +190,11 @@ def build_python_or_json_reader(
 
 
 def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
-    """Take code until brackets balance, or up to a marker that is not syntax.
+    """Take code until its brackets are balanced (if ``stops_balanced`` is true), or up to a marker that is not part of
+    Python.
 
-    Returns the bracket, which is in ``span``, or the marker, which is not; "" at the end of the text.
+    Return the last bracket, which was added to ``span``, or the marker, which was not. At the end of the text, return
+    an empty string.
     """
     depth = 0
     while True:
@@ -223,9 +226,10 @@ def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[No
 
 
 def _peek_after_quote(source: StreamBuffer, *, is_whole: bool) -> Reader[str]:
-    """Return the text that decides whether the quote just taken closes its string.
+    """Return the text that determines whether the quote that was just taken closes its string.
 
-    ``is_whole``: wait until the context is complete, and not only until an ordinary string's end is certain.
+    ``is_whole``: wait until all `QUOTE_CONTEXT` characters are available, even if fewer would determine the end of an
+    ordinary string.
     """
     while True:
         ahead = source.text[source.position : source.position + QUOTE_CONTEXT]
@@ -258,7 +262,7 @@ def read_named_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     closing = yield from source.take_marker(_bracket, span)
     if not result.calls or (not closing and source.was_cut):
         return result if result.error else CUT
-    result = result.remove_fixes("positional-arguments")  # one object is this form's own spelling
+    result = result.remove_fixes("positional-arguments")  # a single object is normal in this notation
     return result.with_repairs("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 

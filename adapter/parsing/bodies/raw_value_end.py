@@ -1,14 +1,14 @@
 """Find the end of an unescaped value between tags.
 
-A tag inside the value may be data (a file about tool calls). A tag therefore ends the value only if the grammar allows
-the text after the tag::
+A value may contain tags (for example, a file about tool calls). Therefore, a tag ends the value only if the grammar
+allows the text after the tag::
 
-    <value>ends with </value> here</value><next>      the second </value> closes
-    <value>a.py</call>                                the call's own end, if nothing but a call follows
-    <value><call>...</value></call></value></call>    a whole call in a value: the last </value> closes
-    <value>a </call> b</value></call>                 the end of a call in a value: </value> closes
+    <value>ends with </value> here</value><next>      the second </value> ends it
+    <value>a.py</call>                                </call> ends it if only another call, or nothing, follows
+    <value><call>...</value></call></value></call>    it contains a whole call: the last </value> ends it
+    <value>a </call> b</value></call>                 it contains the end of a call: </value> ends it
 
-Text after a tag is peeked at and given back, so each character is read at most a few times.
+Text after a tag is peeked at and put back, so each character is read at most a few times.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 SEARCH_LIMIT = 2_000
-"""Number of characters after the apparent end of a call in which a value's own closing tag is searched."""
+"""Number of characters after the apparent end of a call in which a closing tag of the value is searched."""
 
 TAIL = 100
 """Number of characters before an opening tag that may show that the value before it has ended."""
@@ -31,20 +31,20 @@ _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 _GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|\s*</\w")
-"""Matches the text after a closing tag in a sentence about tags, or in a row of closing tags."""
+"""Matches text that follows a closing tag in a sentence about tags, or in a series of closing tags."""
 
 _WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>\]])")
 _MAY_BE_WRONG_CLOSE = re.compile(r"(?:<|\[|\|)?/?[^\s<>\[\]]{0,40}+[>\]]?\s*")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""Function that decides whether the next parameter's opening tag, just consumed, is effective. Consumes nothing."""
+"""A function that returns whether the opening tag that was just taken begins the next parameter. It takes nothing."""
 
 
 class RawValue:
-    """The tags around a value: its closing tags, and the tags of the next parameter, the call and its section.
+    """The tags around a value: its closing tags, and the tags of the next parameter, of the call and of its section.
 
-    ``broken_closes``: beginnings of closing tags whose word is misspelt. ``stray_closes``: other tags that may be
-    between a value's closing tag and the call's.
+    - ``broken_closes``: the start of closing tags whose word is misspelt.
+    - ``stray_closes``: other tags that may be between a value's closing tag and the call's.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class RawValue:
         self._after_call = MarkerSet(*call_opens, *outer_closes)
 
     def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
-        """Consume the value into ``value``, and its closing tag. Return the tag.
+        """Take the value and its closing tag, and add the value's text to ``value``. Return the tag.
 
-        Return "" if another tag, which is not consumed, ended the value, and None if the text ended first. The end of a
-        value that another tag ended is uncertain if the value contains a closing tag.
+        If another tag ended the value, return an empty string and do not take the tag; if such a value contains a
+        closing tag, its end is uncertain. If the text ended first, return None.
         """
         holds_call, holds_close, open_parameters = False, False, 0
         while True:
@@ -105,7 +105,7 @@ class RawValue:
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
-        """Return whether the closing tag just taken ends the value."""
+        """Return whether the closing tag that was just taken ends the value."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         tag = yield from source.take_marker(self._after_value, ahead)
@@ -126,10 +126,8 @@ class RawValue:
         return ends
 
     def _is_wrong_close(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-        """Return whether a misspelt or foreign closing tag comes next, and then the next call or the section's end.
-
-        Adds the tag to ``ahead``.
-        """
+        """Return whether a misspelt or foreign closing tag is next, followed by the next call or the end of the
+        section. The tag is added to ``ahead``."""
         match = yield from source.peek_match(_WRONG_CLOSE, TAIL, _MAY_BE_WRONG_CLOSE.fullmatch)
         if match is None:
             return False
@@ -137,8 +135,8 @@ class RawValue:
         return (yield from source.peek_after_space(self._after_call))[1] != ""
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether a call's closing tag ends both the value and the call, because only another call, or the end
-        of the text, follows."""
+        """Return whether a call's closing tag ends both the value and the call, because only another call, or nothing,
+        follows."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         following = yield from source.take_marker(self._after_call, ahead)
@@ -151,13 +149,13 @@ class RawValue:
         return ends
 
     def _is_cut(self, source: StreamBuffer) -> bool:
-        """Return whether the text ends here, or within a tag after which the value might have continued."""
+        """Return whether the text was cut off here, or within a tag after which the value could have continued."""
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether an end of the value or the call follows, or may follow, before the next call. If so, the
-        apparent end of the call was part of the value."""
+        """Return whether the apparent end of the call was part of the value: an end of the value or of the call follows
+        before the next call, or may have been cut off."""
         marker = yield from source.peek_marker(self._later, SEARCH_LIMIT)
         if not marker:
             return source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
@@ -165,8 +163,8 @@ class RawValue:
 
 
 def split_broken_close(value: list[str]) -> str | None:
-    """Remove the text after ``</`` at the end of ``value``, and return it, or None if ``value`` does not end in such
-    text.
+    """If ``value`` ends with ``</`` and whitespace or another tag, remove the text after ``</`` and return it. Return
+    None if it does not.
 
     A model that loses a closing tag may write ``</`` and then the next section's tag.
     """
@@ -181,11 +179,11 @@ def split_broken_close(value: list[str]) -> str | None:
 
 
 def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()) -> str:
-    """Return a tag in ``value`` that shows that a tag was lost or written twice, or "".
+    """Return a tag in ``value`` which shows that a tag was lost or written twice, or an empty string.
 
-    It is a closing tag without an opening one, unless the text after it continues a sentence about tags. Or it is an
-    opening tag without a closing one, at the beginning of the value or in an unclosed call that begins with one of
-    ``calls``. Whether such a tag is the value's own text cannot be determined.
+    It is a closing tag without an opening one, unless a sentence about tags continues after it. Or it is an opening tag
+    without a closing one, at the start of the value or in an unclosed call that begins with one of ``calls``. It cannot
+    be determined whether such a tag belongs to the value.
     """
     depth, first, lowered = 0, "", value.lstrip().lower()
     is_opened = lowered.startswith(tuple(tag[:-1].lower() for tag in opens))
@@ -204,7 +202,7 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
 
 
 def _is_open(tag: str, value: str) -> bool:
-    """Return whether ``value`` contains the opening ``tag`` of a call, and no closing tag of its word after it."""
+    """Return whether ``value`` contains the opening ``tag`` of a call, and no matching closing tag after it."""
     return value.rfind(tag) > value.rfind(f"</{tag[1:].rstrip(' =>')}")
 
 
@@ -215,10 +213,11 @@ def _compile_tags(opens: tuple[str, ...], closes: tuple[str, ...]) -> re.Pattern
 
 
 def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return the closing tag ``</KEY>`` at the end of ``value``, which another tag closed, or "".
+    """Return the tag ``</KEY>`` if it is at the end of ``value``, or an empty string. ``closes`` are the proper closing
+    tags.
 
-    A model that closes a value by its name may also write the proper tag. But a value may end in such a tag. The two
-    cases can be distinguished only if the value also contains the opening tag.
+    A model that closes a value with ``</KEY>`` may also write the proper tag. But a value may also end with such a tag.
+    The two cases can only be distinguished if the value also contains the opening tag.
     """
     close = f"</{key}>"
     is_own = close in closes or not value.rstrip().endswith(close) or f"<{key}" in value
@@ -226,7 +225,8 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def explain_uncertain_end(name: str, key: str, tag: str) -> str:
-    """Return the error for a value if ``tag`` may be its end, the beginning of another value, or a part of it."""
+    """Return the error for a value that contains ``tag``, if this may be its end, the start of another value, or a part
+    of it."""
     return (
         f"the value of {key!r} in the call of {name!r} contains {tag}, which may begin or end another. Write the call "
         'again without that tag; if it belongs to the value, give the arguments as one JSON object: {"'
@@ -236,17 +236,16 @@ def explain_uncertain_end(name: str, key: str, tag: str) -> str:
 
 
 def strip_line_break(value: str) -> str:
-    """Return ``value`` without its last line break. Use it for a value that lacks its closing tag: the line break
-    belongs to the tag that ended the value.
-    """
+    """Return ``value`` without its last line break. For a value that lacks its closing tag, the line break belongs to
+    the tag that ended the value."""
     return _LINE_END.sub("", value)
 
 
 def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Return ``value`` without a misspelled closing tag at its end. Use it for a value that lacks its closing tag and
-    was ended by another element's tag.
+    """Return ``value`` without a misspelled closing tag at its end. This is for a value that lacks its closing tag, so
+    that the tag of another element ended it.
 
-    A misspelled closing tag is the beginning of one of ``closes``, one of ``others``, or ``</KEY>``.
+    A misspelled closing tag is the start of one of ``closes``, one of ``others``, or ``</KEY>``.
     """
     bare = value.rstrip()
     for other in others:

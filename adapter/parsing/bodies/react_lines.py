@@ -23,7 +23,7 @@ from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool
 
 LANGUAGE_LIMIT = 20
-"""Maximum length of the language of a code fence around the arguments."""
+"""Maximum length of the language name of a code fence around the arguments."""
 
 _fence = get_marker_set("```")
 _LANGUAGE = re.compile(r"[a-zA-Z]*(?=[^a-zA-Z])")

@@ -1,6 +1,7 @@
 """Parse calls whose header names the recipient: ``>>>NAME``, followed by the arguments as one JSON object.
 
-Functionary and other models write them. Their prompts end inside a header, so an output may begin with a bare name.
+Functionary and other models write such calls. Their prompts end inside a header, so an answer may begin with only a
+name.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 
 
 def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
-    """Consume a name and one of ``endings`` after it. Return the name. Otherwise consume nothing and return "".
+    """Take a name and one of ``endings`` after it, and return the name. If there is none, take nothing and return an
+    empty string.
 
-    ``any_name``: whether to also accept names that are not tools of this session.
+    ``any_name``: whether the name need not be that of one of this session's tools.
     """
     while True:
         match = _NAME.match(source.text, source.position)
@@ -38,7 +40,7 @@ def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_na
 
 
 def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
-    """Consume a name that the end of the text cuts off, and return an error, or None if the text continues."""
+    """If the text ends within a name, take the name and return an error. If the text continues, return None."""
     match = _NAME.match(source.text, source.position)
     if not source.final or match is None or match.end() < len(source.text):
         return None
@@ -47,7 +49,7 @@ def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
 
 
 def read_arguments(name: str, source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
-    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not consumed."""
+    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not taken."""
     result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span)
     if not result.not_a_call:
         return result

@@ -1,4 +1,4 @@
-"""Parse the ``<tool_call>`` envelope, which several families share. Its bodies differ.
+"""Parse the ``<tool_call>`` tag, which several model families write around a call. The bodies differ.
 
 ::
 
@@ -6,7 +6,7 @@
     {"name": ..., ...}             <function=NAME> ... </function>     <arg_key>KEY</arg_key> ...
     </tool_call>                   </tool_call>                        </tool_call>
 
-The beginning of the body shows which family wrote it, so every body is parsed, whatever format is expected.
+The start of a body shows which family wrote it. Every body is therefore parsed, whichever of these formats is expected.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
 """Closing tags that models write without an open call."""
 
 PROSE_LIMIT = 2_000
-"""Maximum length of a closed body of unknown shape; a longer body means that the marker was only mentioned."""
+"""Maximum length of a closed body of unknown form, in characters. If it is longer, the marker was only mentioned."""
 
 WORDS_LIMIT = 80
-"""Maximum number of characters between the end of a function and the end of its envelope, on one line."""
+"""Maximum number of characters between the end of a function and ``</tool_call>`` on the same line."""
 
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueReader(GLM)
@@ -72,7 +72,7 @@ _inner = MarkerSet(
 
 
 def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``<tool_call>``, in any family's notation."""
+    """Parse the body after ``<tool_call>``, in the notation of any family."""
     fixes: list[str] = []
     while True:
         char = yield from source.skip_space(span)
@@ -102,13 +102,13 @@ def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
                     return elements.with_repairs(*fixes)
                 return (yield from _read_unknown(source, span))
             case "<tool_call>":
-                fixes.append("text-in-tag")  # doubled opening marker
+                fixes.append("text-in-tag")  # the opening marker is doubled
             case _:
                 continue  # a code fence, whose end is reported later, or Step-Audio 2's word before the name
 
 
 def _read_pairs(source: BodySource, span: list[str]) -> Reader[BodyResult | None]:
-    """Parse a name and pairs in GLM's or in TeleChat's tags. Otherwise takes nothing and returns None."""
+    """Parse a name and pairs in GLM's or in TeleChat's tags. If there are none, take nothing and return None."""
     is_telechat = source.expected_format == "telechat4" or (
         yield from source.peek_match(_TELECHAT_PAIR, WORDS_LIMIT, _MAY_BE_TELECHAT_PAIR.fullmatch)
     )
@@ -117,7 +117,8 @@ def _read_pairs(source: BodySource, span: list[str]) -> Reader[BodyResult | None
 
 
 def _read_elements(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the name of a tool of the session in an element, and its arguments after it. Otherwise takes nothing."""
+    """Parse an element with the name of one of the session's tools, and the arguments after it. If there is none, take
+    nothing."""
     read = partial(read_elements, closing=CLOSE)
     result = yield from read_call_or_text(read, source, span, keeps_error=source.at_line_start)
     return result.with_fixes("foreign-body")
@@ -130,7 +131,7 @@ def _find_foreign_fixes(body: str, source: BodySource) -> list[str]:
 def with_attributes(read: BodyReader) -> BodyReader:
     """Return a parser of an opening tag's attributes, which the format does not define, and of the body after them.
 
-    If an attribute names a tool, ``<tool_call name="NAME">{...}</tool_call>``, the body is only that tool's arguments,
+    If an attribute names a tool, as in ``<tool_call name="NAME">{...}</tool_call>``, the body has only the arguments,
     which may also be attributes.
     """
 
@@ -161,7 +162,8 @@ def _read_misspelt_function(source: BodySource, span: list[str]) -> Reader[BodyR
 
 
 def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
-    """Take the envelope's closing tag after a function, skipping a few words before the tag. Return the result."""
+    """Take ``</tool_call>`` after a function, and a few words before it. Return the result, with a repair if the tag is
+    missing."""
     if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
     _, closing = yield from source.peek_after_space(_closing)
@@ -178,7 +180,8 @@ def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[
 
 
 def _begins_with_fused_name(source: BodySource) -> bool:
-    """Return whether the text begins with the name of a tool of the session that runs into JSON (GLM 5.2)."""
+    """Return whether the text begins with the name of one of the session's tools that runs directly into JSON, as GLM
+    5.2 writes."""
     return any(
         source.text.startswith(name, source.position) and _JSON_REST.match(source.text, source.position + len(name))
         for name in source.tools
@@ -188,8 +191,8 @@ def _begins_with_fused_name(source: BodySource) -> bool:
 def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a body that is neither JSON nor XML.
 
-    It may be a Python call, or a malformed call that begins a line and is closed. Otherwise the marker is part of
-    prose.
+    It may be a Python call, or a malformed call, which must be closed and begin at the start of a line. In all other
+    cases, the marker is part of prose.
     """
     if source.at_line_start and source.tools.match((yield from peek_call_name(source))) is not None:
         return (yield from _read_python(source, span)).with_repairs("foreign-body")

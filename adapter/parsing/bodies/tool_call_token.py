@@ -6,7 +6,7 @@
     <|tool_call|><tool_call>[...]                                              Granite 3.1
     <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
     <|tool_call|>call:NAME{...}                                                Gemma 4, whose own token has one bar
-    <|tool_call|>{...}<|tool_call|>                                            small models, which close with the opener
+    <|tool_call|>{...}<|tool_call|>                                            small models, without a closing marker
 
 A list without a closing marker ends with its brackets.
 """

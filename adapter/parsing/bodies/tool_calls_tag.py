@@ -1,4 +1,4 @@
-"""Parse the ``<tool_calls>`` section, which several families share. Its bodies differ.
+"""Parse the ``<tool_calls>`` section, which several model families share. The bodies differ.
 
 ::
 
@@ -10,7 +10,7 @@
     <tool_call>NAME ... </tool_call>
     </tool_calls>
 
-The beginning of the body shows which family wrote it, so every body is parsed, whatever format is expected.
+The start of a body shows which family wrote it. Every body is therefore parsed, whichever of these formats is expected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _call = MarkerSet(CALL_OPEN)
 
 
 def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``<tool_calls>``: JSON up to the closing tag, or the first call that has its own tags."""
+    """Parse the body after ``<tool_calls>``: JSON up to the closing tag, or the first call with its own tags."""
     yield from source.skip_space(span)
     if (yield from source.take_marker(_call, span)):
         return (yield from read_tool_call(source, span))

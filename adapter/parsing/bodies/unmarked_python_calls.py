@@ -1,7 +1,8 @@
-"""Parse calls written as Python without markers, which are the whole answer: ``get_weather(city="Oslo")``.
+"""Parse an answer that consists of Python calls without markers: ``get_weather(city="Oslo")``.
 
-Granite and small models write them. Such a line may also be an answer about code. It is a call only if the answer
-contains nothing but calls of the session's tools that only read, each with named literals for all required parameters.
+Granite and small models write such calls. A line like this may also be an answer about code. It is accepted as a call
+only if the answer contains nothing but calls of the session's tools that only read, with named literals for all
+required parameters.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
 
 
 def read_unmarked_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the rest of the text if it consists of calls. Otherwise consume nothing and return `TEXT`."""
+    """Parse the rest of the text if it consists of calls. If it does not, take nothing and return `TEXT`."""
     start, has_call = len(span), False
     may_continue = partial(_may_be_head, tools=source.tools)
     yield from source.skip_space(span)
@@ -41,7 +42,7 @@ def read_unmarked_calls(source: BodySource, span: list[str]) -> Reader[BodyResul
 
 
 def _may_be_head(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the beginning of a known tool's name and an argument."""
+    """Return whether ``ahead`` may be the start of a known tool's name and an argument."""
     match = _MAY_BE_HEAD.fullmatch(ahead)
     return match is not None and any(name == match[1] if match[2] else name.startswith(match[1]) for name in tools)
 

@@ -9,8 +9,9 @@
     </function>
 
 Values are not escaped. A tag therefore closes a value only if the grammar allows the text after the tag: for
-``</parameter>``, another parameter or the end of the function. A complete call inside a value is tracked as a whole.
-Well-formed text closes at once. A missing tag is supplied when the following text shows that it is missing.
+``</parameter>``, this is another parameter or the end of the function. A complete call inside a value is part of the
+value. Well-formed text is closed immediately. A missing tag is assumed where the following text shows that it is
+missing.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
 WORD_LIMIT = 40
-"""Maximum length of a closing tag of an unknown word."""
+"""Maximum length of a closing tag with an unknown word, in characters."""
 
 VALUE_LIMIT = 2_000
-"""Number of characters after a misspelt end of a function in which another end of its value is searched for."""
+"""Number of characters after a misspelt end of a function in which another end of the value is searched."""
 
 INLINE_VALUES = "inline values"
 """Body variant: a value is on the same line as its tags."""
@@ -42,7 +43,7 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
     "<parameter<": ("misspelt-inner-tag",),
     "parameter=": ("misspelt-inner-tag",),
 }
-"""The opening tags of a parameter, each with the repair to report if the tag is misspelt."""
+"""The opening tags of a parameter, each with the repairs to report for it."""
 
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
@@ -61,14 +62,15 @@ _FENCE = MarkerSet("```json", "```")
 _OPEN_NAME = re.compile(r"(?:<function>\s*)?([\w.:-]+)\s*(?:</function>\s*|\n\s*)(?=<parameter[=>])", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
-"""The rest of a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a separate line."""
+"""Matches the rest of a tag with a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a
+separate line."""
 
 _ELEMENT = re.compile(rf"<([^\s<>]+){ATTRIBUTES}\s*>")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
 _OTHER_CLOSE = re.compile(r"</[A-Za-z_]\w*(?:=[\w.:-]*)?")
 _SECTION_CLOSE = re.compile(r"(?:</parameter>\s*)?</parameters>\s*\Z", re.IGNORECASE)
-"""The end of a section of parameters, which some models write around them."""
+"""Matches the end of a section of parameters, which some models write around the parameters."""
 
 
 @dataclass(slots=True)
@@ -77,7 +79,7 @@ class _Function(PendingCall):
     """True if calls inside values are tracked to their ends."""
     was_nested: bool = False
     is_inline: bool = False
-    """True if a value is on the same line as its tags, so that line breaks at its ends belong to it."""
+    """True if a value is on the same line as its tags, so that line breaks at its start and end belong to it."""
 
     def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
         text = self._strip_margins(text)
@@ -99,8 +101,8 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Return whether a parameter tag can begin the next parameter, although the current value has no closing
-        tag."""
+        """Return whether an opening tag for ``key`` can begin the next parameter although the current value is not
+        closed."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:
@@ -108,23 +110,24 @@ class _Function(PendingCall):
 
 
 def read_xml_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<function=`` or ``<function ``, and consume a closing ``</tool_call>``."""
+    """Parse a call after ``<function=`` or ``<function ``, and take the closing ``</tool_call>``, if any."""
     return (yield from _read_following(source, span, is_inline=INLINE_VALUES in source.body_variants))
 
 
 def read_inline_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse like `read_xml_function`, for a format that writes a value on the same line as its tags."""
+    """Do the same as `read_xml_function` for a format that writes a value on the same line as its tags."""
     return (yield from _read_following(source, span, is_inline=True))
 
 
 def _read_following(source: BodySource, span: list[str], *, is_inline: bool) -> Reader[BodyResult]:
-    """Parse while tracking calls inside values. If that fails, parse again without tracking them."""
+    """Parse a call and track calls inside its values. If that fails, parse it again without tracking them."""
     start, function = len(span), _Function("", None, nests=not source.close_at_first_marker, is_inline=is_inline)
     result = yield from _read(source, span, function)
     is_certain = not result.unfinished and not (function.was_nested and "missing-inner-tag" in function.fixes)
     if is_certain or source.close_at_first_marker or (source.was_cut and source.is_empty):
         return result
-    source.close_at_first_marker = result.unfinished  # permanently, so that not every call is parsed to the text's end
+    # This stays set, so that later calls are not parsed to the end of the text.
+    source.close_at_first_marker = result.unfinished
     first_span = source.give_back(span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
     second_result = yield from _read(source, span, function)
@@ -244,9 +247,9 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
 
 
 def _read_element(source: StreamBuffer, span: list[str], function: _Function) -> Reader[bool]:
-    """Parse ``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, if KEY is a parameter of the tool.
+    """Parse ``<KEY>value</KEY>``, written instead of ``<parameter=KEY>``, if KEY is a parameter of the tool.
 
-    ``</parameter>`` may also close the value.
+    ``</parameter>`` may also close the value. Return whether there was such an element.
     """
     ahead: list[str] = []
     yield from source.take_until(">", NAME_LIMIT, ahead)
@@ -272,7 +275,7 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
 
 
 def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
-    """Take a parameter's value, with its closing tag if present. Return False if the text ended first."""
+    """Take a parameter's value, and its closing tag if present. Return False if the text ended first."""
     functions = envelopes = open_parameters = 0
     while True:
         marker = yield from source.read_until(_TAGS, value)
@@ -302,15 +305,16 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
 def _closes(
     source: StreamBuffer, marker: str, value: list[str], function: _Function, holds_parameter: bool
 ) -> Reader[bool]:
-    """Return whether the tag just taken ends the value. It does only if the grammar allows the text after the tag.
+    """Return whether the tag that was just taken ends the value. It does only if the grammar allows the text after the
+    tag.
 
-    ``holds_parameter``: whether the tag may also close a parameter in the value.
+    ``holds_parameter``: whether the tag may also close a parameter inside the value.
     """
     ahead: list[str] = []
     kind = marker.lower()
     if kind in _PARAMETER_TAGS:
         if kind == "parameter=":
-            return False  # without its bracket, a tag in a value cannot be told from the value's text
+            return False  # in a value, a tag without its bracket is indistinguishable from text
         key = yield from take_tag_name(source, ahead)
         source.push_back("".join(ahead))
         return _is_at_line_start(value) and key is not None and function.may_begin(key)
@@ -335,9 +339,10 @@ def _closes(
 
 
 def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-    """Return whether a closing tag of any other word comes next, and after it the end of the call or of the text.
+    """Return whether a closing tag with any other word is next, followed by the end of the call or of the text. Text
+    that is taken is added to ``ahead``.
 
-    The tags are part of the value if another ``</parameter>`` follows before the next call. Adds the text to ``ahead``.
+    If another ``</parameter>`` follows before the next call, the tags are part of the value.
     """
     tag = yield from source.take_until(">", WORD_LIMIT, ahead)
     if tag is None or not _OTHER_CLOSE.fullmatch(tag):
@@ -351,14 +356,15 @@ def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[
 
 
 def _continues(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a value may continue: another end of it, or of a function, follows before the next call."""
+    """Return whether a value may continue, because another end of it, or of a function, follows before the next
+    call."""
     marker = yield from source.peek_marker(_NEXT_CALL_OR_END, VALUE_LIMIT)
     is_open = source.was_cut and not marker and len(source.text) - source.position <= VALUE_LIMIT
     return marker.lower() in _VALUE_ENDS or is_open
 
 
 def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-    """Consume ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
+    """Take ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
     text = yield from source.take_until(">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
         return None
@@ -369,7 +375,8 @@ def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
 
 
 def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of a tool's name whose tag is unclosed or missing, before a parameter. Consumes nothing."""
+    """Return the match of a tool's name before a parameter if the name's tag is unclosed or missing. Nothing is
+    taken."""
     match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return match if match is not None and source.tools.match(match[1]) is not None else None
 

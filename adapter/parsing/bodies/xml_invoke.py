@@ -6,7 +6,7 @@
     <parameter name="KEY">value, unescaped</parameter>
     </invoke>
 
-Families spell the tags differently (``<｜DSML｜invoke name="NAME">``, ``<|open|>call tool="NAME"<|sep|>``). Some
+Model families spell the tags differently (``<｜DSML｜invoke name="NAME">``, ``<|open|>call tool="NAME"<|sep|>``). Some
 declare a value's type in an attribute. One JSON object may replace the parameters.
 """
 
@@ -30,7 +30,7 @@ from adapter.tools.coercion import coerce_text
 from adapter.tools.tool import ToolSet
 
 WORD_LIMIT = 40
-"""Maximum length of a misspelt word in a closing tag; longer text is prose."""
+"""Maximum length of a misspelt word in a closing tag, in characters. Longer text is prose."""
 
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
@@ -40,7 +40,7 @@ _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
 _ELEMENT = re.compile(rf"<([\w-]{{1,100}}){ATTRIBUTES}\s*>")
 _FIRST_ELEMENT = re.compile(r"<([A-Za-z][\w-]{0,100})[\s>]")
 _ABOUT = frozenset({"id", "index", "type", "string"})
-"""Attributes that describe a call or a value, and are not arguments."""
+"""Attributes that describe a call or a value rather than being arguments."""
 _NAMES = ("name", "tool", "tool_name", "function")
 """Attributes that models write in place of the one that names the tool."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
@@ -102,7 +102,7 @@ class XmlInvokeReader:
     def read_tag(
         self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, span: list[str]
     ) -> Reader[BodyResult]:
-        """Parse the call after its opening tag, which was consumed. ``name_key``: the attribute that names the tool."""
+        """Parse the call after its opening tag, which was taken. ``name_key`` is the attribute that names the tool."""
         name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(span)
@@ -234,10 +234,8 @@ class XmlInvokeReader:
         call.add_value(key, decoded)
 
     def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
-        """Take ``<KEY>``, with any attributes, if KEY is a parameter of the tool, as in Cline's prompts. Return KEY.
-
-        Otherwise takes nothing and returns "".
-        """
+        """Take ``<KEY>``, with any attributes, if KEY is a parameter of the tool, as in Cline's prompts. Return KEY. If
+        there is no such tag, take nothing and return an empty string."""
         taken: list[str] = []
         yield from source.take_until(">", ATTRIBUTES_LIMIT, taken)
         match = _ELEMENT.fullmatch("".join(taken))
@@ -258,9 +256,9 @@ class XmlInvokeReader:
         call.add_text(key, value)
 
     def _read_misnamed(self, marker: str, source: BodySource, span: list[str], call: PendingCall) -> Reader[bool]:
-        """Parse a call's tag that names a parameter in place of a tool, or that repeats the current call's tag.
+        """Parse a call's tag that names a parameter instead of a tool, or that repeats the current call's tag.
 
-        Returns False and takes nothing if the tag begins the next call.
+        If the tag begins the next call, take nothing and return False.
         """
         taken = [marker]
         attributes = yield from self.take_attributes(source, taken)
@@ -280,15 +278,16 @@ class XmlInvokeReader:
         return True
 
     def _is_empty_element(self, span: list[str]) -> bool:
-        """Return whether the tag whose attributes were just taken is an empty element."""
+        """Return whether the tag whose attributes were just taken is an empty element, such as ``<parameter
+        name="KEY"/>``."""
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
     def _select_values(self, attributes: dict[str, str]) -> dict[str, str]:
-        """Return the attributes of a parameter's tag that may be its value."""
+        """Return the attributes of a parameter's tag that may contain its value."""
         return {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
-        """Add a parameter written as an empty element. Its value is in an attribute, or empty."""
+        """Add a parameter that is written as an empty element. Its value is in an attribute, or is empty."""
         values = self._select_values(attributes)
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
@@ -309,7 +308,8 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """Consume a tag's attributes and its end. Return the attributes, or {} with nothing consumed."""
+        """Take a tag's attributes and its end, and return the attributes. If the text is not a tag, take nothing and
+        return {}."""
         taken: list[str] = []
         text = yield from source.take_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
         while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):
@@ -332,18 +332,16 @@ class XmlInvokeReader:
 
 
 def find_name_key(own: str, attributes: dict[str, str], tools: ToolSet) -> str:
-    """Return the attribute that names the tool: ``own``, another that names one of the session's tools, or ""."""
+    """Return the attribute that names the tool: ``own``, or another attribute that names one of the session's tools.
+    Return an empty string if there is none."""
     if attributes.get(own):
         return own
     return next((key for key in _NAMES if tools.match(attributes.get(key, ""))), "")
 
 
 def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:
-    """Convert a value by its tag's attributes (``string="false"``, ``type="number"``), or else by the parameter's
-    schema.
-
-    Returns the value and the repairs.
-    """
+    """Convert a value to the type in its tag's attributes (``string="false"``, ``type="number"``) or, if they have
+    none, in the parameter's schema. Return the value and the repairs."""
     is_string = attributes.get("string", attributes.get("type"))
     if is_string is None:
         return coerce_text(text, schema), ()
@@ -360,6 +358,6 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
 
 @lru_cache(maxsize=64)
 def _build_with_parameter(tags: XmlInvokeTags, word: str) -> XmlInvokeReader:
-    """Return a reader of calls whose parameters are ``<word>`` elements. In other calls, such a tag is part of a
+    """Return a parser of calls whose parameters are ``<word>`` elements. In other calls, such a tag is part of a
     value."""
     return XmlInvokeReader(tags._replace(parameter=(f"<{word}",), parameter_close=(f"</{word}>",)))

@@ -1,6 +1,7 @@
-"""`XmlInvokeTags`: one family's tags for the elements of a call, with an encoder. `xml_invoke` parses the elements.
+"""`XmlInvokeTags`: the tags of one model family for the elements of a call, with an encoder. `xml_invoke` parses the
+elements.
 
-One JSON object replaces all parameters if one of them could not be parsed back.
+If one of the parameters would be parsed differently, one JSON object replaces all parameters.
 """
 
 from __future__ import annotations
@@ -16,23 +17,22 @@ from adapter.parsing.bodies.raw_value_end import find_named_close
 from adapter.parsing.call_encoders import build_calls_encoder
 
 ATTRIBUTES_LIMIT = 400
-"""Maximum number of characters of attributes in one tag; longer text is prose."""
+"""Maximum length of the attributes in one tag, in characters. Longer text is prose."""
 
 Describe = Callable[[Json], str]
-"""Function that returns the attributes that declare a value's type, which follow the key's attribute."""
+"""A function that returns the attributes that declare a value's type. They follow the attribute with the key."""
 
 
 class XmlInvokeTags(NamedTuple):
-    """The tags of one family. If a field lists several spellings, the parser accepts all of them, and encoders write
-    the first.
-    """
+    """The tags of one model family. If a field has several spellings, the parser accepts all of them, and encoders
+    write the first."""
 
     call: Sequence[str]
-    """Beginnings of a call's opening tag, which attributes and ``end`` follow."""
+    """The start of a call's opening tag, which is followed by attributes and ``end``."""
     call_close: Sequence[str]
     """Closing tags of a call, in the order of ``call``."""
     parameter: Sequence[str]
-    """Beginnings of a parameter's opening tag."""
+    """The start of a parameter's opening tag."""
     parameter_close: Sequence[str]
     """Closing tags of a parameter, in the order of ``parameter``."""
     section: Sequence[str] = ()
@@ -48,9 +48,10 @@ class XmlInvokeTags(NamedTuple):
     has_cdata: bool = False
     """True to write strings in ``<![CDATA[...]]>``, unless they are plain words."""
     stray_call_close: Sequence[str] = ()
-    """Closing tags of another family that models write in place of the call's closing tag."""
+    """Closing tags of other families that models write instead of the call's closing tag."""
     broken_close: Sequence[str] = ()
-    """Beginnings of a closing tag. After an argument, one with any other word closes the call."""
+    """The start of a closing tag whose word may be misspelt. After an argument, such a tag closes the call, whatever
+    its word."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ class XmlInvokeTags(NamedTuple):
 def encode_call(
     tags: XmlInvokeTags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n"
 ) -> str:
-    """Encode a call. ``describe``: None for families whose tags do not declare the type of a value."""
+    """Encode a call. ``describe`` is None for families whose tags do not declare the type of a value."""
     opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
     if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False)
@@ -89,7 +90,7 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Return whether a parameter, which cannot be escaped, contains text that would be parsed as a tag."""
+    """Return whether a parameter, which cannot be escaped, would be parsed differently."""
     written = encode_unescaped(value)
     text = written.lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"

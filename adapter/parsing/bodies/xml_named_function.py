@@ -1,4 +1,4 @@
-"""Parse the ``<function name="NAME">`` tag, which several families share. The parameters differ.
+"""Parse the ``<function name="NAME">`` tag, which several model families share. The parameters differ.
 
 ::
 
@@ -34,7 +34,7 @@ PARAM_ELEMENTS = "param elements"
 """Body variant: the parameters are ``<param>`` elements."""
 
 LOOK_AHEAD = 300
-"""Number of characters within which the first parameter must begin."""
+"""Number of characters within which the first parameter must start."""
 
 _PARAMS = ("<param ", "<arg ", "<argument ")
 _first_tag = MarkerSet(*_PARAMS, "<parameter", "</function>", "{")
@@ -61,7 +61,7 @@ def read_function_tag(source: BodySource, span: list[str]) -> Reader[BodyResult]
 
 
 def read_wrapped_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<function `` in another family's envelope."""
+    """Parse a call after ``<function `` inside the tag of another family."""
     marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
     return (yield from (_read_with_params if marker.lower() in _PARAMS else read_xml_function)(source, span))
 

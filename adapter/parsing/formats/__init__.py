@@ -1,7 +1,7 @@
 """The formats of model families, one per file.
 
-A file in this folder that defines ``FORMAT`` is a format with the file's name. All formats are loaded together when one
-of them is first needed, which takes about 30 ms.
+A file in this folder that defines ``FORMAT`` is a format, and has the format's name. All formats are loaded together
+when one of them is first needed, which takes about 30 ms.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ ORDER = (
     "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary", "plamo3",
     "openpangu", "cwm", "step_audio2", "mirothinker", "telechat4",
 )  # fmt: skip
-"""Priority of the formats. If several formats can parse a text or match a model's name, the first one wins. If the
-fingerprints of several formats occur in a template, the last one wins. Formats that are not listed come last."""
+"""The priority of the formats. If several formats can parse a text or match a model's name, the first one is used. If
+the fingerprints of several formats occur in a template, the last one is used. Formats that are not listed come last."""
 
 
 class FormatRegistry(Mapping[str, Format]):
@@ -85,21 +85,21 @@ NEAREST = 5
 
 
 FROM_TEMPLATE = "from-template"
-"""Option value in place of a format's name: derive the format from the model's template."""
+"""Value of an option that takes a format's name: derive the format from the model's chat template."""
 DERIVED = "template_"
-"""Prefix of the names of derived formats. The template's hash follows."""
+"""Prefix of the names of derived formats. A hash of the template follows it."""
 MAX_DERIVED = 256
 """Maximum number of derived formats that one process can find by name."""
 FILE_SUFFIX = ".toml"
-"""Suffix of format files, which tells their paths from the names of formats."""
+"""Suffix of format files, which distinguishes their paths from the names of formats."""
 _derived: dict[str, Format] = {}
 
 
 def register_format(format: Format) -> None:
-    """Let `get_format` find a derived ``format`` by its name in this process.
+    """Register a derived ``format``, so that `get_format` finds it by its name in this process.
 
-    If there are more than `MAX_DERIVED` formats, the oldest is dropped. The format is not added to `FORMATS`, so it is
-    never detected.
+    If there are more than `MAX_DERIVED` derived formats, the oldest is dropped. The format is not added to `FORMATS`,
+    so it is never detected automatically.
     """
     _derived.pop(format.name, None)
     _derived[format.name] = format
@@ -108,20 +108,21 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``, or None for other names, which let a `Parser` accept all formats."""
+    """Return the derived format called ``name``. Return None for other names, with which a `Parser` accepts all
+    formats."""
     return _derived.get(name)
 
 
 def is_format_file(name: object) -> bool:
-    """Return whether ``name`` is the path of a format file, and not the name of a format."""
+    """Return whether ``name`` is the path of a format file rather than the name of a format."""
     return name.lower().endswith(FILE_SUFFIX) if isinstance(name, str) else isinstance(name, PathLike)
 
 
 def get_format(name: str | PathLike | Format) -> Format:
-    """Return the format called ``name`` (or an alias, in any case), or ``name`` itself.
+    """Return the format called ``name``. A `Format` is returned unchanged.
 
-    ``name`` may also be the path of a format file, which ends with ``.toml``. Its format is then registered. Raises
-    UsageError.
+    ``name`` may be an alias, in any letter case, or the path of a format file (``.toml``), whose format is then
+    registered. Raises UsageError if the name is unknown or the file is invalid.
     """
     if isinstance(name, Format):
         return name
@@ -155,11 +156,13 @@ def get_format(name: str | PathLike | Format) -> Format:
 
 
 def guess_format(model: str | None = None, template: str | None = None) -> str | None:
-    """Return the name of the format that a model writes, by its chat template or its name, or None if neither matches.
+    """Return the name of the format that a model writes, by its chat template or its name. Return None if neither
+    matches.
 
-    ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
-    ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of the model's chat template. If both are given,
-    the template decides, because it defines the model's actual prompt.
+    - ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
+      ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``).
+    - ``template``: the text of the model's chat template. If both are given, the template decides, because it defines
+      the model's actual prompt.
     """
     check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:

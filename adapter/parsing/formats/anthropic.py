@@ -1,7 +1,7 @@
 """Anthropic's prompts: elements in ``<function_calls>``.
 
-Format: the tool use prompt that Anthropic published before its API supported tools. Models trained on transcripts of
-this prompt write the elements without being asked to. See `invoke_tags`.
+Format: the tool use prompt that Anthropic published before its API supported tools. Models trained on transcripts with
+this prompt write the elements even if the prompt does not mention them. See `invoke_tags`.
 """
 
 from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, build_calls_encoder, build_opener

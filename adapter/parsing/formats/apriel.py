@@ -1,8 +1,8 @@
 """Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; the answer between final response markers.
 
 Format: chat_template.jinja of ServiceNow-AI/Apriel-1.5-15b-Thinker and Apriel-1.6-15b-Thinker. Reasoning begins with a
-fixed sentence, which the prompt of 1.6 contains, and ends where the final response begins. In one place, the prompt of
-1.5 writes ``<tool_call>`` instead of ``<tool_calls>``. Results are returned under a separate role.
+fixed sentence, which is part of the prompt in 1.6, and ends where the final response begins. In one place, the prompt
+of 1.5 has ``<tool_call>`` instead of ``<tool_calls>``. Results are returned under a separate role.
 """
 
 from __future__ import annotations

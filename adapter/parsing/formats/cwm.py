@@ -1,14 +1,14 @@
 """Code World Model: the tool's name in a tag, and its arguments by position, one per line.
 
-Format: the model card of facebook/cwm. The system prompt shows each tool as the model is to write it::
+Format: the model card of facebook/cwm. The system prompt shows how the model must write a call to each tool::
 
     <tool: bash>                   <tool: create>
     [command(s)]                   [path]
     </tool>                        [content]
                                    </tool>
 
-Each line is the next parameter of the tool, in the order of its required parameters, followed by the others; the last
-one gets all remaining lines. Results are returned in a message of the role ``tool: NAME``.
+Each line is the next required parameter of the tool, and the last parameter gets all remaining lines. If the tool has
+no required parameters, the text is its first parameter. Results are returned in a message of the role ``tool: NAME``.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
 
 
 def _list_parameters(tool: Tool) -> list[str]:
-    """Return the parameters that lines are assigned to: the required ones, or the only one."""
+    """Return the parameters to which lines are assigned: the required ones or, if there are none, the first one."""
     return list(tool.required) or list(tool.properties)[:1]
 
 
 def _encode_call(name: str, arguments: JsonObject) -> str:
-    """Encode a single string as the model writes it. Several arguments are written as JSON, because the order in which
-    the model writes them is not known here."""
+    """Encode a call. A single string is written as the model writes it. Several arguments are written as JSON, because
+    the order in which the model writes them is not known here."""
     body = encode_json_arguments(name, arguments)
     if len(arguments) == 1:
         (value,) = arguments.values()

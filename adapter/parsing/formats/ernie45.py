@@ -4,11 +4,9 @@ Format: FastDeploy's `ernie_x1` parser, and users' quotations of the template of
 opens the reasoning in the prompt::
 
     ...</think>
-
     <response>
     I look.
     </response>
-
     <tool_call>
     {"name": ..., "arguments": {...}}
     </tool_call>

@@ -30,7 +30,7 @@ _all = get_marker_set(ALL)
 
 
 def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient after ``>>>`` and its arguments. If the marker is a Python prompt, it is text."""
+    """Parse the recipient after ``>>>`` and its arguments. If ``>>>`` is a Python prompt, return `TEXT`."""
     is_intended = source.expected_format == "functionary" or span[-1] == OPEN_V25
     name = yield from take_name(source, span, _line_end, any_name=is_intended)
     if not name:
@@ -43,7 +43,7 @@ def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def read_first_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient at the very beginning, after a prompt that ended with ``>>>``."""
+    """Parse the recipient at the start of an answer, because the prompt ended with ``>>>``."""
     is_own = source.expected_format == "functionary"
     if is_own and (yield from source.take_marker(_all, span)):
         return BodyResult()

@@ -27,9 +27,8 @@ _content = get_marker_set("\n" + CONTENT, CONTENT)
 
 
 def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient after its token, and its arguments. If the recipient is ``all``, the answer follows
-    instead.
-    """
+    """Parse the recipient after its token, and its arguments. If the recipient is ``all``, the answer follows, which is
+    not parsed here."""
     name = yield from take_name(source, span, _content, any_name=True)
     if not name:
         return take_cut_name(source, span) or TEXT
@@ -37,7 +36,7 @@ def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def read_first_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient at the very beginning, after a prompt that ended with its token."""
+    """Parse the recipient at the start of an answer, because the prompt ended with the recipient's token."""
     is_expected = source.expected_format == "functionary_v2"
     name = yield from take_name(source, span, _content, any_name=is_expected)
     return (yield from _read_message(name, source, span)) if name else TEXT

@@ -1,6 +1,6 @@
 """Gemma 2 and 3: Python calls in a ``tool_code`` fence.
 
-Format: these models have no tool tokens. Google's "Function calling with Gemma" asks for a list of Python calls, or for
+Format: these models have no tool tokens. Google's "Function calling with Gemma" requests a list of Python calls, or
 JSON without markers. Without such a prompt, the models write a code fence, as Gemini does::
 
     ```tool_code
@@ -27,14 +27,14 @@ _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def read_tool_code(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the statements in a code fence at the beginning of a line."""
+    """Parse the statements in a code fence at the start of a line."""
     if not source.at_line_start:
         return TEXT
     return (yield from _read_block(source, span))
 
 
 def read_element(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the statements in a ``<tool_code>`` element, if they call only the session's tools."""
+    """Parse the statements in a ``<tool_code>`` element, if all their calls are to the session's tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True

@@ -24,7 +24,7 @@ _read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
 
 
 def _read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse JSON of a known tool after the closing token, which other prompts use in place of the opening token."""
+    """Parse a JSON call of a known tool after the closing token, which other prompts use as the opening token."""
     ahead: list[str] = []
     char = yield from source.skip_space(ahead)
     if char != "{" or not (source.at_line_start or source.after_call):

@@ -32,13 +32,14 @@ _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
 def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the call after its marker. Without JSON, the marker was only mentioned."""
+    """Parse the call after its marker. If no JSON follows, the marker was only mentioned."""
     yield from source.take_marker(_nul, span)
     return (yield from _read_json(source, span))
 
 
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the call after the bare words, which must begin a line. The marker includes the first brace of the JSON."""
+    """Parse a call whose control token was stripped, so that only the words ``function call`` precede the JSON. They
+    must begin a line. The marker includes the first brace of the JSON."""
     if not source.at_line_start:
         return TEXT
     marker = span.pop()

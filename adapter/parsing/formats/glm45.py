@@ -1,7 +1,7 @@
 """GLM 4.5 and 4.6: keys and values in ``<tool_call>`` tags, one per line.
 
 Format: chat_template.jinja of zai-org/GLM-4.5 and GLM-4.6. Strings are written unescaped, other values as JSON. The
-model opens its reasoning in the output::
+model opens its reasoning in the answer::
 
     <think>...</think>
     <tool_call>NAME

@@ -1,7 +1,7 @@
-"""GLM 4 and Z1 (0414): the tool's name on a line of its own, and then the arguments.
+"""GLM 4 and Z1 (0414): the tool's name on a separate line, and then the arguments.
 
-Format: the chat templates of THUDM/glm-4-9b-chat and GLM-4-9B-0414, which name no markers; outputs of the model in
-ml-explore/mlx-swift-lm, issue 491. A call is the whole answer, and there is one per answer::
+Format: the chat templates of THUDM/glm-4-9b-chat and GLM-4-9B-0414, which do not mention markers, and outputs of the
+model in ml-explore/mlx-swift-lm, issue 491. A call is the whole answer, so an answer has at most one::
 
     get_weather
     {"city": "Oslo"}
@@ -21,7 +21,8 @@ _json_below = get_marker_set("\n{")
 
 
 def read_named_line(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the name of one of the session's tools, or any name without tools, and the arguments on the next line."""
+    """Parse the name of one of the session's tools (any name, if the session has no tools) and the arguments on the
+    next line."""
     ahead: list[str] = []
     any_name = source.expected_format == "glm4_0414" and not source.tools
     yield from source.skip_space(ahead)

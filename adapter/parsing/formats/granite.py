@@ -1,7 +1,7 @@
 """Granite 3: ``<|tool_call|>`` and a JSON list of calls.
 
-Format: the chat templates of ibm-granite/granite-3.0 to 3.3 instruct. The prompt of 3.1 asks for ``<tool_call>`` after
-the token; if a server strips the token, only the tag remains. After reasoning, 3.3 writes its answer in ``<response>``
+Format: the chat templates of ibm-granite/granite-3.0 to 3.3 instruct. The prompt of 3.1 requests ``<tool_call>`` after
+the token. If a server strips the token, only the tag remains. After reasoning, 3.3 writes its answer in ``<response>``
 tags. Results are returned under the role ``tool_response``.
 """
 

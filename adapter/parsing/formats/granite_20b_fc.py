@@ -1,7 +1,7 @@
 """Granite 20B function calling: ``<function_call>`` before each JSON call.
 
 Format: the model card of ibm-granite/granite-20b-functioncalling, and vLLM's chat template for the model. A call has no
-closing marker. The prompt asks for ``no_function`` if no tool fits. Results follow ``<function_response>``.
+closing marker. If no tool is suitable, the prompt requests ``no_function``. Results follow ``<function_response>``.
 """
 
 from adapter.parsing.bare_json import UntaggedJson

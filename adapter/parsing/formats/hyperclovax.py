@@ -35,12 +35,12 @@ read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the list after a header that began in the prompt, or whose token a server stripped."""
+    """Parse the list after a header that began in the prompt, or whose first token a server stripped."""
     return (yield from read_list(source, span)) if source.at_line_start else TEXT
 
 
 def read_head(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Begin reasoning at ``/think`` on a separate line."""
+    """Start a section of reasoning at ``/think`` on a separate line."""
     return BodyResult(section=_REASONING) if (yield from source.take_marker(_think, span)) else TEXT
 
 

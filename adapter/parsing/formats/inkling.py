@@ -1,7 +1,7 @@
-"""Inkling: typed blocks, one kind of which contains a call.
+"""Inkling: typed blocks, of which one type contains a call.
 
 Format: vLLM's encoder for Thinking Machines' Inkling (renderers/inkling). The prompt ends with ``<|message_model|>``,
-so the output begins inside a header::
+so an answer begins inside a header::
 
     <|message_model|><|content_thinking|>reasoning<|end_message|>
     <|message_model|><|content_text|>I look.<|end_message|>
@@ -36,7 +36,7 @@ _read_json = require_json(TaggedJson(CALL, END, "args"))
 
 
 def build_section_reader(section: OpaqueSection) -> BodyReader:
-    """Return a reader of the header of a block that contains only text."""
+    """Return a parser of the header of a block that contains only text."""
 
     def read(source: BodySource, _span: list[str]) -> Reader[BodyResult]:
         yield from ()
@@ -46,13 +46,13 @@ def build_section_reader(section: OpaqueSection) -> BodyReader:
 
 
 def read_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a tool's name and its call after ``<|message_model|>``. Blocks of other kinds have different headers."""
+    """Parse a tool's name and its call after ``<|message_model|>``. Blocks of other types have different headers."""
     name = yield from take_name(source, span, _call, any_name=True)
     return (yield from _read_json(source, span)) if name else BodyResult()
 
 
 def read_rest_of_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a tool's name at the very beginning, after a prompt that ended with ``<|message_model|>``."""
+    """Parse a tool's name at the start of an answer, because the prompt ended with ``<|message_model|>``."""
     name = yield from take_name(source, span, _call, any_name=False)
     return (yield from _read_json(source, span)) if name else TEXT
 

@@ -1,7 +1,7 @@
-"""K2 Horizon: the pairs of GLM with its own tags, in ``<ifm|tool_calls>``.
+"""K2 Horizon: the pairs of GLM with different tags, in ``<ifm|tool_calls>``.
 
-Format: the parsers of inference engines for IFM's K2-Horizon releases; see `arg_key_value`. The template may ask for a
-type between key and value, which is parsed, or for one JSON object in each call::
+Format: the parsers of inference engines for IFM's K2-Horizon releases; see `arg_key_value`. The template may request a
+type between key and value, which is also parsed, or one JSON object in each call::
 
     <ifm|think>...</ifm|think>
     <ifm|tool_calls>

@@ -8,7 +8,8 @@ the conversation, and results are returned with the id of their call::
     <|tool_calls_section_end|>
 
 All tokens are on one line. If a server or client rewrites ids, the model imitates the rewritten ids
-(``functions_NAME_0``, ``call_abc123``). The tool's name is then searched in the id, and finally among the arguments.
+(``functions_NAME_0``, ``call_abc123``). The tool's name is then searched in the id and, if that fails, among the
+arguments.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>
 _STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
 _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
 _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<other>.+)[^\w\s.-]\d+")
-"""Ids rewritten by proxies for servers that reject dots and colons, and ids with another separator before the index."""
+"""Matches ids that proxies rewrote for servers that reject dots and colons, and ids with another separator before the
+index."""
 
 
 def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -83,7 +85,7 @@ def _find_name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
 
 
 def _use_name_in_arguments(result: BodyResult, tools: ToolSet) -> BodyResult:
-    """Take the name from the arguments, or from the only tool that fits them, if the id does not name a tool."""
+    """If the id does not name a tool, use the name in the arguments, or the only tool that accepts the arguments."""
     (call,) = result.calls
     if tools.match(call.name) is not None:
         return result
@@ -110,7 +112,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def read_unopened(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call that lacks its opening marker, so that its id directly follows the section's marker."""
+    """Parse a call without its opening marker, so that its id directly follows the section's marker."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     marker = yield from source.peek_marker(_in_section, HEAD_LIMIT)
@@ -133,7 +135,7 @@ _section = CallSection(
 
 
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call at the very beginning whose opening markers the server stripped."""
+    """Parse a call at the start of an answer whose opening markers were stripped by the server."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     if (yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)) is None:
         return TEXT
@@ -141,7 +143,7 @@ def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the beginning of an id that calls a known tool. Other text is not buffered."""
+    """Return whether ``ahead`` may be the start of an id that calls a known tool, so that the text must be buffered."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
     begins_id = "functions.".startswith(ahead.strip()) or tools.has_prefix(word)
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None

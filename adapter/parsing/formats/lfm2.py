@@ -1,6 +1,6 @@
 """LFM2: a list of Python calls between ``<|tool_call_start|>`` and ``<|tool_call_end|>``.
 
-Format: the model card and chat template of LiquidAI/LFM2-1.2B-Tool. A system prompt may ask for JSON instead, so a list
+Format: the model card and chat template of LiquidAI/LFM2-1.2B-Tool. A system prompt may request JSON instead, so a list
 of objects is also parsed. Results are returned between ``<|tool_response_start|>`` and ``<|tool_response_end|>``.
 """
 

@@ -35,13 +35,13 @@ _read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
 
 
 def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``[TOOL_CALLS]``, in any of the three forms."""
+    """Parse the body after ``[TOOL_CALLS]``, in the notation of any release."""
     fixes: list[str] = []
     while True:
         char = yield from source.skip_space(span)
         if char != OPEN[0] or not (yield from source.take_marker(_again, span)):
             break
-        fixes.append("text-in-tag")  # doubled marker
+        fixes.append("text-in-tag")  # the marker is doubled
     if not char:
         return CUT
     if char in "{[":
@@ -77,7 +77,8 @@ def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning, if the server stripped ``[TOOL_CALLS]``."""
+    """Parse ``NAME[ARGS]{...}`` for a known tool at the start of an answer, because the server stripped
+    ``[TOOL_CALLS]``."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     match = yield from source.peek_call(_STRIPPED, NAME_LIMIT, may_continue)
     if match is None:
@@ -88,13 +89,13 @@ def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the beginning of a known tool's name and the marker before its arguments."""
+    """Return whether ``ahead`` may be the start of a known tool's name and the marker before its arguments."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and tools.has_prefix(word)
 
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
-    """Take a short text and the marker after it. Return the marker, or ""."""
+    """Take a short text and the marker after it. Return the marker, or an empty string if there is none."""
     if not (yield from source.peek_marker(markers, NAME_LIMIT)):
         head.append(source.take_rest() if source.final and len(source.text) - source.position < NAME_LIMIT else "")
         return ""

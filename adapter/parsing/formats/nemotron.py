@@ -19,7 +19,8 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 
 
 def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the list, or an element named after the tool, which other models write between these tags."""
+    """Parse the list between the tags. Other models write an element named after the tool there, which is also
+    parsed."""
     char = yield from source.skip_space(span)
     if char != "<" or source.text.startswith("</", source.position):
         return (yield from _read_json(source, span))

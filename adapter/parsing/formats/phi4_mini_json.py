@@ -1,7 +1,7 @@
 """Phi-4-mini: ``functools[{"name": N, "arguments": {...}}, ...]``.
 
-Format: the model card and chat template of microsoft/Phi-4-mini-instruct. Later revisions of the template ask for
-``<|tool_call|>[...]<|/tool_call|>`` instead; both are parsed. Results follow ``<|tool_response|>``.
+Format: the model card and chat template of microsoft/Phi-4-mini-instruct. Later revisions of the template request
+``<|tool_call|>[...]<|/tool_call|>`` instead. Both are parsed. Results follow ``<|tool_response|>``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the list after the word ``functools``. In the middle of a line, as in FireFunction, its tools must be
-    known.
-    """
+    """Parse the list after the word ``functools``. In the middle of a line, where FireFunction also writes it, all its
+    tools must be known."""
     yield from source.wait_for_character()
     if not source.at_line_start and not source.text.startswith("{", source.position):
         return TEXT

@@ -9,7 +9,7 @@ Format: the parsers for pfnet's PLaMo 3 in vLLM (tool_parsers/plamo3_tool_parser
     <|plamo:end_tool_request:plamo|>
     <|plamo:end_tool_requests:plamo|>
 
-The tokens are ordinary text for the tokenizer, so a stream may split them at any point. Some answers leave out
+For the tokenizer, the tokens are ordinary text, so a stream may split them at any point. Some answers omit
 ``<|plamo:constrain|>json`` and the line breaks.
 """
 

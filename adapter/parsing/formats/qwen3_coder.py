@@ -21,9 +21,9 @@ _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
 
 
 def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> str:
-    """Encode the function element. ``margin``: text before and after each value, either a line break or ""."""
+    """Encode the function element. ``margin`` is the text before and after each value: a line break or nothing."""
     if any(_is_ambiguous(key, value, margin) for key, value in arguments.items()):
-        # A value that contains the format's own tags cannot be written unescaped; JSON in the element can.
+        # A value that contains the format's tags cannot be written unescaped, but JSON in the element can contain them.
         body = json.dumps(arguments, ensure_ascii=False) + "\n"
     else:
         body = "".join(

@@ -1,4 +1,4 @@
-"""ReAct: ``Action:`` and ``Action Input:`` on lines of their own.
+"""ReAct: ``Action:`` and ``Action Input:`` on separate lines.
 
 Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" in the wording of LangChain and
 Qwen-Agent::

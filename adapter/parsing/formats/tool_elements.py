@@ -4,14 +4,16 @@ Format: the tool use section of the system prompts of cline/cline and RooCodeInc
 elements, so a model's name does not identify the format::
 
     <NAME>
-    <KEY>value, unescaped, on the line of its tags or on separate lines</KEY>
+    <KEY>value, unescaped, on the same line as its tags or on separate lines</KEY>
     </NAME>
 
 Such tags may also be ordinary XML in an answer. A tag opens a call only if it is the name of one of the session's
 tools, begins a line, and precedes a parameter, JSON or the closing tag. Qwen3-Coder's ``<parameter=KEY>`` and
-``</function>`` may replace the tags inside. ``<NAME KEY="value" />`` on a separate line is a call if no element of HTML
-can have the name, all attributes are parameters of the tool, and all required parameters are present. So is
-``<NAME>value</NAME>`` if the tool has one parameter.
+``</function>`` may replace the tags inside.
+
+``<NAME KEY="value" />`` on a separate line is a call if no element of HTML can have the name, all attributes are
+parameters of the tool, and all required parameters are present. ``<NAME>value</NAME>`` is a call if the tool has
+exactly one parameter.
 """
 
 from __future__ import annotations
@@ -39,10 +41,10 @@ from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool
 
 KEY_LIMIT = 100
-"""Maximum length of a parameter's opening tag."""
+"""Maximum length of a parameter's opening tag, in characters."""
 
 ATTRIBUTES_LIMIT = 4000
-"""Maximum length of the attributes of a self-closing element."""
+"""Maximum length of the attributes of a self-closing element, in characters."""
 
 _KEY = re.compile(rf"<(?:parameter=)?([A-Za-z_][\w.-]*)(?:\s*(/?)|{ATTRIBUTES}\s*)>")
 _FUNCTION_CLOSE = "</function>"
@@ -59,12 +61,13 @@ def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
 
 
 def is_distinctive_name(name: str) -> bool:
-    """Return whether no element of HTML can have this name: it has an underscore or a capital."""
+    """Return whether no element of HTML can have this name, because it contains an underscore or a capital letter."""
     return "_" in name or not name.islower()
 
 
 def _read_tag(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse an element with attributes in its opening tag. If the element is empty, they are all the arguments."""
+    """Parse an element with attributes in its opening tag. If the element is empty, the attributes are all its
+    arguments."""
     if not (source.after_call or (source.at_line_start and is_distinctive_name(name))):
         return TEXT
     source.may_be_text = True
@@ -88,7 +91,8 @@ def _read_tag(name: str, source: BodySource, span: list[str]) -> Reader[BodyResu
 
 
 def _take_attributes(source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-    """Take attributes and the end of their tag, and return the attributes. Otherwise take nothing."""
+    """Take attributes and the end of their tag, and return the attributes. If the text is not a tag, take nothing and
+    return {}."""
     taken: list[str] = []
     while (yield from source.take_until(">", ATTRIBUTES_LIMIT - sum(map(len, taken)), taken)) is not None:
         text = "".join(taken)
@@ -139,7 +143,8 @@ def _read_body(call: PendingCall, tool: Tool, source: BodySource, span: list[str
 
 
 def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``<NAME>value</NAME>`` on one line, for a tool with one parameter. Other text is part of the answer."""
+    """Parse ``<NAME>value</NAME>`` on one line, for a tool with exactly one parameter. Any other text is part of the
+    answer."""
     if len(tool.properties) != 1 or call.arguments or not is_distinctive_name(tool.name):
         return TEXT
     taken: list[str] = []
@@ -192,7 +197,8 @@ def _is_key(name: str) -> bool:
 
 
 def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
-    """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter. Return KEY. Otherwise take nothing and return ""."""
+    """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter, and return KEY. If there is no such tag, take nothing and
+    return an empty string."""
     taken: list[str] = []
     yield from source.take_until(">", KEY_LIMIT, taken)
     match = _KEY.fullmatch("".join(taken))
@@ -214,16 +220,15 @@ def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
 
 
 def _find_next_keys(tool: Tool, key: str) -> tuple[str, ...]:
-    """Return the parameters whose tags may follow the value of ``key``. A list's tag may be repeated for each item."""
+    """Return the parameters whose tags may follow the value of ``key``. They include ``key`` if it is a list, because
+    its tag may be repeated for each item."""
     is_list = "array" in list_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
 
 def _split_other_parameters(text: str, keys: Set[str]) -> tuple[str, str]:
-    """Split off the elements of other parameters that follow a value whose closing tag is missing.
-
-    Returns the value and the elements, which must begin a line.
-    """
+    """Split a value without a closing tag from the elements of other parameters after it, which must begin a line.
+    Return the value and the elements."""
     begins = next((match for match in _BEGINS_LINE.finditer(text) if match[1] in keys), None)
     if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
         return text, ""
@@ -231,13 +236,13 @@ def _split_other_parameters(text: str, keys: Set[str]) -> tuple[str, str]:
 
 
 def _reject_parameter(_source: StreamBuffer, _tag: str) -> Reader[bool]:
-    """Treat a parameter's tag inside a value as data, because XML may contain ``<path>``."""
+    """Treat a parameter's tag inside a value as part of the value, because XML may contain ``<path>``."""
     yield from ()
     return False
 
 
 def _strip_margins(text: str) -> str:
-    """Return a value without the line breaks around it if it is on separate lines."""
+    """Return a value without the line breaks around it if it is on separate lines. Return any other value unchanged."""
     begins_line = re.match(r"\r?\n", text)
     return strip_line_break(text[begins_line.end() :]) if begins_line else text
 
@@ -255,7 +260,7 @@ def encode_call(name: str, arguments: JsonObject) -> str:
 
 
 def _is_ambiguous(key: str, value: Json) -> bool:
-    """Return whether an element could not be parsed back, for example because the value contains a tag."""
+    """Return whether an element would be parsed differently, for example because the value contains a tag."""
     text = encode_unescaped(value)
     is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
     return "<" in text or text.startswith(("\n", "\r\n")) or reads_as_null(value) or not is_tag

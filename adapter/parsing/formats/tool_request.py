@@ -1,7 +1,7 @@
 """LM Studio's own format: JSON between ``[TOOL_REQUEST]`` and ``[END_TOOL_REQUEST]``.
 
-Format: "default tool use support" in LM Studio's documentation of tool use. LM Studio asks for it in the prompt of
-every model whose template has no tools. Results are returned as a user message.
+Format: "default tool use support" in LM Studio's documentation of tool use. LM Studio requests it in the prompt for
+every model whose template does not support tools. Results are returned as a user message.
 """
 
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call
