@@ -48,6 +48,9 @@ def build_store_route(upstream: ModelServer, path: str, method: str, action: Act
 
 
 async def _answer(action: Action, upstream: ModelServer, http: HttpRequest) -> ASGIApp:
+    if not upstream.store.is_enabled:
+        message = "nothing is stored, as several workers cannot share memory: start with --store FILE"
+        raise RequestError(message, status=404, code="unsupported_endpoint")
     body = (await read_json_body(http, upstream.work))[1] if http.method == "POST" else {}
     return await asyncio.to_thread(action, upstream.store, http, body)
 

@@ -129,3 +129,6 @@ def test_workers_do_not_store_responses_in_memory():
         assert response["store"] is False
         answer = response["id"]
         assert [ask(url, f"/v1/responses/{answer}")[0] for _ in range(6)] == [404] * 6
+        status, _, said = ask(url, "/v1/conversations", metadata={})
+        assert (status, json.loads(said)["error"]["code"]) == (404, "unsupported_endpoint")
+        assert "--store FILE" in said
