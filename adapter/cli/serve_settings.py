@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli import options as shared
-from adapter.cli.options import define_option_group, option, parse_auto
+from adapter.cli.options import define_option_group, option
 
 if TYPE_CHECKING:
     from adapter.protocols.translation_options import TranslationOptions
@@ -162,49 +162,27 @@ class ServeSettings:
     def build_options(self) -> TranslationOptions:
         """Build the options of the translation. Raises UsageError for an invalid option."""
         from adapter.cli.serve_config import read_model_budgets, read_model_setups
-        from adapter.conversation.guardrails.registry import parse_guardrails
         from adapter.core.text.redaction import Redactor
-        from adapter.grammars.constraint_mode import parse_constraint_mode
-        from adapter.protocols.budgets import Budgets, parse_context_budget
+        from adapter.protocols.budgets import parse_context_budget
         from adapter.protocols.guarded_exchange import RetryPolicy
-        from adapter.protocols.recorded_exchange import Observation
-        from adapter.protocols.translation_options import (
-            ConstraintSettings,
-            PromptSettings,
-            TranslationOptions,
-            validate_options,
-        )
+        from adapter.protocols.translation_options import SHARED_SETTINGS, build_options
         from adapter.recording.exchange_log import ExchangeLog
 
-        observe = ExchangeLog(self.record, Redactor(os.environ, [self.api_key])) if self.record else None
-        options = TranslationOptions(
-            prompt=PromptSettings(
-                format=parse_auto(self.format),
-                style=parse_auto(self.style),
-                prompts=str(self.prompts) if self.prompts else None,
-                mode=self.prompt,
-                max_tools=self.max_tools,
+        return build_options(
+            **{name: getattr(self, name) for name in SHARED_SETTINGS},
+            prompts=str(self.prompts) if self.prompts else None,
+            grounded=self.grounded,
+            context_budget=parse_context_budget(self.context_budget),
+            limits=RetryPolicy(
+                tokens=self.retry_tokens,
+                seconds=self.retry_seconds,
+                clock=time.monotonic,
+                max_calls=self.max_calls,
             ),
-            constraints=ConstraintSettings(
-                mode=parse_constraint_mode(parse_auto(self.constraint)), grounded=self.grounded
-            ),
-            observation=Observation(observe=observe),
-            budgets=Budgets(parse_context_budget(self.context_budget), self.reasoning_budget),
+            observe=ExchangeLog(self.record, Redactor(os.environ, [self.api_key])) if self.record else None,
             model_budgets=read_model_budgets(self.config),
             setups=read_model_setups(self.config),
-            policy=self.policy,
-            stream_arguments=self.stream_arguments,
-            guide=self.guide,
-            retry_policy=RetryPolicy(
-                parse_guardrails(self.guardrails),
-                self.retries,
-                self.retry_tokens,
-                self.retry_seconds,
-                time.monotonic,
-                self.max_calls,
-            ),
         )
-        return validate_options(options)
 
     def build_server_settings(self) -> ServerSettings:
         """Build the settings of the server. Raises UsageError for an invalid option, or if no model server is found."""

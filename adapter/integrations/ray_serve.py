@@ -34,21 +34,13 @@ from starlette.types import ASGIApp, Scope
 
 from adapter.backends.endpoint_discovery import build_api_url, is_loopback_host
 from adapter.backends.template_files import load_chat_template
-from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import UsageError
 from adapter.core.events import Json
 from adapter.core.validation_errors import explain_validation_error
-from adapter.grammars.constraint_mode import parse_constraint_mode
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
-from adapter.protocols.budgets import Budgets
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
-from adapter.protocols.translation_options import (
-    ConstraintSettings,
-    PromptSettings,
-    TranslationOptions,
-    validate_options,
-)
+from adapter.protocols.translation_options import SHARED_SETTINGS, build_options
 from adapter.server.app import ServerSettings, create_app
 from adapter.server.request_body import MAX_BODY_BYTES, read_content
 
@@ -100,29 +92,16 @@ class RayServeConfig(BaseModel):
 
     def build_settings(self, upstream: str) -> ServerSettings:
         """Return the settings for one model server. Raises UsageError if a setting is invalid."""
-        options = TranslationOptions(
-            prompt=PromptSettings(
-                format=None if self.format == "auto" else self.format,
-                style=self.style,
-                mode=self.prompt,
-                max_tools=self.max_tools,
-            ),
-            constraints=ConstraintSettings(
-                mode=parse_constraint_mode(None if self.constraint == "auto" else self.constraint)
-            ),
-            policy=self.policy,
-            stream_arguments=self.stream_arguments,
-            budgets=Budgets(self.context_budget, self.reasoning_budget),
-            guide=self.guide,
-            retry_policy=RetryPolicy(parse_guardrails(self.guardrails), self.retries, clock=monotonic),
-        )
+        shared = self.model_dump(include={*SHARED_SETTINGS})
+        limits = RetryPolicy(clock=monotonic)
+        options = build_options(**shared, context_budget=self.context_budget, limits=limits)
         return ServerSettings(
             build_api_url(upstream),
             self.host,
             keep_alive_s=self.keep_alive,
             patience_s=self.patience,
             api_key=self.api_key or os.environ.get("ADAPTER_API_KEY"),
-            options=validate_options(options),
+            options=options,
             profile=self.profile,
             max_streams=self.max_streams,
             max_waiting=self.max_waiting,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from adapter.conversation.guardrails.registry import validate_max_calls, validate_retries
+from adapter.conversation.guardrails.engine import RETRIES
+from adapter.conversation.guardrails.registry import parse_guardrails, validate_max_calls, validate_retries
 from adapter.core.callback_checks import require_sync
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
@@ -18,10 +19,10 @@ from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.suggested_call import AssistSettings
 from adapter.prompting.system_prompt import system_prompt
-from adapter.protocols.budgets import Budgets, validate_context_budget, validate_reasoning_budget
+from adapter.protocols.budgets import Budgets, ContextBudget, validate_context_budget, validate_reasoning_budget
 from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
-from adapter.protocols.recorded_exchange import Observation
+from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
 from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
@@ -186,6 +187,38 @@ class TranslationOptions:
     def with_constraints(self, **changes: Any) -> TranslationOptions:
         """Return a copy with changed fields of `ConstraintSettings`."""
         return replace(self, constraints=replace(self.constraints, **changes))
+
+
+SHARED_SETTINGS = (
+    "format", "style", "prompt", "max_tools", "constraint", "policy", "stream_arguments", "guide", "guardrails",
+    "retries", "reasoning_budget",
+)  # fmt: skip
+"""Settings of `build_options` that `adapter serve` and its deployment on Ray have under the same names."""
+
+
+def build_options(
+    *, format: str | None = None, style: str | None = None, prompts: str | None = None, prompt: str = "auto",
+    max_tools: int | None = None, constraint: str | None = None, grounded: bool = False, ground: Ground | None = None,
+    guardrails: str = "on", context_budget: ContextBudget = None, reasoning_budget: int | None = None,
+    observe: Callable[[RecordedExchange], object] | None = None, limits: RetryPolicy, retries: int = RETRIES,
+    **others: Any,
+) -> TranslationOptions:  # fmt: skip
+    """Build the options from settings with the names and values of `adapter serve`, in which ``auto`` means None.
+
+    ``limits``: the limits on retries that other settings do not contain. ``others``: fields of `TranslationOptions`.
+    Raises UsageError.
+    """
+    format, style, constraint = (None if each == "auto" else each for each in (format, style, constraint))
+    return validate_options(
+        TranslationOptions(
+            PromptSettings(format, style=style, prompts=prompts, mode=prompt, max_tools=max_tools),
+            ConstraintSettings(parse_constraint_mode(constraint), grounded=grounded, ground=ground),
+            replace(limits, on=parse_guardrails(guardrails), retries=retries),
+            Observation(observe),
+            budgets=Budgets(context_budget, reasoning_budget),
+            **others,
+        )
+    )
 
 
 def validate_options(options: TranslationOptions) -> TranslationOptions:

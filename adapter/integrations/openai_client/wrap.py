@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from adapter.backends.model_profiles import validate_profile_name
 from adapter.backends.template_files import TemplateWorker, load_chat_template, run_render_step
 from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
-from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.argument_checks import NONE, PATH, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
@@ -27,19 +26,13 @@ from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.exchange import OpenAIExchange
 from adapter.integrations.openai_client.upstream_info import UpstreamInfo
-from adapter.protocols.budgets import Budgets, ContextBudget
+from adapter.protocols.budgets import ContextBudget
 from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
-from adapter.protocols.recorded_exchange import Observation
 from adapter.protocols.sse import read_json_or_none
 from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError, iter_prompt_steps
-from adapter.protocols.translation_options import (
-    ConstraintSettings,
-    PromptSettings,
-    TranslationOptions,
-    validate_options,
-)
+from adapter.protocols.translation_options import TranslationOptions, build_options
 from adapter.recording.exchange_log import ExchangeLog
 
 if TYPE_CHECKING:
@@ -125,19 +118,13 @@ def wrap(
         guardrails=(guardrails, str),
         max_tools=(max_tools, int, NONE),
     )
-    options = TranslationOptions(
-        prompt=PromptSettings(format=format, style=style, mode=prompt, max_tools=max_tools),
-        constraints=ConstraintSettings(mode=constraint, grounded=grounded, ground=ground),
-        observation=Observation(
-            observe=ExchangeLog(Path(record), Redactor(os.environ, [client.api_key])) if record is not None else None
-        ),
-        budgets=Budgets(context_budget, reasoning_budget),
-        guide=guide,
-        policy=policy,
-        stream_arguments=stream_arguments,
-        retry_policy=RetryPolicy(parse_guardrails(guardrails), retries, clock=time.monotonic, max_calls=max_calls),
-    )
-    options = validate_options(options)
+    options = build_options(
+        format=format, style=style, prompt=prompt, max_tools=max_tools, constraint=constraint, grounded=grounded,
+        ground=ground, context_budget=context_budget, reasoning_budget=reasoning_budget, guide=guide, policy=policy,
+        stream_arguments=stream_arguments, guardrails=guardrails, retries=retries,
+        limits=RetryPolicy(clock=time.monotonic, max_calls=max_calls),
+        observe=ExchangeLog(Path(record), Redactor(os.environ, [client.api_key])) if record is not None else None,
+    )  # fmt: skip
     validate_profile_name(profile)
     worker = TemplateWorker(load_chat_template(Path(template))) if template is not None else None
     server = UpstreamInfo(str(client.base_url).rstrip("/"), options, profile, worker)
