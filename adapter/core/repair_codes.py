@@ -53,6 +53,7 @@ REPAIRS: dict[str, str] = {
     "name-as-key": "the tool's name was the only key",
     "flat-arguments": "the arguments were next to the name",
     "positional-arguments": "arguments without names were named in the order of the tool's definition",
+    "plain-arguments": "arguments without brackets were read as pairs of a name and a value",
     "string-arguments": "the arguments were JSON inside a string",
     "list-arguments": "the arguments were a list with one object",
     "repeated-argument": "an argument was given several times: a list got all values, any other type the last",

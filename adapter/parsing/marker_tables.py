@@ -23,7 +23,7 @@ from adapter.parsing.format import (
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader
-from adapter.parsing.wrapper_tags import TAG_START, announces_calls, build_idle_pattern, is_tag
+from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, TAG_START, announces_calls, build_idle_pattern, is_tag
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models of every family write."""
@@ -38,8 +38,8 @@ INVENTED_RESULT = ("<tool_response>",)
 LINE_STARTS = ("\n{", "\n[", TAG_START)
 """Possible starts of JSON without markers, and of a tag around a call."""
 
-CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
-"""Languages of code fences that may contain a call."""
+CALL_FENCES = ("", "json", "json5", "jsonc", "xml")
+"""Languages of code fences that may contain a call, in addition to those that announce one."""
 
 
 class MarkerTables(NamedTuple):
@@ -118,7 +118,8 @@ def _collect_all_openers(
 @lru_cache(maxsize=256)
 def _with_any_call(opener: CallOpener) -> CallOpener:
     """Return ``opener``, a tag that announces a call, for calls in any spelling."""
-    return opener._replace(read=FallbackReader(opener.read, build_announced_reader(opener.marker[1:-1])))
+    read_any = build_announced_reader(opener.marker, f"</{opener.marker[1:]}")
+    return opener._replace(read=FallbackReader(opener.read, read_any))
 
 
 def _collect_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
@@ -193,8 +194,9 @@ def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[s
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
     call = rf"{build_first_two(openers)}|\{{(?!{idle_object})|\[(?!{idle_list})|\Z"
+    fences = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call})|{ANNOUNCING_WORD}\n"
     return {
-        FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call}))[\w+#.-]{{0,{FENCE_KIND}}}\n",
+        FENCE: rf"(?!{fences})[\w+#.-]{{0,{FENCE_KIND}}}\n",
         "\n{": idle_object,
         "\n[": idle_list,
         TAG_START: build_idle_pattern(openers),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from adapter.parsing.bodies.announced_call import build_announced_reader
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress
 from adapter.parsing.event_buffer import EventBuffer
@@ -18,6 +19,7 @@ from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import NOTHING
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.wrapper_tags import announces_calls
 
 _closing_fence = get_marker_set(FENCE)
 _closing_brackets = get_marker_set("}", "]")
@@ -64,10 +66,11 @@ class UnmarkedCallReader:
     def read_fence(self) -> Reader[None]:
         """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""
         span = [FENCE]
-        kind = yield from self._source.take_until("\n", FENCE_KIND + 1, span)
+        first_line = yield from self._source.take_until("\n", FENCE_KIND + 1, span)
+        kind = "" if first_line is None else first_line.strip()
         is_closed, marker, result = False, "", TEXT
-        if kind is not None and kind.strip().lower() in CALL_FENCES:
-            marker, read = yield from self._find_fenced_reader(span)
+        if first_line is not None and (kind.lower() in CALL_FENCES or announces_calls(kind)):
+            marker, read = yield from self._find_fenced_reader(kind, span)
             if read is not None:
                 result, _ = yield from self._read_body(read, span)
                 result = yield from self._take_stray_brackets(result, span)
@@ -89,17 +92,24 @@ class UnmarkedCallReader:
             is_stray = True
         return result.with_repairs("extra-bracket") if is_stray else result
 
-    def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker at the beginning of a code fence, and the reader of the call after it. The marker
-        is "" before JSON; the reader is None if no call begins here."""
+    def _find_fenced_reader(self, kind: str, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
+        """Return the opening marker at the beginning of a code fence, and the reader of the call after it.
+
+        The marker is "" before JSON, and in a fence whose language announces calls. The reader is None if no call
+        begins here.
+        """
         char = yield from self._source.skip_space(span)
         if char and char in "{[":
             return "", self._tables.fenced
         marker = yield from self._source.take_marker(self._tables.opening_markers, span)
-        return marker, self._tables.openers[marker.lower()].read if marker else None
+        if marker:
+            return marker, self._tables.openers[marker.lower()].read
+        return "", build_announced_reader(FENCE + kind, FENCE) if announces_calls(kind) else None
 
     def _closes_fence(self, span: list[str]) -> Reader[bool]:
-        """Return whether the code fence closes here. The end of the text also closes it."""
+        """Return whether the code fence was or is closed here. The end of the text also closes it."""
+        if span[-1] == FENCE:
+            return True
         yield from self._source.skip_space(span)
         closing = yield from self._source.take_marker(_closing_fence, span)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)

@@ -31,7 +31,8 @@ _NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?
 _QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
 """Matches names of tags around quoted text. A call in such a tag is not a call by the model."""
 _CALLS = re.compile(r"[\w:.-]*?(?:call|tool|func|action|invo|command)", re.IGNORECASE)
-"""Tags that announce calls, even without markers."""
+"""Tags and languages of code fences that announce calls, even without markers."""
+ANNOUNCING_WORD = rf"(?i:{_CALLS.pattern})[\w:.-]*+"
 MAX_DEPTH = 3
 """Maximum number of wrapper tags around a call."""
 
@@ -39,7 +40,7 @@ MAX_DEPTH = 3
 def build_idle_pattern(openers: Iterable[str]) -> str:
     """Return a pattern for text after `TAG_START` that is not a tag before a call."""
     call = rf"{build_first_two(openers)}|<[A-Za-z_]|\Z"
-    tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|(?i:{_CALLS.pattern})[\w:.-]*+>"
+    tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|{ANNOUNCING_WORD}>"
     return rf"(?!\Z|{tag}|{_NAMESPACED})"
 
 
@@ -82,9 +83,9 @@ def peek_namespace(source: StreamBuffer) -> Reader[str]:
     return match[1] if match else ""
 
 
-def announces_calls(tag: str) -> bool:
-    """Return whether the name of a tag says that calls are in it, even without markers."""
-    return _CALLS.match(tag) is not None and not _QUOTES.fullmatch(tag)
+def announces_calls(word: str) -> bool:
+    """Return whether a tag or code fence called ``word`` contains calls, even without markers."""
+    return _CALLS.match(word) is not None and not _QUOTES.fullmatch(word)
 
 
 def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:

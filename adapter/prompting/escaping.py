@@ -36,7 +36,7 @@ from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
-from adapter.parsing.wrapper_tags import announces_calls
+from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.tool import ToolSet
 
@@ -44,6 +44,8 @@ MARK = "¤"
 NO_TOOLS = ToolSet()
 
 _SPACES = f"[{re.escape(SPACE)}]"
+_LABELED = r"(?::\*{0,2}|\*\*:)[ \t]*`?[\w.:/-]+`?\s*(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
+"""The name of a tool and the label of its arguments, after a label such as ``Action``."""
 _SHAPES = {
     "<": (
         r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax",
@@ -58,12 +60,13 @@ _SHAPES = {
         r">>[ \t]*[\w.:/-]+\n\{", r" tool/function_call\n",
         r">(?-i:TITLE|ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|PREFIX|SUFFIX|MIDDLE)<<",
     ),
-    "`": (r"(?<=```)tool_(?:code|output)",),
+    "`": (rf"(?<=```)(?:tool_(?:code|output)|{ANNOUNCING_WORD}\n)",),
     "✿": (r"(?:function|args|result|return)✿",),
     "｜": (r"(?:ds|gc)ml｜",),
     "functools": (r"\s?\[",),
-    "function call": (r"\s*\{",),
-    "action": (r":[ \t]*`?[\w.:/-]+`?\s*action input:",),
+    "function call": (r"\s*\{", _LABELED),
+    "action": (_LABELED, r":\s*(?:```\w*\s*)?(?:[\w.-]+[(\[]|[{\[]\s*[{\[\"'])"),
+    **dict.fromkeys(("function", "tool", "tool call"), (_LABELED,)),
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     "assistantcommentary": (r" to=",),
 }  # fmt: skip
@@ -78,7 +81,10 @@ _ORDINARY = frozenset(
 """Ordinary XML tags that are not control tokens. Tags that open a call are in the patterns above."""
 
 _BRACKETS = "<[]{>`✿｜"
-_WORDS = ("functools", "function call", "action", "observation", "tool_name", "assistantcommentary")
+_WORDS = (
+    *("functools", "function call", "function", "action", "observation"),
+    *("tool_name", "tool call", "tool", "assistantcommentary"),
+)
 _JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
 _BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")
 _MARKED = re.compile(

@@ -1,4 +1,4 @@
-"""Parse a call in a tag that only announces it, such as ``<tools>`` or ``<function_calls>``, in any notation.
+"""Parse a call in a tag or code fence that only announces it, such as ``<tools>`` or ```` ```tool_call ````.
 
 ::
 
@@ -58,13 +58,12 @@ def _takes(call: DecodedCall, tools: ToolSet) -> bool:
 @lru_cache(maxsize=64)
 def build_announced_opener(tag: str) -> CallOpener:
     """Return the opener of a call after ``<tag>``."""
-    return mark_foreign_opener(CallOpener(f"<{tag}>", build_announced_reader(tag)))
+    return mark_foreign_opener(CallOpener(f"<{tag}>", build_announced_reader(f"<{tag}>", f"</{tag}>")))
 
 
 @lru_cache(maxsize=64)
-def build_announced_reader(tag: str) -> BodyReader:
-    """Return a parser of the text after ``<tag>``, up to its closing tag."""
-    opening, closing = f"<{tag}>", f"</{tag}>"
+def build_announced_reader(opening: str, closing: str) -> BodyReader:
+    """Return a parser of the text after ``opening``, which announces a call, up to ``closing``."""
     close, read_python = get_marker_set(closing), PythonBlock(closing, fence="```")
 
     def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -79,7 +78,7 @@ def build_announced_reader(tag: str) -> BodyReader:
         if not result.calls_known_tools(source.tools):
             return TEXT
         yield from source.skip_space(span)
-        if (yield from source.take_marker(_fence, span)):
+        if closing != "```" and (yield from source.take_marker(_fence, span)):
             yield from source.skip_space(span)
         if (yield from source.take_marker(close, span)):
             return result.remove_fixes("missing-close-tag")
@@ -114,7 +113,7 @@ def build_announced_reader(tag: str) -> BodyReader:
             return (yield from read_yaml(source, span))
         name = yield from source.peek_call(_NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
         if name is None:
-            result = (yield from _build_pairs_reader(tag)(source, span)) or TEXT
+            result = (yield from _build_pairs_reader(opening, closing)(source, span)) or TEXT
             return TEXT if any(not call.arguments for call in result.calls) else result  # `<tool>NAME</tool>`
         if name[1]:
             return (yield from read_python(source, span))
@@ -125,5 +124,5 @@ def build_announced_reader(tag: str) -> BodyReader:
 
 
 @lru_cache(maxsize=64)
-def _build_pairs_reader(tag: str) -> KeyValueReader:
-    return KeyValueReader(replace(GLM, open=f"<{tag}>", close=f"</{tag}>"))
+def _build_pairs_reader(opening: str, closing: str) -> KeyValueReader:
+    return KeyValueReader(replace(GLM, open=opening, close=closing))

@@ -202,7 +202,7 @@ def _split_marker_and_prefix(head: str) -> tuple[str, str]:
 def _compile_labels(spec: FormatSpec) -> CompiledReaders:
     label, arguments = spec.head.strip(), spec.middle.strip()
     result = spec.results[0] if spec.results else "Observation:"
-    return CompiledReaders((CallOpener(label, build_labeled_reader(arguments, result)),))
+    return CompiledReaders((CallOpener(label, build_labeled_reader((arguments,), result)),))
 
 
 # ------------------------------------------------------------------- Python and Gemma

@@ -6,8 +6,11 @@
     Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
     Observation: ...                                   ✿RESULT✿: ...
 
-A line of text may replace the JSON if the tool has only one parameter that must be given, a string. The model must
-stop at the third label. Any text that it writes after this label is invented.
+    Action: search(query="a")                          Action: search["a"]
+    Action: {"name": "search", "arguments": {...}}     also in a code fence
+
+The arguments may also be plain text; see `plain_arguments`. The model must stop at the third label. Any text that it
+writes after this label is invented.
 """
 
 from __future__ import annotations
@@ -15,30 +18,52 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bare_json import FENCE_END, UntaggedJson
+from adapter.parsing.bodies.plain_arguments import read_plain_arguments
+from adapter.parsing.bodies.python_scanner import read_one_call
+from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
-from adapter.tools.call_shapes import DecodedCall
-from adapter.tools.coercion import list_types
-from adapter.tools.tool import Tool
 
 LANGUAGE_LIMIT = 20
 """Maximum length of the language name of a code fence around the arguments."""
 
-_fence = get_marker_set("```")
+_fence, _tick, _inline_object = get_marker_set("```"), get_marker_set("`"), get_marker_set("`{")
 _LANGUAGE = re.compile(r"[a-zA-Z]*(?=[^a-zA-Z])")
 _is_letters = re.compile("[a-zA-Z]*").fullmatch
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
+_BEGINS_CALL = re.compile(r"\s{0,9}(?:[{\[`]|[^\W\d][\w.-]{0,80}+[(\[])")
+_MAY_BEGIN_CALL = re.compile(r"\s{0,9}(?:[^\W\d][\w.-]{0,80}+)?")
+_BRACKETED = re.compile(r"([^\W\d][\w.-]{0,80}+)\[([^\[\]\n]{0,200})\]")
+_MAY_BE_BRACKETED = re.compile(r"[\w.-]{1,81}+(?:\[[^\[\]\n]*)?")
 
 
-def build_labeled_reader(arguments: str, result_label: str) -> BodyReader:
-    """Return a parser of the name in the rest of its line, and of the arguments after their label."""
-    label, line_end = get_marker_set(arguments), get_marker_set("\n", arguments)
+def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs_names: bool = False) -> BodyReader:
+    """Return a parser of the name in the rest of its line, and of the arguments after one of their labels.
+
+    ``needs_names``: whether only a tool of the session, with the names of its arguments, is a call, because the labels
+    are ordinary words.
+    """
+    label, line_end = get_marker_set(*arguments), get_marker_set("\n", *arguments)
 
     def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        if not source.at_line_start or not (yield from source.peek_marker(line_end, NAME_LIMIT)):
+        if not source.at_line_start:
             return TEXT
         ends = ("\n" + span[-1], "\n" + result_label)
+        if needs_names:
+            result = yield from read_call_or_text(lambda *given: read_lines(*given, ends), source, span)
+            return result.with_fixes("misspelt-open-tag")
+        if (yield from source.peek_match(_BEGINS_CALL, NAME_LIMIT, _MAY_BEGIN_CALL.fullmatch)) is not None:
+            whole = yield from read_call_or_text(
+                lambda *given: _read_whole_call(*given, get_marker_set(*ends)), source, span
+            )
+            if whole.calls:
+                return whole
+        return (yield from read_lines(source, span, ends))
+
+    def read_lines(source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
+        if not (yield from source.peek_marker(line_end, NAME_LIMIT)):
+            return TEXT
         line: list[str] = []
         ending = yield from source.read_until(line_end, line)
         if ending != "\n":
@@ -46,58 +71,99 @@ def build_labeled_reader(arguments: str, result_label: str) -> BodyReader:
             ending = ""
         span.extend([*line, ending])
         name_match = _NAME.fullmatch("".join(line).rstrip("\r"))
-        if name_match is None or (source.tools and not source.tools.match(name_match.group(1))):
+        tool = source.tools.match(name_match[1]) if name_match else None
+        if name_match is None or (tool is None and (source.tools or needs_names)):
             return TEXT
         yield from source.skip_space(span)
         if not (yield from source.take_marker(label, span)):
             return TEXT
-        yield from source.skip_space(span)
-        is_fenced = (yield from source.take_marker(_fence, span)) != ""
-        language = is_fenced and (yield from source.peek_match(_LANGUAGE, LANGUAGE_LIMIT, _is_letters))
-        if language:
-            source.take_match(language, span)
-        json_ends = (*ends, FENCE_END) if is_fenced else ends
-        read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=json_ends)
-        result = yield from read_json(source, span)
-        if is_fenced and (yield from source.peek_after_space(_fence))[1]:
-            yield from source.take_through(_fence, span)
-            result = result.with_fixes("code-fence")
+        name, result = name_match[1], (yield from _read_json_arguments(name_match[1], source, span, ends))
         if not result.not_a_call:
             return result
-        cut = source.final and source.is_empty
-        tool = source.tools.match(name_match.group(1))
-        if cut and not source.was_cut and tool is not None and not tool.properties:
-            return BodyResult((DecodedCall(name_match.group(1), {}),), ("no-arguments",))
-        if not cut and (key := _find_only_text_parameter(tool)):
-            text = yield from _take_line(source, span, get_marker_set(*ends, "\n"))
-            if text:
-                return BodyResult((DecodedCall(name_match.group(1), {key: text}),), ("positional-arguments",))
-        return BodyResult(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
+        is_cut = source.final and source.is_empty
+        if tool is not None and not (is_cut and source.was_cut):
+            text = yield from _peek_last_block(source, get_marker_set(*ends))
+            plain = read_plain_arguments(text, name, tool)
+            if plain.calls and not (needs_names and "plain-arguments" not in plain.fixes):
+                span.append(text)
+                source.position += len(text)
+                return plain
+        if needs_names:
+            return TEXT
+        return BodyResult(
+            error=CUT_OFF if is_cut else f"after {arguments[0]!r} must come one JSON object with the arguments"
+        )
 
     return read
 
 
-def _find_only_text_parameter(tool: Tool | None) -> str:
-    """Return the parameter that text without a name can only be: the single one that must be given, a string."""
-    keys = (tool.required or tuple(tool.properties)) if tool is not None else ()
-    is_text = len(keys) == 1 and tool is not None and "string" in list_types(tool.properties.get(keys[0], {}))
-    return keys[0] if is_text else ""
+def _read_json_arguments(name: str, source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
+    """Parse an object, which may be in a code fence or in backticks."""
+    yield from source.skip_space(span)
+    is_fenced = yield from _take_fence(source, span)
+    is_inline = not is_fenced and (yield from source.is_next(_inline_object))
+    if is_inline:
+        yield from source.take_marker(_tick, span)
+    json_ends = (*ends, FENCE_END) if is_fenced else ends
+    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=json_ends)(source, span)
+    if is_fenced and (yield from source.peek_after_space(_fence))[1]:
+        yield from source.take_through(_fence, span)
+        return result.with_fixes("code-fence")
+    if is_inline:
+        yield from source.take_marker(_tick, span)
+    return result
 
 
-def _take_line(source: StreamBuffer, span: list[str], ends: MarkerSet) -> Reader[str]:
-    """Take the rest of the line, and return it, if the answer or the call ends with it. Otherwise take nothing.
+def _take_fence(source: StreamBuffer, span: list[str]) -> Reader[bool]:
+    """Consume the line that opens a code fence. Return whether there is one."""
+    if not (yield from source.take_marker(_fence, span)):
+        return False
+    language = yield from source.peek_match(_LANGUAGE, LANGUAGE_LIMIT, _is_letters)
+    if language:
+        source.take_match(language, span)
+    return True
 
-    ``ends``: the markers that end the call, and a line break.
-    """
-    line: list[str] = []
-    marker = yield from source.read_until(ends, line)
-    space = [marker]
-    if marker == "\n" and not (yield from source.skip_space(space)):
-        marker = ""
-    is_end = marker != "\n" and (marker or not source.was_cut)
-    source.push_back("".join(space) if is_end else "".join([*line, *space]))
-    if not is_end:
-        return ""
-    span.extend(line)
-    text = "".join(line).strip()
-    return text[1:-1] if text[:1] == '"' == text[-1:] and text.count('"') == 2 else text
+
+def _read_whole_call(source: BodySource, span: list[str], ends: MarkerSet) -> Reader[BodyResult]:
+    """Parse a call of one of the session's tools, in Python or JSON, if the answer or the turn ends after it."""
+    yield from source.skip_space(span)
+    is_fenced = yield from _take_fence(source, span)
+    char = yield from source.skip_space(span)
+    bracketed = yield from source.peek_match(_BRACKETED, NAME_LIMIT, _MAY_BE_BRACKETED.fullmatch)
+    tool = source.tools.match(bracketed[1]) if bracketed else None
+    if bracketed is not None and tool is not None:
+        source.take_match(bracketed, span)
+        result = read_plain_arguments(bracketed[2], bracketed[1], tool)
+    elif char and char in "{[":
+        result = yield from UntaggedJson("arguments", after_marker=False, ends=(FENCE_END,))(source, span)
+    else:
+        result = yield from read_one_call(source, span)
+    if is_fenced:
+        yield from source.skip_space(span)
+        yield from source.take_marker(_fence, span)
+    is_last = yield from _ends_turn(source, ends)
+    if not is_last or not result.calls_known_tools(source.tools):
+        return TEXT
+    return result.with_repairs("code-fence") if is_fenced else result.with_repairs("missing-inner-tag")
+
+
+def _ends_turn(source: StreamBuffer, ends: MarkerSet) -> Reader[bool]:
+    """Return whether the text ends here, or one of the labels ``ends`` follows on the next line."""
+    ahead: list[str] = []
+    char = yield from source.skip_space(ahead)
+    text = "".join(ahead)
+    line_break = text.rfind("\n")
+    source.push_back(text[line_break:] if line_break >= 0 else text)
+    is_end = char == "" or (line_break >= 0 and (yield from source.is_next(ends)))
+    source.push_back(text[:line_break] if line_break >= 0 else "")
+    return is_end
+
+
+def _peek_last_block(source: StreamBuffer, ends: MarkerSet) -> Reader[str]:
+    """Return the text up to one of the labels ``ends``, or the rest of the answer if it has one paragraph. Otherwise
+    return "". Consumes nothing."""
+    taken: list[str] = []
+    marker = yield from source.read_until(ends, taken)
+    text = "".join(taken)
+    source.push_back(text + marker)
+    return "" if not marker and (source.was_cut or "\n\n" in text.strip()) else text

@@ -19,7 +19,7 @@ OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT�
 FORMAT = Format(
     name="qwen_agent",
     aliases=("qwen_fncall",),
-    openers=(CallOpener(OPEN, build_labeled_reader(ARGUMENTS, RESULT)),),
+    openers=(CallOpener(OPEN, build_labeled_reader((ARGUMENTS,), RESULT)),),
     encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
     encode_result=build_result_encoder(f"{RESULT}: "),
     end_tokens=(ANSWER + ":",),

@@ -8,20 +8,38 @@ Qwen-Agent::
     Action Input: {"path": "a.py"}
     Observation: ...
 
-The input is the arguments as JSON. The model must stop at ``Observation:``; any later text is invented. Continue's
-labels are also parsed; see `continue_block`.
+The input is the arguments as JSON. The model must stop at ``Observation:``; any later text is invented. Models that
+were not trained on this format use other labels, such as ``Tool:`` and ``Arguments:``, and bold type. Continue's labels
+are also parsed; see `continue_block`.
 """
+
+from collections.abc import Sequence
 
 from adapter.parsing.bodies import continue_block
 from adapter.parsing.bodies.react_lines import build_labeled_reader
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CallOpener, Format
 
+
+def _with_bold(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels, also in bold type, with the colon inside or outside."""
+    bold = (form for label in labels for form in (f"**{label}**", f"**{label[:-1]}**:"))
+    return (*labels, *bold)
+
+
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
+INPUTS = (INPUT, "Action_Input:", "Arguments:", "Parameters:", "Input:", "Args:")
+OTHER_LABELS = ("Tool:", "Tool Call:", "Function:", "Function Call:")
+_read_action = build_labeled_reader(_with_bold(INPUTS), RESULT)
+_read_other = build_labeled_reader(_with_bold(INPUTS), RESULT, needs_names=True)
 
 FORMAT = Format(
     name="react",
-    openers=(CallOpener(OPEN, build_labeled_reader(INPUT, RESULT)), continue_block.OPENER),
+    openers=(
+        *(CallOpener(label, _read_action) for label in _with_bold((OPEN,))),
+        *(CallOpener(label, _read_other) for label in _with_bold(OTHER_LABELS)),
+        continue_block.OPENER,
+    ),
     encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
     encode_result=build_result_encoder(f"{RESULT} "),
     result_markers=("\n" + RESULT,),
