@@ -2,5 +2,6 @@
 
 __all__ = [
     "argument_synonyms", "call_normalization", "call_resolution", "call_shapes", "coercion", "example_calls",
-    "function_tools", "schema_errors", "schema_refs", "schema_simplify", "schema_validation", "signatures", "tool",
+    "function_tools", "plain_arguments", "schema_errors", "schema_refs", "schema_simplify", "schema_validation",
+    "signatures", "tool",
 ]  # fmt: skip

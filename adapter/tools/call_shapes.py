@@ -10,12 +10,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
+from adapter.tools.plain_arguments import parse_plain_arguments
+from adapter.tools.tool import Tool, ToolSet
 
 Normalizer: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
 """Normalizes a name and arguments for the session's tools. Returns the name, the arguments and the fixes."""
@@ -30,6 +32,9 @@ NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
 
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 """Keys next to the name that are not arguments."""
+
+
+NO_TOOLS = ToolSet()
 
 
 class DecodedCall(NamedTuple):
@@ -56,40 +61,40 @@ def looks_like_call(value: Json) -> bool:
     return bool(keys & set(NAME_KEYS) and keys & set(ARGUMENT_KEYS))
 
 
-def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[DecodedCall]:
+def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) -> list[DecodedCall]:
     """Return the calls in ``value``. Raises FormatError, which names the missing part, if there is no valid call.
 
     - ``arguments_key``: the format's key for the arguments.
-    - ``known``: the names of tools. An object with a single key, such as ``{"read_file": {...}}``, is a call only if
-      the key is one of them.
+    - ``tools``: the session's tools. An object with a single key, such as ``{"read_file": {...}}``, is a call only if
+      the key is one of them. Text can be the arguments only of one of them.
     """
     if isinstance(value, list):
-        return [call for item in value for call in extract_calls(item, arguments_key, known)]
+        return [call for item in value for call in extract_calls(item, arguments_key, tools)]
     if not isinstance(value, dict):
         raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_shorten(value)}")
     if isinstance(value.get("tool_calls"), list):
-        inner = extract_calls(value["tool_calls"], arguments_key, known)
+        inner = extract_calls(value["tool_calls"], arguments_key, tools)
         return [_with_fix(call, "tool-calls-list") for call in inner]
     for key in NESTING_KEYS:
         if isinstance(value.get(key), dict):
-            return [_with_fix(call, "nested-function") for call in extract_calls(value[key], "arguments", known)]
-    return [_parse_call(value, arguments_key, known)]
+            return [_with_fix(call, "nested-function") for call in extract_calls(value[key], "arguments", tools)]
+    return [_parse_call(value, arguments_key, tools)]
 
 
-def _parse_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> DecodedCall:
+def _parse_call(value: JsonObject, arguments_key: str, tools: ToolSet) -> DecodedCall:
     for name_key in NAME_KEYS:
         name = value.get(name_key)
         if isinstance(name, str) and name.strip():
             break
     else:
-        if len(value) == 1 and (only := next(iter(value))) in known and isinstance(value[only], dict):
+        if len(value) == 1 and (only := next(iter(value))) in tools and isinstance(value[only], dict):
             return DecodedCall(only, value[only], ("name-as-key",))
         keys = ", ".join(map(repr, value)) or "none"
         raise FormatError(f"the call has no name: expected 'name' and {arguments_key!r}, got the keys {keys}")
     fixes = [] if name_key == "name" else ["name-key"]
-    arguments, more = _parse_arguments(value, name_key, arguments_key)
     bare = name.strip()
-    if '"' in bare and bare not in known:
+    arguments, more = _parse_arguments(value, name_key, arguments_key, tools.match(bare))
+    if '"' in bare and bare not in tools:
         raise FormatError(
             f"the call's name has a stray quotation mark: {_shorten(name)}; expected 'name' and {arguments_key!r}"
         )
@@ -98,14 +103,20 @@ def _parse_call(value: JsonObject, arguments_key: str, known: Collection[str]) -
     return DecodedCall(bare, arguments, tuple(fixes + more))
 
 
-def _parse_arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[JsonObject, list[str]]:
+def _parse_arguments(
+    value: JsonObject, name_key: str, arguments_key: str, tool: Tool | None
+) -> tuple[JsonObject, list[str]]:
     key = arguments_key if arguments_key in value else next((key for key in ARGUMENT_KEYS if key in value), None)
     if key is None:
         flat = {name: item for name, item in value.items() if name != name_key and name not in ABOUT_KEYS}
         return flat, ["flat-arguments"] if flat else ["no-arguments"]
     if key == "parameters" and _is_schema(value[key]):
         raise FormatError(f"this is the definition of {value[name_key]!r}, not a call to it")
-    arguments, fixes = parse_arguments(value[key])
+    given = value[key][0] if isinstance(value[key], list) and len(value[key]) == 1 else value[key]
+    plain = None
+    if tool is not None and isinstance(given, str) and given.strip() and given.lstrip()[0] not in '{["':
+        plain = parse_plain_arguments(given, tool)
+    arguments, fixes = (plain[0], [plain[1]]) if plain else parse_arguments(value[key])
     return arguments, ([] if key == arguments_key else ["arguments-key"]) + fixes
 
 

@@ -16,14 +16,16 @@ writes after this label is invented.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from adapter.parsing.bare_json import FENCE_END, UntaggedJson
-from adapter.parsing.bodies.plain_arguments import read_plain_arguments
 from adapter.parsing.bodies.python_scanner import read_one_call
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
+from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.plain_arguments import parse_plain_arguments
 
 LANGUAGE_LIMIT = 20
 """Maximum length of the language name of a code fence around the arguments."""
@@ -51,12 +53,11 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
             return TEXT
         ends = ("\n" + span[-1], "\n" + result_label)
         if needs_names:
-            result = yield from read_call_or_text(lambda *given: read_lines(*given, ends), source, span)
+            result = yield from read_call_or_text(partial(read_lines, ends=ends), source, span)
             return result.with_fixes("misspelt-open-tag")
         if (yield from source.peek_match(_BEGINS_CALL, NAME_LIMIT, _MAY_BEGIN_CALL.fullmatch)) is not None:
-            whole = yield from read_call_or_text(
-                lambda *given: _read_whole_call(*given, get_marker_set(*ends)), source, span
-            )
+            read_whole = partial(_read_whole_call, ends=get_marker_set(*ends))
+            whole = yield from read_call_or_text(read_whole, source, span)
             if whole.calls:
                 return whole
         return (yield from read_lines(source, span, ends))
@@ -83,11 +84,11 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
         is_cut = source.final and source.is_empty
         if tool is not None and not (is_cut and source.was_cut):
             text = yield from _peek_last_block(source, get_marker_set(*ends))
-            plain = read_plain_arguments(text, name, tool)
-            if plain.calls and not (needs_names and "plain-arguments" not in plain.fixes):
+            plain = parse_plain_arguments(text, tool)
+            if plain is not None and not (needs_names and plain[1] != "plain-arguments"):
                 span.append(text)
                 source.position += len(text)
-                return plain
+                return BodyResult((DecodedCall(name, plain[0]),), (plain[1],))
         if needs_names:
             return TEXT
         return BodyResult(
@@ -133,7 +134,8 @@ def _read_whole_call(source: BodySource, span: list[str], ends: MarkerSet) -> Re
     tool = source.tools.match(bracketed[1]) if bracketed else None
     if bracketed is not None and tool is not None:
         source.take_match(bracketed, span)
-        result = read_plain_arguments(bracketed[2], bracketed[1], tool)
+        plain = parse_plain_arguments(bracketed[2], tool)
+        result = BodyResult((DecodedCall(bracketed[1], plain[0]),), (plain[1],)) if plain else TEXT
     elif char and char in "{[":
         result = yield from UntaggedJson("arguments", after_marker=False, ends=(FENCE_END,))(source, span)
     else:
