@@ -38,7 +38,6 @@ from adapter.protocols.translation_options import TranslationOptions
 from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses
 from adapter.server.access_control import AccessControl
 from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
-from adapter.server.error_formats import find_error_format
 from adapter.server.error_responses import ErrorResponses
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.model_server import ModelServer
@@ -46,7 +45,7 @@ from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import check_passing, normalize_path, remove_keys
 from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
-from adapter.server.streaming_responses import CHAT, keep_unchanged, respond
+from adapter.server.streaming_responses import CHAT, respond
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware
 from adapter.server.telemetry.request_info import RequestObserver
@@ -323,7 +322,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
         writer = OpenAIWriter() if body.get("stream") is True else None
         content, shortened = await upstream.fit(content, body)
         return PassthroughResponse(
-            upstream, "POST", CHAT, content, http.headers, keep_unchanged, keep_alive_s, writer, shortened=shortened
+            upstream, "POST", CHAT, content, http.headers, keep_alive_s, writer, shortened=shortened
         )
     return respond(upstream, request, keep_alive_s)
 
@@ -336,7 +335,7 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
     check_passing(http.method, path, served, admin=admin)
     target = (raw_path if admin else normalize_path(raw_path)) + (f"?{query}" if query else "")
     content = await read_content(http)
-    return PassthroughResponse(upstream, http.method, target, content, http.headers, find_error_format(path))
+    return PassthroughResponse(upstream, http.method, target, content, http.headers)
 
 
 async def _answer_health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:

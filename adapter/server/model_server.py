@@ -18,9 +18,8 @@ from adapter.core.json.load import load_json
 from adapter.protocols.budgets import AUTO
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
-from adapter.protocols.openai_errors import get_error_text, relay_error
 from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, remove_budget
-from adapter.protocols.sse import encode_json, read_json_or_none
+from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import TemplatePromptError, find_transport
 from adapter.protocols.translate import needs_reading, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
@@ -32,7 +31,7 @@ from adapter.server.pdf_documents import PdfReader
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
 from adapter.server.translation_threads import WorkQueue
-from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection, UpstreamError
+from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection
 from adapter.server.upstream_retry import RETRY_S
 
 KNOWN_FOR_S = 60.0
@@ -208,12 +207,7 @@ class ModelServer(UpstreamConnection):
     async def list_models(self) -> list[ModelDescription]:
         """Describe the server's models. Raises UpstreamError if it does not list them."""
         info = await self.find_server_info()
-        response = await self.send("GET", "/v1/models", b"", {"Accept-Encoding": "identity"})
-        status, content = response.status, await self.read_body(response)
-        response.close()
-        answer = read_json_or_none(content)
-        if status != 200 or not isinstance(answer, dict):
-            raise UpstreamError(get_error_text(relay_error(status, content)), status if status >= 400 else 502)
+        answer = await self.request_json("GET", "/v1/models")
         endpoint = Endpoint(self.endpoint.base_url, info.kind or "openai")
         size = await asyncio.to_thread(query_context_size, endpoint)
         template = info.options.prompt.template or ""

@@ -14,7 +14,7 @@ from adapter.protocols.exchange import AnswerWriter
 from adapter.protocols.openai_errors import relay_error
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough_rules import is_private
-from adapter.server.streaming_responses import AsError, ProxiedResponse, StreamingProxy, send_start
+from adapter.server.streaming_responses import ProxiedResponse, StreamingProxy, send_start
 
 HOP_BY_HOP = frozenset(
     {
@@ -51,13 +51,12 @@ class PassthroughResponse(StreamingProxy):
         path: str,
         content: bytes,
         headers: Mapping[str, str],
-        as_error: AsError,
         keep_alive_s: float = math.inf,
         writer: AnswerWriter | None = None,
         instead: Callable[[int, bytes], ProxiedResponse | None] | None = None,
         shortened: str = "",
     ) -> None:
-        super().__init__(upstream, as_error, keep_alive_s, writer)
+        super().__init__(upstream, keep_alive_s, writer)
         self._method, self._path, self._content = method, path, content
         passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
         self._request_headers = {name: value for name, value in passed.items() if not is_private(name)}

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
-from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error, to_error
+from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.request_body import TranslatingEndpoint
@@ -44,7 +44,7 @@ async def _answer_messages(upstream: ModelServer, keep_alive_s: float, http: Htt
         else:
             prompt_tokens_estimate = await upstream.work.run(size, partial(estimate_prompt_tokens, request.body))
     writer = AnthropicWriter(str(body.get("model") or ""), f"msg_{request.turn[:24]}", prompt_tokens_estimate)
-    answer = respond(upstream, request, keep_alive_s, writer, to_error)
+    answer = respond(upstream, request, keep_alive_s, writer)
     return upstream.dropped.with_header(answer, "messages", dropped)
 
 

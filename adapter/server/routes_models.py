@@ -13,7 +13,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.protocols.model_descriptions import ModelDescription
-from adapter.protocols.openai_errors import build_error_object
 from adapter.server.model_server import ModelServer
 from adapter.server.upstream_connection import UpstreamError
 
@@ -43,10 +42,7 @@ async def _answer_lm_studio(upstream: ModelServer, pass_on: PassOn, http: HttpRe
     if "id" in http.path_params:
         model = await _find(upstream, http.path_params["id"])
         return await pass_on(http) if model is None else JSONResponse(model.to_lm_studio())
-    try:
-        models = [each.to_lm_studio() for each in await upstream.list_models()]
-    except UpstreamError as error:
-        return JSONResponse(build_error_object(str(error), "upstream_error"), error.status)
+    models = [each.to_lm_studio() for each in await upstream.list_models()]
     return JSONResponse({"object": "list", "data": models})
 
 

@@ -18,15 +18,13 @@ from adapter.core.events import JsonObject
 from adapter.protocols import ollama
 from adapter.protocols.dropped_fields import list_unknown_fields
 from adapter.protocols.model_descriptions import ModelDescription
-from adapter.protocols.openai_errors import relay_error
-from adapter.protocols.sse import encode_json, read_json_or_none
+from adapter.protocols.sse import encode_json
 from adapter.protocols.translate import needs_translation
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.request_body import TranslatingEndpoint, read_json_body
 from adapter.server.streaming_responses import ProxiedResponse, respond
-from adapter.server.upstream_connection import UpstreamError
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
@@ -73,7 +71,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
     pinging = writer if body.get("stream") is not False else None
     fitted, shortened = await upstream.fit(content, body) if is_native else (content, "")
     pass_on = partial(
-        PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.to_error, keep_alive_s, pinging,
+        PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, keep_alive_s, pinging,
         shortened=shortened,
     )  # fmt: skip
     is_empty = body.get("messages") in (None, [])
@@ -92,7 +90,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
     request = await upstream.translate(chat, options, len(content))
 
     def answer(request: TranslatedRequest) -> ProxiedResponse:
-        return respond(upstream, request, keep_alive_s, writer, ollama.to_error)
+        return respond(upstream, request, keep_alive_s, writer)
 
     def retry_as_text(status: int, content: bytes) -> ProxiedResponse | None:
         is_refused = request.as_text is not None and upstream.refuses_tools(status, content, body.get("model"))
@@ -110,16 +108,14 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
     writer = _create_writer(body, is_generating=True)
     if is_native:
         pinging = writer if body.get("stream") is not False else None
-        return PassthroughResponse(
-            upstream, "POST", GENERATE, content, http.headers, ollama.to_error, keep_alive_s, pinging
-        )
+        return PassthroughResponse(upstream, "POST", GENERATE, content, http.headers, keep_alive_s, pinging)
     if not body.get("prompt"):
         return JSONResponse(writer.build_loaded_answer(body))
     dropped: list[str] = []
     chat = ollama.convert_to_openai(ollama.convert_generation_to_chat(body), dropped)
     options = await upstream.find_options(chat)
     request = await upstream.translate(chat, options, len(content))
-    answer = respond(upstream, request, keep_alive_s, writer, ollama.to_error)
+    answer = respond(upstream, request, keep_alive_s, writer)
     return upstream.dropped.with_header(answer, "generate", dropped)
 
 
@@ -128,14 +124,11 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     is_native = await _is_ollama(upstream)
     content, body = await read_json_body(http, upstream.work)
     if is_native:
-        return PassthroughResponse(upstream, "POST", path, content, http.headers, ollama.to_error)
+        return PassthroughResponse(upstream, "POST", path, content, http.headers)
     began = time.monotonic_ns()
     async with upstream.limit.acquire():
-        status, answer = await _request_json(
-            upstream, "POST", "/v1/embeddings", encode_json(ollama.build_embedding_request(body))
-        )
-    if status != 200:
-        return JSONResponse(ollama.to_error(answer), status)
+        request = encode_json(ollama.build_embedding_request(body))
+        answer = await upstream.request_json("POST", "/v1/embeddings", request)
     is_old = path == "/api/embeddings"
     elapsed_ns = time.monotonic_ns() - began
     embeddings = ollama.build_embedding_answer(
@@ -152,7 +145,7 @@ def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer
 
     async def answer_or_pass(http: HttpRequest) -> ASGIApp:
         if await _is_ollama(upstream):
-            return PassthroughResponse(upstream, "GET", path, b"", http.headers, ollama.to_error)
+            return PassthroughResponse(upstream, "GET", path, b"", http.headers)
         return await answer(upstream)
 
     return Route(path, answer_or_pass)
@@ -189,27 +182,6 @@ async def _show(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
         name = str(body.get("model") or body.get("name") or "")
         known = (each for each in models if each.name in (name, name.removesuffix(":latest")))
         return JSONResponse(next(known, models[0] if models else ModelDescription(name)).to_show())
-    status, model = await _request_json(upstream, "POST", "/api/show", content)
-    if status != 200:
-        return JSONResponse(ollama.to_error(model), status)
+    model = await upstream.request_json("POST", "/api/show", content)
     capabilities = model.get("capabilities") or ["completion"]
     return JSONResponse({**model, "capabilities": list(dict.fromkeys([*capabilities, "tools"]))})
-
-
-_JSON = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
-
-
-async def _request_json(upstream: ModelServer, method: str, path: str, content: bytes) -> tuple[int, JsonObject]:
-    """Return the status and the JSON object that the model server sent, or an error in OpenAI's format."""
-    try:
-        response = await upstream.send(method, path, content, _JSON)
-        try:
-            status, body = response.status, await upstream.read_body(response)
-        finally:
-            response.close()
-    except UpstreamError as error:
-        return error.status, {"error": str(error)}
-    if status != 200:
-        return status, relay_error(status, body)
-    value = read_json_or_none(body)
-    return (200, value) if isinstance(value, dict) else (502, relay_error(502, body))

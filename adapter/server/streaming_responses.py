@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import aiohttp
 from starlette.types import Receive, Scope, Send
@@ -22,6 +22,7 @@ from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
+from adapter.server.error_formats import find_error_format
 from adapter.server.model_server import ModelServer
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.translation_threads import QUICK_BYTES
@@ -29,24 +30,16 @@ from adapter.server.upstream_connection import UpstreamError
 
 CHAT = "/v1/chat/completions"
 
-AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
-"""Converts an OpenAI error and its HTTP status to the format of the client's API."""
-
-
-def keep_unchanged(value: JsonObject, _status: int = 200) -> JsonObject:
-    """Return ``value`` unchanged. Used for clients of OpenAI's API."""
-    return value
-
-
 SHUT_DOWN = "server shut down mid-response; please retry"
 
 
 class ProxiedResponse:
     """An ASGI response that waits for a slot at the model server, and is cancelled if the client disconnects."""
 
-    def __init__(self, upstream: ModelServer, as_error: AsError) -> None:
-        self._upstream, self._as_error = upstream, as_error
+    def __init__(self, upstream: ModelServer) -> None:
+        self._upstream = upstream
         self._request_info = get_current_request()
+        self._as_error = find_error_format(self._request_info.path)
         self._headers: dict[str, str] = {}
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,10 +95,8 @@ class StreamingProxy(ProxiedResponse):
     events.
     """
 
-    def __init__(
-        self, upstream: ModelServer, as_error: AsError, keep_alive_s: float, writer: AnswerWriter | None
-    ) -> None:
-        super().__init__(upstream, as_error)
+    def __init__(self, upstream: ModelServer, keep_alive_s: float, writer: AnswerWriter | None) -> None:
+        super().__init__(upstream)
         self._keep_alive_s, self._writer = keep_alive_s, writer
         self._request_info.is_stream = writer is not None
         self._has_begun = False
@@ -257,10 +248,8 @@ class _Translated(ProxiedResponse):
 
 
 class TranslatedStream(_Translated, StreamingProxy):
-    def __init__(
-        self, upstream: ModelServer, as_error: AsError, keep_alive_s: float, streamed: StreamedExchange
-    ) -> None:
-        super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
+    def __init__(self, upstream: ModelServer, keep_alive_s: float, streamed: StreamedExchange) -> None:
+        super().__init__(upstream, keep_alive_s, streamed.writer)
         self._start(streamed)
         self._streamed = streamed
         self._unsent = b""
@@ -311,10 +300,8 @@ class TranslatedStream(_Translated, StreamingProxy):
 
 
 class TranslatedResponse(_Translated):
-    def __init__(
-        self, upstream: ModelServer, as_error: AsError, completed: BufferedExchange, writer: AnswerWriter
-    ) -> None:
-        super().__init__(upstream, as_error)
+    def __init__(self, upstream: ModelServer, completed: BufferedExchange, writer: AnswerWriter) -> None:
+        super().__init__(upstream)
         self._start(completed)
         self._completed, self._writer = completed, writer
 
@@ -341,15 +328,13 @@ class TranslatedResponse(_Translated):
 
 
 def respond(
-    upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: AnswerWriter | None = None,
-    as_error: AsError = keep_unchanged,
-) -> ProxiedResponse:  # fmt: skip
+    upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: AnswerWriter | None = None
+) -> ProxiedResponse:
     """Return the response to a chat completion request. It is streamed if the client requested a stream."""
     created, writer = int(time.time()), writer or OpenAIWriter()
     if request.client.stream:
-        streamed = StreamedExchange(request, created, writer)
-        return TranslatedStream(upstream, as_error, keep_alive_s, streamed)
-    return TranslatedResponse(upstream, as_error, BufferedExchange(request, created), writer)
+        return TranslatedStream(upstream, keep_alive_s, StreamedExchange(request, created, writer))
+    return TranslatedResponse(upstream, BufferedExchange(request, created), writer)
 
 
 async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:

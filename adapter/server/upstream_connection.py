@@ -14,6 +14,7 @@ from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import REDACTED
 from adapter.protocols.openai_chat_response import DIED
+from adapter.protocols.openai_errors import get_error_text, relay_error
 from adapter.protocols.sse import encode_json, read_json_or_none
 from adapter.protocols.template_prompt import HttpPost, RenderTemplate, iter_prompt_steps
 from adapter.server.telemetry.request_info import get_current_request
@@ -171,6 +172,19 @@ class UpstreamConnection:
             return read_json_or_none(await self.read_body(response))
         finally:
             response.close()
+
+    async def request_json(self, method: str, path: str, content: bytes = b"") -> JsonObject:
+        """Send a request, and return the JSON object in the answer. Raises UpstreamError if there is none."""
+        response = await self.send(method, path, content, _JSON)
+        try:
+            status, body = response.status, await self.read_body(response)
+        finally:
+            response.close()
+        value = read_json_or_none(body)
+        if status != 200 or not isinstance(value, dict):
+            status = status if status >= 400 else 502
+            raise UpstreamError(get_error_text(relay_error(status, body)), status)
+        return value
 
     async def send(
         self,
