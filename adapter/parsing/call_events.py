@@ -65,8 +65,8 @@ class CallEventFactory:
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
     def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
-        """Return the events for ``raw``, calls that are only accepted if nothing but calls follows. `find_rejection`
-        must have accepted ``raw``."""
+        """Return the events for ``raw``, whose calls are accepted only if nothing but calls follows them.
+        `find_rejection` must have accepted ``raw``."""
         needs_markers = not is_marked and self._policy.unmarked == "reads"
         return [self._check_held(event, needs_markers) for event in self.build_events(result, raw)]
 

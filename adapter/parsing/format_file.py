@@ -9,7 +9,7 @@ r"""Format files: a `FormatSpec` as TOML, with which a user can add a format wit
     tail = "\n</call>"
     indent = 2
 
-Format files are untrusted: their size is limited, values are only texts and numbers, and nothing in them is executed.
+Format files are untrusted: their size is limited, values are only strings and numbers, and nothing in them is executed.
 """
 
 from __future__ import annotations

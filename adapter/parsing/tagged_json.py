@@ -223,7 +223,7 @@ class TaggedJson:
         return marker.lower() == self.closing.lower()
 
     def _close_result(self, marker: str, result: BodyResult, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """Return ``result`` with a repair if the closing marker is misspelt or missing."""
+        """Return ``result``. Add a repair to it if the closing marker is misspelt or missing."""
         if self._is_close(marker):
             span.append(marker)
             return result

@@ -181,8 +181,8 @@ class Redactor:
         return min(starts)
 
     def _find_spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
-        """Yield credentials in order: start of the identifying text, start and end of the credential, and the
-        replacement."""
+        """Yield the credentials in order. Each is the start of the text by which it was identified, its own start and
+        end, and its replacement."""
         spans = [
             (match.start(), match.start(), match.end(), self._build_replacement(match[0]))
             for match in self._values.finditer(text)

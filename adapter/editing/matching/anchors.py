@@ -76,7 +76,8 @@ class AnchoredChange(NamedTuple):
 
 
 class ContextMatch(NamedTuple):
-    """The bits of the context above and below a location. ``rows`` are the old lines that were found there."""
+    """The information, in bits, of the context lines found above and below a location. ``rows`` are these lines, as
+    indexes in the old text."""
 
     above: float
     below: float

@@ -51,7 +51,7 @@ class DocumentIndex:
 
     @cached_property
     def lines_set(self) -> frozenset[str]:
-        """The distinct lines, unchanged."""
+        """The distinct lines of the document, without normalization."""
         return frozenset(self.document.lines)
 
     @cached_property

@@ -237,11 +237,11 @@ class PiecePlacer(PieceCandidates):
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
 
     def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
-        """Return the range of lines next to ``span`` that are similar to the first or last added lines, as text, or an
-        empty string.
+        """Return, as text, the range of lines next to ``span`` that are similar to the first or last added lines.
+        Return an empty string if there are none.
 
         The model may have meant to replace these lines if ``piece`` starts or ends with a line like ``}`` that also
-        closes their block.
+        closes the block that contains them.
         """
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         hunks, fit = find_changes(actual, lines), self._fit(piece, span)
@@ -330,8 +330,8 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
 
 
 def _build_key(line: str) -> tuple[str, ...]:
-    """Return the indentation of a line, and the words with which it declares something or, if it does not, its first
-    words. If it declares nothing and has fewer than three words, return an empty tuple."""
+    """Return the indentation of a line and the words that identify it: those of its declaration, if it has one, or its
+    first words. Return an empty tuple if it has no declaration and fewer than three words."""
     if declared := _DECLARED.match(line):
         return (get_indent(line), *_NAME.findall(declared[0]))
     words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]

@@ -153,8 +153,8 @@ def _may_be_omission(lines: Sequence[str], index: int) -> bool:
 
 
 def _is_translated_promise(words: str, has_dots: bool) -> bool:
-    """Return whether ``words`` of another language say that lines were omitted, or that the rest of them stays. With
-    dots, one of these ideas is enough."""
+    """Return whether ``words``, in a language other than English, say that lines were omitted, or that the rest of them
+    is unchanged. If the placeholder has dots, "the rest" or "unchanged" alone is enough."""
     ideas = {idea for idea, pattern in _TRANSLATED.items() if pattern.search(words)}
     return "omitted" in ideas or len(ideas) + has_dots > 1
 

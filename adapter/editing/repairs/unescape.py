@@ -218,7 +218,8 @@ def _find_odd_quotes(part: str, kinds: frozenset[str]) -> str:
 
 
 def _toggle_quote(is_open: str, odd: str) -> str:
-    """Return the quote that is open after a part, or an empty string."""
+    """Return the quote that is open after a part of a line, or an empty string. ``is_open`` is the quote that is open
+    before it, and ``odd`` has the quotes that occur an odd number of times in it."""
     if is_open:
         return "" if is_open in odd else is_open
     return odd[:1]

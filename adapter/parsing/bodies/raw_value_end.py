@@ -154,8 +154,8 @@ class RawValue:
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether the apparent end of the call was part of the value: an end of the value or of the call follows
-        before the next call, or may have been cut off."""
+        """Return whether the apparent end of the call belongs to the value. It does if the value or the call ends again
+        before the next call begins, or if such an end may have been cut off."""
         marker = yield from source.peek_marker(self._later, SEARCH_LIMIT)
         if not marker:
             return source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
@@ -225,8 +225,8 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def explain_uncertain_end(name: str, key: str, tag: str) -> str:
-    """Return the error for a value that contains ``tag``, if this may be its end, the start of another value, or a part
-    of it."""
+    """Return the error for a value that contains ``tag``. It is uncertain whether this tag ends the value, starts
+    another one, or is a part of it."""
     return (
         f"the value of {key!r} in the call of {name!r} contains {tag}, which may begin or end another. Write the call "
         'again without that tag; if it belongs to the value, give the arguments as one JSON object: {"'

@@ -35,7 +35,8 @@ read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the list after a header that began in the prompt, or whose first token a server stripped."""
+    """Parse a list of calls whose header is incomplete, because it began in the prompt or a server removed its first
+    token."""
     return (yield from read_list(source, span)) if source.at_line_start else TEXT
 
 

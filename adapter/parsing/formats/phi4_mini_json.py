@@ -15,8 +15,8 @@ WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the list after the word ``functools``. In the middle of a line, where FireFunction also writes it, all its
-    tools must be known."""
+    """Parse the list after the word ``functools``. FireFunction also writes it in the middle of a line. There, the list
+    is accepted only if the session has every tool that it calls."""
     yield from source.wait_for_character()
     if not source.at_line_start and not source.text.startswith("{", source.position):
         return TEXT

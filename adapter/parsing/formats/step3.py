@@ -1,4 +1,4 @@
-"""Step 3: elements of a special kind between control tokens.
+"""Step 3: elements such as ``<steptml:invoke>`` between control tokens.
 
 Format: tokenizer_config.json (chat_template) of stepfun-ai/step3; see `deepseek_tokens`::
 

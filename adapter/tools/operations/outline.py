@@ -21,7 +21,7 @@ SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "cust
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Outline a source file: its imports, types and signatures with their lines."""
+    """List the imports, types and signatures of a source file, with their lines."""
 
     path: str
 
