@@ -20,6 +20,10 @@ from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.tool import Tool
 
 _NOTHING = frozenset({"", "none", "null", "n/a", "na", "-", "()", "nothing", "empty", "no input", "no arguments"})
+_TYPES = frozenset(
+    {"string", "str", "integer", "int", "number", "float", "boolean", "bool", "array", "list", "object", "dict"}
+)
+"""Values that describe a parameter, such as ``query: string``."""
 _SINGLE_QUOTED = re.compile(r"'([^'\n]*)'")
 
 
@@ -31,8 +35,8 @@ def parse_plain_arguments(text: str, tool: Tool) -> tuple[JsonObject, str] | Non
     if text.lower() in _NOTHING:
         return None if tool.required else ({}, "no-arguments")
     pairs = _split_pairs(text, tool)
-    if pairs:
-        return pairs, "plain-arguments"
+    if pairs != {}:
+        return None if pairs is None else (pairs, "plain-arguments")
     key = _find_only_text_parameter(tool)
     if not key or "\n" in text:
         return None
@@ -47,8 +51,9 @@ def _find_only_text_parameter(tool: Tool) -> str:
     return keys[0] if is_text else ""
 
 
-def _split_pairs(text: str, tool: Tool) -> JsonObject:
-    """Return the pairs of parameters and values. Empty if ``text`` does not begin with one, or repeats a parameter."""
+def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
+    """Return the pairs of parameters and values. Empty if ``text`` does not begin with a pair, None if it repeats a
+    parameter or only describes one."""
     pairs: JsonObject = {}
     separator = _compile_separator(tuple(tool.properties))
     text = "\n" + text
@@ -56,7 +61,7 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject:
     while match is not None:
         key, start = match["key"], match.end()
         if key in pairs:
-            return {}
+            return None
         literal = _decode_literal(text, start)
         following = separator.match(text, literal.end) if literal is not None else None
         if literal is not None and (following or not text[literal.end :].strip()):
@@ -64,6 +69,8 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject:
         else:
             following = separator.search(text, start)
             value = text[start : following.start() if following else None].strip()
+            if value in _TYPES:
+                return None
             pairs[key] = coerce_text(value, tool.properties[key])
         match = following
     return pairs

@@ -144,7 +144,7 @@ def test_every_marker_and_token_is_escaped():
         (None, 'Action: {"name": "bash", "arguments": {"command": "ls"}}'),
         (None, 'Tool: bash\nInput: {"command": "ls"}'),
         (None, 'Function Call: bash\nArguments: {"command": "ls"}'),
-        (None, "**Tool**: bash\n**Parameters**:\n- command: ls"),
+        (None, '**Tool**: bash\n**Parameters**: {"command": "ls"}'),
         (None, '```tool_call\nbash(command="ls")\n```'),
         (None, "```function\nname: bash\narguments:\n  command: ls\n```"),
         ("ernie45", "<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>"),

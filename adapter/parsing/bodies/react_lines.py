@@ -40,11 +40,11 @@ _BRACKETED = re.compile(r"([^\W\d][\w.-]{0,80}+)\[([^\[\]\n]{0,200})\]")
 _MAY_BE_BRACKETED = re.compile(r"[\w.-]{1,81}+(?:\[[^\[\]\n]*)?")
 
 
-def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs_names: bool = False) -> BodyReader:
+def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs_json: bool = False) -> BodyReader:
     """Return a parser of the name in the rest of its line, and of the arguments after one of their labels.
 
-    ``needs_names``: whether only a tool of the session, with the names of its arguments, is a call, because the labels
-    are ordinary words.
+    ``needs_json``: whether only a tool of the session with arguments in JSON is a call, and only at the end of the
+    turn, because the labels are ordinary words that also describe a tool (``Parameters: query: string``).
     """
     label, line_end = get_marker_set(*arguments), get_marker_set("\n", *arguments)
 
@@ -52,8 +52,8 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
         if not source.at_line_start:
             return TEXT
         ends = ("\n" + span[-1], "\n" + result_label)
-        if needs_names:
-            result = yield from read_call_or_text(partial(read_lines, ends=ends), source, span)
+        if needs_json:
+            result = yield from read_call_or_text(partial(read_last_lines, ends=ends), source, span)
             return result.with_fixes("misspelt-open-tag")
         if (yield from source.peek_match(_BEGINS_CALL, NAME_LIMIT, _MAY_BEGIN_CALL.fullmatch)) is not None:
             read_whole = partial(_read_whole_call, ends=get_marker_set(*ends))
@@ -61,6 +61,10 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
             if whole.calls:
                 return whole
         return (yield from read_lines(source, span, ends))
+
+    def read_last_lines(source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
+        result = yield from read_lines(source, span, ends)
+        return result if (yield from _ends_turn(source, get_marker_set(*ends))) else TEXT
 
     def read_lines(source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
         if not (yield from source.peek_marker(line_end, NAME_LIMIT)):
@@ -73,24 +77,22 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
         span.extend([*line, ending])
         name_match = _NAME.fullmatch("".join(line).rstrip("\r"))
         tool = source.tools.match(name_match[1]) if name_match else None
-        if name_match is None or (tool is None and (source.tools or needs_names)):
+        if name_match is None or (tool is None and (source.tools or needs_json)):
             return TEXT
         yield from source.skip_space(span)
         if not (yield from source.take_marker(label, span)):
             return TEXT
         name, result = name_match[1], (yield from _read_json_arguments(name_match[1], source, span, ends))
-        if not result.not_a_call:
+        if needs_json or not result.not_a_call:
             return result
         is_cut = source.final and source.is_empty
         if tool is not None and not (is_cut and source.was_cut):
             text = yield from _peek_last_block(source, get_marker_set(*ends))
             plain = parse_plain_arguments(text, tool)
-            if plain is not None and not (needs_names and plain[1] != "plain-arguments"):
+            if plain is not None:
                 span.append(text)
                 source.position += len(text)
                 return BodyResult((DecodedCall(name, plain[0]),), (plain[1],))
-        if needs_names:
-            return TEXT
         return BodyResult(
             error=CUT_OFF if is_cut else f"after {arguments[0]!r} must come one JSON object with the arguments"
         )

@@ -31,7 +31,7 @@ OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 INPUTS = (INPUT, "Action_Input:", "Arguments:", "Parameters:", "Input:", "Args:")
 OTHER_LABELS = ("Tool:", "Tool Call:", "Function:", "Function Call:")
 _read_action = build_labeled_reader(_with_bold(INPUTS), RESULT)
-_read_other = build_labeled_reader(_with_bold(INPUTS), RESULT, needs_names=True)
+_read_other = build_labeled_reader(_with_bold(INPUTS), RESULT, needs_json=True)
 
 FORMAT = Format(
     name="react",
