@@ -207,7 +207,7 @@ def _parse_rows(answer: bytes, path: str = "") -> list[JsonObject]:
     try:
         rows: Json = json.loads(answer)
     except (ValueError, RecursionError):
-        raise ToolError("the service's response is not JSON; continue without it") from None
+        raise ToolError("the service's response is not valid JSON; continue without it") from None
     if isinstance(rows, dict):
         for name in path.split(".") if path else ["results" if "results" in rows else "data"]:
             rows = rows.get(name) if isinstance(rows, dict) else None

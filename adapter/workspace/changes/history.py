@@ -87,7 +87,7 @@ class History:
     ) -> tuple[str, ...]:
         """Create the directories ``parents``, then perform all steps or none, and return notes.
 
-        ``stages``: new contents by index in ``steps``. Raises ToolError or OSError, and then changes nothing.
+        ``stages``: new contents by index in ``steps``. If this raises ToolError or OSError, nothing has changed.
         """
         with self.store.lock_journal() as store_fd:
             self._repair(store_fd)
@@ -182,8 +182,8 @@ class History:
     def combine_changes(self) -> Iterator[None]:
         """Combine all changes made in the ``with`` body into one change.
 
-        If the body fails or the process dies, all are reverted. Other threads and processes cannot change the workspace
-        until the body ends.
+        If the body fails or the process dies, all of its changes are reverted. Other threads and processes cannot
+        change the workspace until the body ends.
         """
         with self.store.lock_journal() as store_fd:
             self._repair(store_fd)

@@ -148,7 +148,8 @@ class ChangeJournal:
         return any(os.path.lexists(os.path.join(self.directory, name)) for name in names)  # noqa: PTH118
 
     def has_room(self) -> bool:
-        """Return whether there is space for a record: False if the disk or the quota is full. Raises OSError."""
+        """Return whether there is space for a record: False if the disk or the quota is full. Raises OSError if the
+        test fails for any other reason."""
         if not self.exists:
             parent = self._directory
             while not os.path.isdir(parent):  # noqa: PTH112

@@ -11,7 +11,7 @@ from adapter.workspace.changes.text_codec import decode
 from adapter.workspace.paths import tree_ops
 
 MAX_SEEN_BYTES = 32 * 1024 * 1024
-"""Maximum total size of remembered contents, in bytes. Of older contents, only fingerprints are kept."""
+"""Maximum total size of remembered contents, in bytes. Beyond it, only fingerprints of the oldest contents are kept."""
 MAX_SEEN_FILES = 10_000
 """Maximum number of files remembered."""
 

@@ -46,7 +46,8 @@ def perform_change(
 ) -> None:
     """Perform all steps of ``record`` or none. ``stages``: content of the ``put`` steps, by index.
 
-    No path may occur twice, and no repair may be pending. Raises ToolError or OSError, and then changes nothing.
+    No path may occur twice, and no repair may be pending. If this raises ToolError or OSError, nothing has changed,
+    unless the message states that the change could not be reverted.
     """
     with store.lock_journal() as store_fd:
         change = _FileChange(root, store_fd, record)

@@ -21,7 +21,8 @@ MAX_SHOWN_BYTES = 1024 * 1024
 
 
 class _Texts(NamedTuple):
-    """A file's content before a change, after it, and now. None if the content is too large or was not stored."""
+    """A file's content before a change, after it, and now. Each is None if the content is too large or was not
+    stored."""
 
     before: bytes | None
     after: bytes | None

@@ -45,7 +45,7 @@ TEXT_SECONDS = 0.5
 SEARCH_SECONDS = 20.0
 """Maximum duration of a search, in seconds. The matches found by then are returned."""
 GIT_ALONE = frozenset({".git"})
-"""Directories left out even if ignored files are searched: git's own data does not consist of the user's files."""
+"""Directories left out even if ignored files are searched, because they contain only git's own data."""
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 

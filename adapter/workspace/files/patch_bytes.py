@@ -68,7 +68,7 @@ def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refus
 
 
 def list_changed_lines(result: PatchResult) -> Iterator[ChangedLine]:
-    """Yield the changed positions, each with its line, the line before and the line after."""
+    """Yield each changed position, with the text of its line and of the lines before and after it."""
     text = result.text.removeprefix("\ufeff")
     lines = split_lines(text)
     ends = list(accumulate(map(len, lines)))

@@ -21,8 +21,8 @@ from adapter.workspace.paths.openat2 import open_beneath
 
 
 class DescriptorCalls:
-    """Calls on directory descriptors. ``dirfd``: an open directory, from `open_root`, `open_directory`, `open_beneath`
-    or `dup`."""
+    """Makes the calls with directory descriptors. ``dirfd``: an open directory, from `open_root`, `open_directory`,
+    `open_beneath` or `dup`."""
 
     def open_root(self, path: str) -> int:
         """Open the directory with the absolute ``path``, whose last name must not be a link."""

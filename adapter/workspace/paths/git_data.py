@@ -76,7 +76,7 @@ def holds_repository(folder: str) -> bool:
 
 
 def find_repositories(top: str) -> list[str]:
-    """Return the paths of all git data below ``top``, under any name.
+    """Return the paths of all git data below ``top``, including repositories whose folder is not named ``.git``.
 
     The search is breadth first and limited: see `MAX_REPOSITORIES` and `MAX_SEEN`.
     """

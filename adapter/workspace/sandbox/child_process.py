@@ -70,7 +70,8 @@ _QUIET = {
 """Environment variables that disable prompts, pagers and colors, because no user can answer."""
 
 _QUIET_WINDOWS = _QUIET | {"PYTHONIOENCODING": "utf-8", "NoDefaultCurrentDirectoryInExePath": "1"}
-"""The variables of `_QUIET`, and one that keeps cmd.exe from searching the workspace for programs."""
+"""The variables of `_QUIET`, one that makes Python write UTF-8, and one that keeps cmd.exe from searching the workspace
+for programs."""
 
 Sink = Callable[[bytes], object]
 

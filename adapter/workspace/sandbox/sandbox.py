@@ -92,7 +92,8 @@ class UnavailableReason:
 
 
 def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
-    """Return the level to use. A bwrap in the folders ``writable`` is ignored.
+    """Return the best available level that ``choice`` permits. A bwrap in one of the folders ``writable`` is ignored,
+    because a model could have written it.
 
     Raises UsageError if a required level is not available.
     """
@@ -114,8 +115,8 @@ def describe_reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: 
 
 
 def find_unavailable_reason(level: Level, writable: Sequence[str] = ()) -> UnavailableReason | None:
-    """Return the reason why ``level`` is unavailable, or None if a trial program ran under it. A bwrap in the folders
-    ``writable`` is ignored."""
+    """Return the reason why ``level`` is unavailable, or None if a trial program ran under it. ``writable``: as in
+    `choose_sandbox`."""
     if level == "none":
         return None
     if not sys.platform.startswith("linux"):

@@ -51,9 +51,9 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
 
 
 def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float | None) -> tuple[bool, ProcessExit]:
-    """Wait for the command and close it, with SIGTERM first after a timeout.
+    """Wait for the command and close it. After a timeout, first send SIGTERM.
 
-    Return whether the command ended in time, and its exit.
+    Return whether the command ended in time, and how it ended.
     """
     idle_s = math.inf if idle_timeout_s is None else idle_timeout_s
     with command:

@@ -68,8 +68,8 @@ COMMAND = (
     *(sys.executable, "-I", "-S", "-X", "utf8", "-c"),
     f"import sys; sys.path.append({_FOLDER!r}); import {_MODULE}; {_MODULE}.main()",
 )
-"""Command line of the supervisor, which loads no other module of the package. The module is imported: Python would
-compile a file at each start."""
+"""Command line of the supervisor, which loads no other module of the package. It imports the module, because Python
+would compile a script again at each start."""
 
 
 class suppress:
@@ -234,7 +234,8 @@ def _apply_landlock(handled: list[int], rules: list[tuple[str, int]]) -> None:
 
 
 def _drop_capabilities() -> None:
-    """As root, keep only capabilities for files, which Landlock restricts, and drop those for modules and mounts."""
+    """As root, keep only capabilities for files, which Landlock restricts, and drop all others, such as those for
+    modules and mounts."""
     if not os.getuid():
         for capability in range(64):
             if capability not in _KEPT_CAPABILITIES:
@@ -328,7 +329,7 @@ def find_descendants(ancestor: int) -> Iterator[tuple[int, int]]:
 
 
 def _find_family(ancestor: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the same descendants as `find_descendants`, each with its parent's id in addition."""
+    """Yield the same descendants as `find_descendants`, with the id of the parent as a third value."""
     family, others = {ancestor}, list[tuple[int, int, bytes]]()
     for pid, status in _list_processes():
         parent = int(_find_field(status, b"PPid"))

@@ -34,10 +34,10 @@ _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 def build_program_argv(
     root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandbox = UNCONFINED
 ) -> list[str]:
-    """Build the command line.
+    """Build the command line of a user-defined tool.
 
-    Raises ToolError if the program is missing, if a path is outside the workspace or names a device, pipe or socket,
-    or if a value cannot be passed to a program.
+    Raises ToolError if the program is missing, if a path is outside the workspace or names a device, pipe or socket, or
+    if a value cannot be passed to a program.
     """
     program = _find_program(root, operation.program, confinement)
     return [program, *(_build_argument(root, word) for word in operation.arguments)]

@@ -182,7 +182,10 @@ def build_cmd_argv(line: str) -> list[str]:
 
 
 def build_command_line(argv: Sequence[str], folder: str) -> str:
-    """Return ``argv`` as the command line of a program that runs in ``folder``. Raises ToolError."""
+    """Return ``argv`` as the command line of a program that runs in ``folder``.
+
+    Raises ToolError if the program is a batch file, and an argument has a character that cmd.exe would interpret.
+    """
     program, *arguments = argv
     if program == CMD and arguments[:-1] == _CMD_OPTIONS:
         return f'"{program}" {" ".join(_CMD_OPTIONS)} "{arguments[-1]}"'
