@@ -96,7 +96,7 @@ def count_json_tokens(value: Json) -> int:
 
 @dataclass(slots=True)
 class _Note:
-    """A note in place of the text that was cut."""
+    """A note that takes the place of text that was cut."""
 
     lines: deque[str]
     """The last summarized calls."""
@@ -241,7 +241,7 @@ class _Fitting:
         return index + 1
 
     def _note_at(self, home: int, *, instead: int) -> _Note:
-        """Return the note at ``home`` if that is a message of the user, otherwise the note at ``instead``."""
+        """Return the note at ``home`` if that is a user message. If it is not, return the note at ``instead``."""
         message = self.messages[home] if home >= 0 else None
         is_user = message is not None and message.get("role") == "user"
         return self._notes.setdefault(home if is_user else instead, self._create_note())
@@ -250,7 +250,8 @@ class _Fitting:
         return _Note(deque(maxlen=max(1, min(MAX_NOTED, int(self._limit * NOTED_PER_TOKEN)))))
 
     def _write_note(self, index: int) -> None:
-        """Put the note after the user's text, or in a message of its own if it replaces another message."""
+        """Append the note to a user message. If the note takes the place of another message, make it a message of its
+        own."""
         original, note = self._originals[index], self._notes[index].render_text()
         if original.get("role") != "user" or self.messages[index] is None:
             self._set(index, {"role": "user", "content": note})

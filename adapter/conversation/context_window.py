@@ -40,7 +40,7 @@ _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|out
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One message."""
+    """One message of the history, as the model sees it."""
 
     role: str
     content: Content
@@ -63,7 +63,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class TrimmedHistory:
-    """The entries to show, the number of shortened results and the number of dropped turns."""
+    """The entries to show, and how many results were ``shortened`` and turns ``dropped``."""
 
     entries: list[HistoryEntry]
     shortened: int = 0

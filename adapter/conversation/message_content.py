@@ -22,7 +22,8 @@ def build_image_part(url: str) -> Json:
 
 
 def get_image_url(part: Json) -> str | None:
-    """Return the URL in an image part, or None for other parts. Some clients send it without an enclosing object."""
+    """Return the URL in an image part, or None for other parts. Some clients send the URL itself in place of an object
+    that contains it."""
     image = part.get("image_url") if isinstance(part, dict) else None
     url = image.get("url") if isinstance(image, dict) else image
     return url if isinstance(url, str) else None

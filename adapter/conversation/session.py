@@ -111,7 +111,7 @@ class Session:
     def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
         """Handle an interrupt by the user.
 
-        ``results``: results of the calls of the last `RunTools` that finished. ``turn``: the partial answer, whose
+        ``results``: results of those calls of the last `RunTools` that finished. ``turn``: the partial answer, whose
         calls are not run.
         """
         self._show_results(results)
@@ -367,8 +367,8 @@ class Session:
         return refused
 
     def _is_refused(self, fault: Violation) -> bool:
-        """Return whether to refuse a call. Once all wordings have been used, only calls whose guardrail stops the loop
-        are refused."""
+        """Return whether to refuse a call. Once all wordings of the message have been used, a call is refused only if
+        its guardrail stops the loop or drops calls."""
         guardrail = GUARDRAILS[fault.guardrail]
         has_wording = guardrail.stops or guardrail.drops or self._refused_turns < len(fault.wordings)
         return guardrail.name in self._active_guardrails.on and has_wording

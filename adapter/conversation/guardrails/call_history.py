@@ -40,7 +40,8 @@ class PastCall:
         return build_call_key(self.name, self.arguments)
 
     def equals(self, other: PastCall) -> bool:
-        """Return whether the keys are equal. Most calls differ in their arguments, which are faster to compare."""
+        """Return whether the calls have equal keys. Most calls differ in their arguments, which are compared first
+        because that is faster."""
         return self.name == other.name and self.arguments == other.arguments and self.key == other.key
 
 
@@ -73,7 +74,7 @@ class CallHistory:
 
     @property
     def given_text(self) -> str:
-        """The text from outside: user messages and successful results, but no text of the model or of this package."""
+        """The text that comes neither from the model nor from this package: user messages and successful results."""
         return "\n".join([self.user_text, *(call.result for call in self.calls if call.ok)])
 
     @property
@@ -125,7 +126,7 @@ def read_call_history(messages: Json, tools: ToolSet | None = None) -> CallHisto
 
 
 def read_history(messages: Json, tools: ToolSet | None, before: ReadMessages = UNREAD) -> ReadMessages:
-    """Read the history like `read_call_history`. ``before``: the first of the messages, already read."""
+    """Continue the history ``before`` with the messages after its first ``count`` ones; see `read_call_history`."""
     past, calls, results = before.history, list(before.calls), dict[str, str]()
     request, turn_start, texts = past.request, past.turn_start, list(past.messages)
     all_messages = messages if isinstance(messages, list) else []

@@ -112,14 +112,15 @@ class SentMessages:
     _sentences: set[str] = field(default_factory=set)
 
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
-        """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""
+        """Add a message. The model may repeat text that the message quotes from the conversation, from ``answer`` or
+        from the tools."""
         definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
         quotable = "\n".join([past.text, answer, *definitions])
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable))
         self._sentences |= {sentence for sentence in _SENTENCE_END.split(message) if sentence not in quotable}
 
     def find_in_arguments(self, arguments: Json) -> str:
-        """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
+        """Return the first string in ``arguments`` that contains text of a message, or "" if there is none."""
         if not self._runs:
             return ""
         return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")

@@ -113,7 +113,8 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 
 
 def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for the rest of the requested change, or none if no change was requested or nothing remains."""
+    """Return the tools that can make the rest of the requested change. Return none if no change was requested, or if
+    nothing remains."""
     action = find_file_action(past.request)
     if not action or (has_changed(past) and not find_unused_values(past)):
         return ()
@@ -189,8 +190,10 @@ def find_tools_for_omitted_change(content: str, past: CallHistory, tools: ToolSe
 
 
 def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` loses text that the request needs: it deletes a file that the request names for something
-    else, or replaces it by a text without most of its lines, although a change within the file was requested.
+    """Return whether ``call`` loses text that the request needs.
+
+    It does so if it deletes a file, although the request concerns the file but does not ask to delete it. It also does
+    so if a change within a file was requested, and it replaces the file with a text that lacks most of the known lines.
     """
     paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
     action = find_file_action(past.request)
@@ -215,8 +218,9 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
 
 
 def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:
-    """Yield the lines of a file, without line numbers, from the results of reading it and from errors that show it,
-    except lines that a later change has replaced.
+    """Yield the known lines of a file, without line numbers, except lines that a later change has replaced.
+
+    Lines are known from the results of reading the file, and from errors that quote it.
     """
     calls = [call for call in past.calls if path in map(str, call.arguments.values())]
     replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]

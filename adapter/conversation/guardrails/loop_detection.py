@@ -55,8 +55,9 @@ def repeats_text(text: str, times: int) -> bool:
 
 
 def repeats_in_call(raw: str, tools: ToolSet) -> bool:
-    """Return whether an unfinished call repeats itself outside of a string, after an error in its JSON, or in an
-    argument that its tool does not have. In strings and other arguments, repetition may be intended.
+    """Return whether an unfinished call repeats itself where repetition cannot be intended.
+
+    That is outside of strings, after an error in the JSON of the call, or in an argument that the tool does not have.
     """
     body = raw[raw.find("{") :]
     head = _HEAD.match(body)
@@ -79,9 +80,11 @@ def asks_for_repetition(request: str) -> bool:
 
 
 def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
-    """Count how often ``call`` failed or returned the same result since the last change. If its tool just kept failing
-    with one error, whatever the arguments, count these failures instead. ``earlier``: preceding calls in the same
-    answer, which have no results yet."""
+    """Count how often ``call`` failed or returned the same result since the last change.
+
+    If the last calls of its tool all failed with one error, whatever the arguments, count these failures instead.
+    ``earlier``: preceding calls in the same answer, which have no results yet.
+    """
     if is_polling_tool(call.name, tools):
         return 0
     if not earlier and (failures := _count_equal_failures(past, call.name)) >= EQUAL_FAILURES:
@@ -108,9 +111,11 @@ def _count_equal_failures(past: CallHistory, name: str) -> int:
 
 
 def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` equals a recent call that succeeded, and would return the same result. It is not a repeat
-    if the user may have requested it, if an earlier repetition returned another result, or if a call in between may
-    have changed the result."""
+    """Return whether ``call`` equals a recent call that succeeded, and would return the same result.
+
+    It is not a repeat if the user may have requested it, if an earlier repetition returned another result, or if a call
+    in between may have changed the result.
+    """
     equal = [] if earlier else [other for other in past.recent if _are_same(other, call, tools)]
     if not equal or not equal[-1].ok or _NOT_YET.search(equal[-1].result[:400]):
         return False
@@ -125,8 +130,9 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
 def find_repeated_failure(
     past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet
 ) -> PastCall | None:
-    """Return the last equal call, if it failed and nothing has changed since. Errors that may be temporary do not
-    count.
+    """Return the last call that equals ``call``, if it failed and nothing has changed since; otherwise None.
+
+    Errors that may be temporary do not count as failures.
     """
     if earlier or is_polling_tool(call.name, tools):
         return None

@@ -118,12 +118,12 @@ def validate_guardrails(names: Collection[str]) -> frozenset[str]:
 def validate_retries(retries: int) -> int:
     """Return ``retries`` unchanged. Raises UsageError unless it is an integer of at least 0."""
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
-        raise UsageError(f"retries must be at least 0, got {retries!r}")
+        raise UsageError(f"retries must be an integer of at least 0, got {retries!r}")
     return retries
 
 
 def validate_max_calls(max_calls: int) -> int:
     """Return ``max_calls`` unchanged. Raises UsageError unless it is an integer of at least 1."""
     if not isinstance(max_calls, int) or isinstance(max_calls, bool) or max_calls < 1:
-        raise UsageError(f"max_calls must be at least 1, got {max_calls!r}")
+        raise UsageError(f"max_calls must be an integer of at least 1, got {max_calls!r}")
     return max_calls

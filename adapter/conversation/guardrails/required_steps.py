@@ -55,8 +55,11 @@ class Steps:
         return tuple(name for name in self.required if name not in done)
 
     def find_missing(self, past: CallHistory) -> tuple[str, ...]:
-        """Return the tools to call before the model may answer without a call: the pending tools. If there are none,
-        return the tools in ``ends_with``, unless one has succeeded."""
+        """Return the tools that must be called before the model may answer in words.
+
+        These are the pending tools. If there are none, they are the tools in ``ends_with``, unless one of them has
+        succeeded.
+        """
         if pending := self.pending(past):
             return pending
         return () if not self.ends_with or self.has_ended(past) else tuple(self.ends_with)

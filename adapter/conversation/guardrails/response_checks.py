@@ -69,7 +69,7 @@ class CandidateAnswer:
     calls: tuple[ToolCall, ...] = ()
     invalid: tuple[InvalidToolCall, ...] = ()
     rejected: tuple[str, ...] = ()
-    """Rejected calls within its text."""
+    """The text of calls in the answer that the parser rejected."""
     has_reasoned: bool = False
     """True if it contains reasoning."""
     has_invented: bool = False
@@ -109,9 +109,10 @@ def asks_for_answer(request: str) -> bool:
 
 
 def find_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
-    """Return the tool for the action that the answer refuses: its name contains every word of the refusal that is not
-    part of all refusals. Return None if there is no such tool, if the answer states a reason, or if a tool was called
-    before, whose result may have shown that the action is impossible.
+    """Return the tool that can do what the answer refuses, if it refuses without a reason; otherwise None.
+
+    The tool's name must contain all words of the answer, apart from those that are typical of refusals. If a tool was
+    called before, return None, because its result may have shown that the action is impossible.
     """
     words = None if past.recent or _REASON.search(content) else find_own_words(content)
     return next((tool for name, tool in tools.items() if words and words <= {*stem_words(name)}), None)
@@ -128,8 +129,9 @@ def is_blanket_refusal(content: str, past: CallHistory) -> bool:
 
 
 def claims_unbacked_success(content: str, past: CallHistory) -> bool:
-    """Return whether the answer merely claims success, although no tool was called since the user's message, or
-    although the user requested information.
+    """Return whether the answer only claims success, and the claim is unfounded.
+
+    It is unfounded if no tool was called since the user's message, or if the user requested information.
     """
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
@@ -164,7 +166,8 @@ def find_leading_call(text: str) -> str:
 
 
 def find_arguments(text: str) -> JsonObject:
-    """Return the arguments of the call in JSON that ``text`` begins with, if there is one."""
+    """Return the arguments of the call in JSON that ``text`` begins with, or an empty object if there is no such
+    call."""
     found = (read_leading_call(text).get(key) for key in ("arguments", "parameters"))
     return next((arguments for arguments in found if isinstance(arguments, dict)), {})
 
@@ -205,7 +208,7 @@ def find_answer_end(content: str, request: str) -> int:
 
 
 def cut_turn(turn: Turn, end: int) -> Turn:
-    """Return ``turn`` without the first call that follows more than ``end`` characters of content, and all after it."""
+    """Return ``turn`` up to the first call that follows more than ``end`` characters of content, without that call."""
     length, events = 0, list[Event]()
     for event in turn.events:
         match event:

@@ -43,7 +43,10 @@ class Examples:
     past: CallHistory
 
     def render(self, tool: Tool, arguments: JsonObject | None = None) -> str:
-        """Write a valid call, or "" if not all of its values are known. ``arguments``: written by the model."""
+        """Encode a valid call of ``tool``. Return "" if the values of some arguments are not known.
+
+        ``arguments``: the arguments that the model wrote.
+        """
         request, written = self.past.request, remove_placeholders(tool, arguments or {}, self.past)
         known: dict[str, Json] = {}
         paths: set[Json] = {*find_paths(request)}
@@ -69,7 +72,7 @@ Wordings: TypeAlias = tuple[str, ...]
 
 
 def build_unreadable_call_message(error: str, tool: Tool | None, arguments: JsonObject, examples: Examples) -> Wordings:
-    """Build the message for a call that cannot be parsed. ``arguments``: those that could be read."""
+    """Build the message for a call that cannot be parsed. ``arguments``: those of its arguments that could be read."""
     reason = _shorten_to_line(error).partition(". ")[0].rstrip(".")
     return (
         f"Your tool call could not be read: {reason}.{examples.show('Write it like this', tool, arguments)}",
@@ -96,7 +99,7 @@ def build_unknown_tool_message(name: str, tools: ToolSet, examples: Examples, li
 
 
 def build_misnamed_tool_message(name: str, tool: Tool, arguments: JsonObject, examples: Examples) -> Wordings:
-    """Build the message for an unknown name with the arguments of ``tool``, the only tool that takes them."""
+    """Build the message for a call with the unknown tool ``name``, whose arguments only ``tool`` accepts."""
     return (
         f"There is no tool {name!r}. The arguments fit {tool.name}.{examples.show('Write', tool, arguments)}",
         f"{name!r} does not exist. Call {tool.name}.{examples.show('Write exactly this', tool, arguments)}",
@@ -162,8 +165,9 @@ def build_failed_call_message(
 ) -> Wordings:
     """Build the message for a repeated call that failed.
 
-    ``example`` is the call without the ``wrong`` arguments, or "". An ``invented`` argument occurs nowhere else. The
-    model should call one of ``others``, or else one of ``lookups``, which change nothing.
+    ``example`` is the call without the ``wrong`` arguments, or "". ``invented`` is an argument that occurs neither in
+    the request nor in a result, or "". The model should call one of ``others`` or, if there are none, one of
+    ``lookups``, which change nothing.
     """
     if example:
         instead = f"Call it without {_join(wrong)}:\n{example}"
@@ -186,18 +190,16 @@ def build_unfinished_change_message(name: str, unused: Sequence[str], next_tools
 
 
 def build_unmade_change_message(next_tools: Sequence[str]) -> Wordings:
-    """Build the message for an answer without the requested change. It has only one wording: if there is nothing to
-    change, insisting would make the model change something.
-    """
+    """Build the message for an answer without the requested change. There is only one wording: if there is nothing to
+    change, insisting would make the model change something."""
     return (
         f"The change is not made yet. Call {_join_with_or(next_tools)}, or explain why there is nothing to change.",
     )
 
 
 def build_unread_file_message(reader: str) -> Wordings:
-    """Build the message for an answer about a file that was not read. It has only one wording, because the model may
-    know the file.
-    """
+    """Build the message for an answer about a file that was not read. There is only one wording, because an answer that
+    is repeated may be right."""
     return (f"You have not read the file. Call {reader} first.",)
 
 
@@ -271,9 +273,8 @@ def build_disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
 
 
 def build_unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
-    """Build the message for a claim of success without a successful call. It has only one wording, because the claim is
-    true if there was nothing to do.
-    """
+    """Build the message for a claim of success without a successful call. There is only one wording, because the claim
+    is true if there was nothing to do."""
     if has_results:
         return (
             "Your answer does not contain the requested information. If a step is not done yet, call its tool first; "

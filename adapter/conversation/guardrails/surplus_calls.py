@@ -88,7 +88,8 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: Cal
 
 
 def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` deletes the target of one of ``earlier``, or replaces the text that it has written."""
+    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces the text that it
+    wrote."""
     given = {name: value for name, value in call.arguments.items() if not isinstance(value, bool) and value is not None}
     for other in earlier:
         shared = _list_targets(call) & _list_targets(other)
@@ -120,8 +121,8 @@ def _normalize_target(text: str) -> str:
 def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` is destructive and has no word in common with the user's messages.
 
-    The check is valid only if the user writes in the language of the tool names. Therefore, one of ``earlier`` must
-    have a word in common with the user's messages.
+    This only works if the user writes in the language of the tool names. Therefore, the result is False unless the name
+    of a tool in ``earlier`` has a word in common with the user's messages.
     """
     tool = tools.match(call.name)
     if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):

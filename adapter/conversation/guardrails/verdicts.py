@@ -51,7 +51,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class DroppedCall:
-    """An unused call, and the guardrail that dropped it or an earlier call of the answer."""
+    """A call that is not run, and the guardrail that dropped it, or that dropped an earlier call of the answer."""
 
     name: str
     guardrail: str

@@ -433,7 +433,7 @@ def test_guardrails_are_parsed_by_name():
 
 @pytest.mark.parametrize("retries", [-1, 1.5, "2"])
 def test_invalid_retries_raise(retries):
-    with pytest.raises(UsageError, match=r"retries must be at least 0, got"):
+    with pytest.raises(UsageError, match=r"retries must be an integer of at least 0, got"):
         Guardrails(TOOLS, retries=retries)
 
 
