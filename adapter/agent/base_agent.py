@@ -279,8 +279,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     @property
     def guardrails(self) -> Guardrails:
-        """The guardrails of a new conversation. Constrained and assisted models get only the guardrails for steps,
-        loops, copies and several calls."""
+        """The guardrails of a new conversation. Constrained and assisted models get only the guardrails against loops
+        and copies, for the required steps, and for several calls in one answer."""
         is_free = self._constraint not in ("prefer", "required") and self._assist is None
         always = BY_STEPS | WITHIN_ANSWER | COPIES | {"repeated_call", "cycle"}
         return Guardrails(
@@ -321,8 +321,10 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return self._session.is_flood(text, turn)
 
     def _find_generation_prompt(self) -> str | None:
-        """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if
-        the prompt is unknown."""
+        """Return the text at the end of the prompt that begins the answer, such as an opening reasoning marker.
+
+        Return "" if a call is enforced, or None if the prompt is unknown.
+        """
         if self._assisted_request is not None:
             return self._assisted_request.parsing.generation_prompt
         if self._own is None:
@@ -355,8 +357,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             answer.feed(Chunk(f"\n{written}"))
 
     def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
-        """Return whether to constrain the next answer to a call. The answer after one without a valid call is
-        constrained, if the server supports it."""
+        """Return whether to constrain the next answer.
+
+        With the constraint ``arguments``, it is constrained if this answer has calls, but no valid one. Without a
+        constraint, it is constrained to the tools that a guardrail requires, or to words if the model only repeated a
+        call.
+        """
         if self._constraint == "arguments":
             is_tried = bool(turn.calls or turn.invalid)
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
@@ -369,7 +375,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return bool(self._constraint_fields)
 
     def _add_edit_constraint(self) -> None:
-        """Constrain the answer of a very small model to its last edit; see `build_edit_constraint`."""
+        """Constrain the next answer of a very small model, depending on the result of its last edit; see
+        `build_edit_constraint`."""
         past = self._session.past if self._session else None
         if past is None or self._client is None or self._constraint is not None or self._is_constrained or self._assist:
             return

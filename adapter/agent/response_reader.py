@@ -62,8 +62,11 @@ class ResponseReader:
         self._usage = chunk.usage or self._usage
 
     def stop_flood(self) -> bool:
-        """Stop the answer if it has more calls than will be used. Return whether it was stopped. Calls without markers
-        are parsed only at the end of an answer, so the text is parsed again each time it has grown by half."""
+        """Stop the answer if it has more calls than will be used. Return whether it was stopped.
+
+        Calls without markers are parsed only at the end of an answer. So the whole text is parsed each time it has
+        grown by half.
+        """
         if not self._next_check <= self._text.size <= LAST_CHECK:
             return False
         self._next_check = self._text.size * 3 // 2

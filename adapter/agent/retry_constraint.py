@@ -92,12 +92,13 @@ def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, to
 
 
 def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
-    """Return the values that the request names for paths, for a retry that enforces a call. All other parameters take
-    any value.
+    """Return the values to which the parameters of a retried call are limited: the paths in the request, for path
+    parameters.
 
-    ``is_small``: whether to also limit the texts of an edit, which small models invent. The allowed texts are the two
-    quoted texts of a request. If there are none, they are the lines of a file that was read and is not changed yet, and
-    the same lines with one name or number of the request in place of another one, or with an item added.
+    If ``is_small`` is set, the texts of an edit are also limited, because very small models invent them. The allowed
+    texts are the two quoted texts of the request. If there are not two, they are lines of a file that was read but not
+    changed yet. The new text is one of these lines with a name or number replaced by another one of the request, or
+    with an item added.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
     changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
@@ -146,7 +147,8 @@ def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
 
 
 def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
-    """Yield each line with a name of the request, or a number, replaced by another name or number of the request."""
+    """Yield each line with a number, or a name of the request, replaced by another name of the request. A number is
+    replaced only by a number."""
     if find_file_action(past.request) != "edit":
         return
     request = past.request

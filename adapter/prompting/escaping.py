@@ -95,8 +95,8 @@ _CHUNK = 100_000
 """Maximum length of text for one search, in characters. A search blocks all other threads."""
 _MIN_CACHED = 256
 _ESCAPED = TextCache(16_000_000)
-"""Escaped texts of ``_MIN_CACHED`` to ``_CHUNK`` characters. Each request of a conversation contains all earlier
-results."""
+"""Escaped texts of ``_MIN_CACHED`` to ``_CHUNK`` characters. They are cached, because each request of a conversation
+contains all earlier results."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -258,9 +258,7 @@ def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
 
 
 def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
-    """Yield a pattern for the first bracket of each token. It matches only if the rest of the token is around the
-    bracket.
-    """
+    """Yield a pattern for the first bracket of each token, which matches only if the whole token is there."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
         match = _BRACKET.search(token)
@@ -272,7 +270,7 @@ def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
 
 
 def _find_own_markers(format: Format) -> set[str]:
-    """Return the markers of a derived format in lower case. `_list_literals` already includes those of all others."""
+    """Return the markers of a derived format in lower case. Those of other formats are in `_list_literals`."""
     if format.name in FORMATS:
         return set()
     markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
@@ -303,7 +301,7 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
-    """Return whether a tag is named like a tool, or announces calls before what may be one."""
+    """Return whether a tag has the name of a tool, or announces calls and is followed by text that looks like one."""
     if tag[1].lower() in tools.lower_names:
         tool = tools.match(tag[1])
         return tag[2] == ">" or tool is None or is_distinctive_name(tool.name)

@@ -59,7 +59,7 @@ def system_prompt(
         raise UsageError(f"unknown prompt style {style!r}; expected {', '.join(get_args(Style))}")
     offered = ToolSet(load_default_tools(dialect) if tools is None else tools)
     if not offered:
-        raise UsageError("a system prompt needs at least one tool")
+        raise UsageError("a system prompt needs at least one tool, got none; pass tools or another dialect")
     chosen = get_format(format)
     described = [ToolDescription(_escape(tool, chosen, offered)) for tool in offered.values()]
     example = next((tool for tool in described if tool.has_example), described[0])

@@ -29,8 +29,9 @@ from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFr
 
 
 def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """Infer the format of calls, without the markers of the turn around them. Raises CannotDeriveError if no layout
-    fits.
+    """Infer the format of calls, without the markers of the turn around them.
+
+    Raises CannotDeriveError if the rendered calls fit no notation.
     """
     opening = f"{START}{frame.lead.rpartition(START)[2]}" if START in frame.lead else ""  # part of Harmony's header
     examples = []

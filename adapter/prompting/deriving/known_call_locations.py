@@ -111,7 +111,7 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
         head, middle, tail = text[begin:at], text[at + len(name) : found[0]], text[found[1] : end]
         key = re.search(r"\"([^\"]*)\"\s*:\s*\Z", middle)
         return CallSpan(begin, end, (middle, tail), head, key[1] if key else "", "", found[2])
-    raise CannotLearnError(f"{name!r} is not in a JSON object")
+    raise CannotLearnError(f"the name {name!r} is not in a JSON object")
 
 
 def _find_call_object(text: str, start: int, at: int) -> tuple[int, int] | None:
@@ -136,7 +136,7 @@ def locate_named_json(text: str, start: int, name: str, arguments: JsonObject) -
         at = text.rfind(name, max(start, begin - MAX_GAP - len(name)), begin)
         if at >= 0:
             return CallSpan(at, end, (text[at + len(name) : begin],), is_text=is_text)
-    raise CannotLearnError(f"{name!r} is not followed by its arguments as one JSON object")
+    raise CannotLearnError(f"the name {name!r} is not followed by its arguments as one JSON object")
 
 
 # ------------------------------------------------------------------- Python, Gemma, YAML
@@ -154,7 +154,7 @@ def locate_python(text: str, start: int, name: str, arguments: JsonObject) -> Ca
                 continue
             if [(call.name, call.arguments) for call in result.calls] == [(name, arguments)]:
                 return CallSpan(at, end, ("",))
-    raise CannotLearnError(f"{python_encoder.encode_call(name, arguments)[:MAX_GAP]!r} is not written as Python")
+    raise CannotLearnError(f"no call is written as Python: {python_encoder.encode_call(name, arguments)[:MAX_GAP]!r}")
 
 
 def locate_gemma(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
@@ -189,7 +189,7 @@ def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> Call
                     return CallSpan(at, end, (text[after:line], text[line : key.start()]))
             except FormatError:
                 continue
-    raise CannotLearnError(f"{name!r} is not followed by its arguments as YAML, one per line")
+    raise CannotLearnError(f"the name {name!r} is not followed by its arguments as YAML, one per line")
 
 
 # ------------------------------------------------------------------- pairs
@@ -206,7 +206,7 @@ def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> Cal
             best = span
     if best is None:
         raise CannotLearnError(
-            f"{name!r} is not followed by its keys and values, such as {next(iter(arguments.items()), '')!r}"
+            f"the name {name!r} is not followed by its keys and values, such as {next(iter(arguments.items()), '')!r}"
         )
     return best
 

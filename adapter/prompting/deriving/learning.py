@@ -117,7 +117,7 @@ def _locate(example: LearningExample, ends: tuple[str, ...], locate: Locator) ->
 
 
 def _list_variants(spec: FormatSpec) -> list[FormatSpec]:
-    """Return ``spec``, and with it the more general body that may read the same text."""
+    """Return ``spec``, and a variant with the more general body ``lines`` if that may read the same text."""
     return [spec, replace(spec, body="lines")] if spec.body in ("pairs", "elements", "function") else [spec]
 
 
@@ -161,7 +161,7 @@ class _Located:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The text around the located spans, with the fields of `FormatSpec`."""
+    """The text around and between the calls of the examples. The fields are those of `FormatSpec`."""
 
     head: str
     tail: str
@@ -285,7 +285,7 @@ def _describe_gemma(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
 def _describe_yaml(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
     texts = [span.texts for span in _build_spans(located) if span.texts]
     if not texts:
-        raise CannotLearnError("no example has arguments")
+        raise CannotLearnError("no example has a call with arguments; add one")
     middle = _find_shared("the text between name and arguments", [each[0] for each in texts])
     indent = _find_shared("the indentation of the arguments", [each[1] for each in texts])
     return _build_spec(frame, "yaml", middle, indent=len(indent))

@@ -128,7 +128,8 @@ class RenderedConversations:
     def render_calls(
         self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
     ) -> str | None:
-        """Render an answer with calls. If results must follow, return the text up to the first result."""
+        """Render an answer with calls. If the template requires results after calls, return the text before the first
+        result."""
         messages = [self.conventions.build_answer_message(calls, content, reasoning)]
         if self.conventions.with_results:
             messages += [self.conventions.build_result_message(name, number) for number, (name, _) in enumerate(calls)]

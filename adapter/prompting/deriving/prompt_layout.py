@@ -234,8 +234,10 @@ def _find_specials(text: str) -> list[str]:
 
 
 def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the text around a result as a template with ``{}`` in the result's place, the marker that begins the
-    result, and the marker that begins its turn. Each marker is a tuple of one string, or empty if there is none."""
+    """Return the layout of results: a template, the marker that begins a result, and the marker that begins its turn.
+
+    The template has ``{}`` in the place of the result. Each marker is a tuple of one string, or empty if there is none.
+    """
     conversations, turns = frame.conversations, frame.turns
     conventions = conversations.conventions
     text = conversations.render(conventions.build_answer_message(ONE_CALL), conventions.build_result_message(NAME))

@@ -62,8 +62,10 @@ def learn_response_template(template: JsonObject, name: str) -> LearningResult:
 
 
 def _find_known(examples: Sequence[LearningExample]) -> str | None:
-    """Return the built-in format that parses the examples without repairs other than a missing closing tag, which a
-    template may skip."""
+    """Return the built-in format that parses all examples, or None.
+
+    A missing closing tag may be repaired, because a template may omit it. Any other repair rules a format out.
+    """
     tools = infer_tools(examples)
 
     def reads(format: Format, example: LearningExample) -> bool:
@@ -84,8 +86,11 @@ def _check_thinking(spec: FormatSpec, writer: _AnswerWriter, examples: Sequence[
 
 
 class _AnswerWriter:
-    """Writes answers as the template describes them. ``thinking`` and ``content``: markers around them, or "".
-    ``ends``: tokens that end the answer."""
+    """Writes answers as the template describes them.
+
+    ``thinking`` and ``content`` are the opening and the closing markers of these parts, or "". ``ends`` are the tokens
+    that end the answer.
+    """
 
     def __init__(self, template: JsonObject) -> None:
         fields = _require_mapping(template.get("fields"), "fields")

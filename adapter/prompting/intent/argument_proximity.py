@@ -23,9 +23,10 @@ _Span: TypeAlias = tuple[int, int]
 def match_by_proximity(
     request: str, properties: Mapping[str, Json], candidates: Mapping[str, Sequence[Value]]
 ) -> dict[str, list[Value]]:
-    """Return the ``candidates`` nearest to each parameter's name. No part of the request is used for two parameters.
+    """Return, for each parameter whose name occurs in the request, the ``candidates`` that are nearest to the name.
 
-    Only distinctive values count: numbers, quoted strings, and strings with a digit or a capital.
+    No part of the request is used for two parameters. Only distinctive values count: numbers, quoted strings, and
+    strings with a digit or a capital.
     """
     if len(request) > MAX_REQUEST_CHARS:
         return {}

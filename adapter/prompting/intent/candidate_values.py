@@ -34,7 +34,8 @@ _NO_VALUE = STOP_WORDS.union(_EDGES.split())
 
 
 def narrow_tool(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
-    """Return the tool with only its required and mentioned parameters, and the candidates for its string parameters.
+    """Return the tool with only its required and mentioned parameters, and the candidates for its string parameters by
+    name.
 
     Candidates of other types are added to the schema as an ``enum``.
     """
@@ -100,8 +101,11 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 
 
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
-    """Yield the candidates for a list parameter: the lists in the request. If there are none, the only candidate is the
-    list of all its numbers or quoted strings, unless a required parameter could need these."""
+    """Yield the candidates for a list parameter: the lists that are written in the request.
+
+    If there are none, the only candidate is the list of all numbers, or of all quoted strings, in the request. There is
+    no candidate if another required parameter could need these values.
+    """
     if written := spelled.find_lists(request):
         yield from (value for value, _ in written)
         return
@@ -180,10 +184,10 @@ def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dic
 
 
 def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
-    """Assign one candidate to each parameter, in the order of the request.
+    """Assign one candidate to each parameter, in the order in which the candidates occur in the request.
 
-    This applies to groups of parameters that have the same candidates, if there are as many candidates as parameters.
-    If there are more candidates, only the quoted ones count, or else the quoted and capitalized ones. An optional
+    This applies to a group of parameters that have the same candidates, if there are as many candidates as parameters.
+    If there are more, only the quoted candidates are used, or only the quoted and capitalized ones. An optional
     parameter belongs to a group only if all its candidates are quoted.
     """
     groups: dict[str, list[str]] = {}

@@ -51,9 +51,11 @@ class _ValuePool:
 
 
 def find_further_arguments(request: str, tool: Tool, arguments: JsonObject) -> list[JsonObject]:
-    """Return the arguments of the further calls of ``tool`` that the request needs in addition to a call with
-    ``arguments``, at most `MAX_CALLS` - 1. If the request has no further value for a parameter, the value of the first
-    call is repeated."""
+    """Return the arguments of the further calls of ``tool`` that the request needs, after a call with ``arguments``.
+
+    There are at most `MAX_CALLS` - 1. If the request has no further value for a parameter, the value of the first call
+    is repeated.
+    """
     if len(request) > MAX_REQUEST_CHARS:
         return []
     found = _FurtherValues(request, tool, arguments)
@@ -87,8 +89,10 @@ class _FurtherValues:
                 self._further[name] = listed
 
     def list_rows(self) -> Iterator[JsonObject]:
-        """Yield the values of each further call: the values at the same position in all lists, or each combination of
-        the lists."""
+        """Yield the arguments that differ in each further call.
+
+        The n-th further call takes the n-th value of every list, or the calls take each combination of the values.
+        """
         if not self._further:
             return
         values = {name: [self._build_value(name, each) for each in found] for name, found in self._further.items()}

@@ -42,7 +42,8 @@ class AssistSettings:
 
 @dataclass(frozen=True, slots=True)
 class Assist:
-    """The plan: a call to one of ``tools``. If ``tools`` is empty, the model answers in words."""
+    """The planned answer: a call to one of ``tools``, or words if ``tools`` is empty. ``choices``: the values to which
+    string parameters are restricted."""
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
@@ -84,9 +85,11 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
 def _find_known_path_candidates(
     tool: Tool, found: Mapping[str, Sequence[str]], known: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the candidates for each path parameter. A candidate that is the end of the path of ``known`` files is
-    replaced with these files. A parameter without a path among its candidates gets the known files; so do several
-    parameters that have the same candidates."""
+    """Return the candidates for each path parameter, using the paths of ``known`` files.
+
+    A candidate that is the end of known paths is replaced by these paths. A parameter gets all known paths if no
+    candidate for it is a path, or if another path parameter has the same candidates.
+    """
     names = [name for name, schema in tool.properties.items() if known and PATHS & find_value_kinds(name, schema)]
     result: dict[str, list[str]] = {}
     for name in names:
@@ -100,7 +103,7 @@ def _find_known_path_candidates(
 def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> Assist:
     """Plan the call that follows ``calls`` (names and arguments) in the same answer, with values that no call has used.
 
-    Nothing is planned if the calls use all values of the request.
+    The plan has no tools if the calls use all values of the request.
     """
     name, arguments = calls[0]
     further = find_further_arguments(unquote(request), tools[name], arguments) if name in tools else []

@@ -75,8 +75,10 @@ def find_related_stems(text: str) -> set[str]:
 
 
 def find_requested_action(request: str) -> tuple[str, int]:
-    """Return the action that a sentence of ``request`` begins with, and the index of its verb; "" and 0 if there is
-    none, or if the request is a question."""
+    """Return the action with whose verb a sentence of ``request`` begins, and the index of the verb.
+
+    Return "" and 0 if there is none, or if the request is a question.
+    """
     if not is_question(request):
         for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
             action = next((name for name, verbs in ACTIONS.items() if match[1].lower() in verbs), "")
