@@ -27,8 +27,10 @@ from adapter.tools.tool import Tool, ToolSet
 def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
 ) -> ResolvedCall | None:
-    """Translate a call to a foreign tool into a call to one of ``tools``. Return None if there is no unambiguous
-    translation."""
+    """Translate a call to a foreign tool, which is one of another dialect, into a call to one of ``tools``.
+
+    Return None if there is no unambiguous translation. ``active``: the session's dialect, whose tools are not foreign.
+    """
     translations = list(_find_translations(name, arguments, tools, active))
     operations = [call and _build_comparable_operation(call) for call in translations]
     is_unambiguous = None not in operations and all(each == operations[0] for each in operations)

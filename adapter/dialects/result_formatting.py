@@ -50,7 +50,8 @@ def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
 
 
 def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the numbered lines of a page. If more lines follow, a hint from ``read_on`` for the next line is added."""
+    """Return the numbered lines of a page. If more lines follow, end with a hint: the text of ``read_on`` for the next
+    line."""
     if not file.text:
         return format_file(file)
     page, has_more = take_page(file, max_bytes)
@@ -59,7 +60,7 @@ def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[
 
 
 def format_plain_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the text of a page. If more lines follow, a hint from ``read_on`` for the next line precedes it."""
+    """Return the text of a page. If more lines follow, begin with a hint: the text of ``read_on`` for the next line."""
     page, has_more = take_page(file, max_bytes)
     head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
     return "\n".join([*_format_notes(file.notes), *head, format_file(page)])

@@ -9,7 +9,7 @@
         example = {"path": "src/main.rs"}
         path: Annotated[str, Parameter("File path", "file_path")]
 
-        def operation(self) -> Operation: ...
+        def to_operation(self) -> Operation: ...
         render = render_as(FileText, format_numbered_lines)     # unless the usual format for the operation will do
 """
 
@@ -147,13 +147,13 @@ class NestedModel(BaseModel):
         """Rename the keys of an object to the field names. Return all other values unchanged."""
         if not isinstance(value, dict):
             return value
-        rename_keys = dict(value)
+        renamed = dict(value)
         for name in cls.model_fields:
             spellings = {normalize_key(alias) for alias in (name, *_list_aliases(cls, name))}
             matching = [key for key in value if isinstance(key, str) and normalize_key(key) in spellings]
             if matching and name not in value:
-                rename_keys[name] = rename_keys.pop(matching[0])
-        return rename_keys
+                renamed[name] = renamed.pop(matching[0])
+        return renamed
 
 
 def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:

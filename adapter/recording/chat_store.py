@@ -56,7 +56,7 @@ class ChatStore:
         if len(found) == 1:
             return found[0]
         near = process.extractOne(id, [each.id for each in chats])[0]
-        which = f"{len(found)} chats begin with {id!r}" if found else f"this folder has no saved chat {id!r}"
+        which = f"the ids of {len(found)} chats begin with {id!r}" if found else f"this folder has no saved chat {id!r}"
         raise UsageError(f"{which}; did you mean {near}? `adapter chat --list` shows all chats.")
 
     def begin(self) -> OpenChat:

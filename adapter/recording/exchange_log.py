@@ -110,7 +110,8 @@ def reparse_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
 
 
 def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
-    """Parse the recorded text with the current parser. Return the turn, and its difference from the record."""
+    """Parse the recorded text with the current parser. Return the turn, and a description of how its calls differ from
+    the recorded calls."""
     calls, events = _reparse_exchange(exchange)
     turn = Turn.from_events(events)
     is_whole = sum(len(event.raw) for event in turn.events) == len(exchange.text)
@@ -120,7 +121,7 @@ def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
 
 
 class _LoggedExchange:
-    """Collects the events of the parsed text."""
+    """Collects the events of an exchange that is parsed again."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -133,7 +134,7 @@ class _LoggedExchange:
 
 
 def _reparse_exchange(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
-    """Parse the recorded text again, and return the calls that a client would get, and the parser's events."""
+    """Parse the recorded text again. Return the calls that a client would get, and the parser's events."""
     tools = ToolSet(exchange.tools)
     exchanges: list[RecordedExchange] = []
     listener = _LoggedExchange()

@@ -54,7 +54,7 @@ def render_page(name: str, *, connects: bool = False, runs_python: bool = False,
 
     ``style`` and ``script`` are taken from ``values`` or from the page. ``connects``: whether the script may send
     requests to the page's own server. ``runs_python``: whether it may also load Pyodide, a WebAssembly program, from
-    there.
+    that server.
     """
     source = load_page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]

@@ -138,7 +138,7 @@ def list_custom_tools(workspace: Workspace) -> list[Tool]:
 
 
 def _needs_file_record(tool: Tool, own_names: Container[str]) -> bool:
-    """Return whether file changes of a tool must be recorded because a replay does not repeat them."""
+    """Return whether the file changes of a tool must be recorded, because a replay does not run the tool again."""
     return tool.needs == "agents" or tool.name in own_names or tool.effect == "execute"
 
 
@@ -150,8 +150,9 @@ class SessionRecorder:
     """Records the events of an agent. Call `begin` before the agent runs.
 
     Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``. ``file``:
-    the file that ``recorder`` writes; if it is inside the workspace, it counts as empty, as it was at the start. A chat
-    is recorded without its workspace, and each message only once. It can be resumed and viewed, but not replayed.
+    the file that ``recorder`` writes; if it is inside the workspace, it is recorded as an empty file, because it was
+    empty at the start. A chat is recorded without its workspace, and each message only once. It can be resumed and
+    viewed, but not replayed.
     """
 
     def __init__(

@@ -64,9 +64,9 @@ def replay(
 
 
 def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None = None) -> Transcript:
-    """Return the transcript that the recorded text produces with the current code.
+    """Run the recorded text through the current code, and return the transcript of this run.
 
-    Raises UsageError if ``commands`` need a sandbox and none is available.
+    Raises UsageError for a saved chat, or if ``commands`` need a sandbox and none is available.
     """
     header = transcript.header
     if header.is_chat:

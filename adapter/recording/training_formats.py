@@ -27,7 +27,7 @@ Render: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str]
 
 
 class UnrepresentableSample(Exception):
-    """A sample cannot be converted to the selected format. ``str(error)``: the reason."""
+    """Raised if a sample cannot be converted to the selected format. The message names what cannot be converted."""
 
 
 def to_openai(sample: TrainingSample) -> JsonObject:

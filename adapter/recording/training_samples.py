@@ -37,7 +37,7 @@ class TrainingSample:
     turn: Turn
     """The response, parsed with the current parser."""
     reasoning: str = ""
-    """The part that the server had separated from the response."""
+    """The reasoning that the server had separated from the response."""
     ended: str | None = None
     """The server's finish reason."""
     asked_again: bool = False

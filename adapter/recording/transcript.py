@@ -58,7 +58,7 @@ class Transcript:
                     f"{name}, line {number}, is not a valid transcript line ({explain_validation_error(error)})"
                 ) from error
         if not parsed or not isinstance(parsed[0], transcript_lines.Header):
-            raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
+            raise UsageError(f"{name}: the first line is not the header that `adapter run --record` writes")
         if (version := parsed[0].version) > transcript_lines.VERSION:
             known = transcript_lines.VERSION
             raise UsageError(f"{name}: version {version} is not supported (up to {known}); upgrade this program")

@@ -55,7 +55,7 @@ class Header(_Line):
     call_turns: int | None = None
     context_tokens: int | None = None
     guardrails: tuple[str, ...] = ("repeated_call",)
-    """Active guardrails. Older transcripts do not list them; their only guardrail was the default."""
+    """Active guardrails. Older transcripts do not list them; their only guardrail was this default."""
     retries: int = RETRIES
     max_calls: int = MAX_CALLS
     steps: JsonObject = Field(default_factory=dict)

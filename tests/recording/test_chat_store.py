@@ -50,7 +50,7 @@ def test_a_chat_is_found_by_its_beginning_or_as_the_last_one(tmp_path):
     assert talks.find(None).path == first.path
     assert talks.find(second.id).messages == 2
     assert [kept.first for kept in talks.list_chats()] == ["First", "First"]
-    with pytest.raises(UsageError, match="2 chats begin with '2'"):
+    with pytest.raises(UsageError, match="the ids of 2 chats begin with '2'"):
         talks.find("2")
     with pytest.raises(UsageError, match=r"this folder has no saved chat '1999'; did you mean \d+-"):
         talks.find("1999")

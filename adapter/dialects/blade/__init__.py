@@ -1,8 +1,7 @@
 """The tools of Zaguan Blade, from its "Tool Calls Reference".
 
 Names, arguments, defaults and result formats follow the document. Aliases are those in the document and other common
-names.
-The six editor tools are offered only if the host has an editor.
+names. The six editor tools are offered only if the host has an editor.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class MakiBash(ToolClass):
 
 
 class BatchItem(NestedModel):
-    """One call. The parameters can have any common name, and can be an object, its JSON text, or separate values next
-    to the tool's name."""
+    """One call. Models write its parameters under any common name, as an object, as JSON text, or as separate values
+    next to the tool's name."""
 
     tool: Annotated[str, Parameter("Name of the tool", "name", "tool_name", "function", "function_name")]
     parameters: Annotated[

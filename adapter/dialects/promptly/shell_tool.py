@@ -209,7 +209,7 @@ class ShellToolCall:
         complete_groups = [group for group in self.tool.argument_template if self._is_complete(group)]
         if self.tool.exclusive_argument_template:
             if not complete_groups and self.tool.argument_template:
-                ways = " or ".join(", ".join(sorted(_group_names(group))) for group in self.tool.argument_template)
+                ways = " or ".join(", ".join(sorted(_list_group(group))) for group in self.tool.argument_template)
                 raise ToolError(f"{self.tool.name} needs more arguments: expected {ways}. Nothing was run.")
             complete_groups = complete_groups[:1]
         only_operands = False
@@ -222,7 +222,7 @@ class ShellToolCall:
                 only_operands = only_operands or token == "--"
 
     def _is_complete(self, group: Sequence[str]) -> bool:
-        return all(self.values.get(name) not in (None, []) for name in _group_names(group))
+        return all(self.values.get(name) not in (None, []) for name in _list_group(group))
 
     def _fill_token(self, token: str) -> Iterator[ProgramArgument]:
         """Replace the placeholders in a token by their values. If a value is an array, yield one argument for each
@@ -261,5 +261,5 @@ def _list_placeholder_names(token: str) -> list[str]:
     return [value or path for value, path in _PLACEHOLDER.findall(token)]
 
 
-def _group_names(group: Sequence[str]) -> set[str]:
+def _list_group(group: Sequence[str]) -> set[str]:
     return {name for token in group for name in _list_placeholder_names(token)}

@@ -108,23 +108,23 @@ def build_spans(turn: Turn) -> list[JsonObject]:
     if len(pieces) > MAX_PIECES:
         rest = pieces[MAX_PIECES:]
         calls = sum(piece.call is not None for piece in rest)
-        rows = f"{len(rest):,} more pieces with {calls:,} calls, shown as one"
+        rows = f"{len(rest):,} more spans with {calls:,} calls, shown as one"
         spans.append(build_span_row("markup", text[rest[0].start :]) | {"error": rows})
     return spans
 
 
 def _quote_rejected(text: str, rejected: RejectedCall) -> str:
     end = min(rejected.end, rejected.start + MAX_REJECTED)
-    return truncate_for_page(text[rejected.start : end]) + ("…" if end < rejected.end else "")
+    return escape_for_page(text[rejected.start : end]) + ("…" if end < rejected.end else "")
 
 
 def build_span_row(
     kind: str, text: str, call: ToolCall | None = None, error: str | None = None, rejected: Sequence[Json] = ()
 ) -> JsonObject:
     return {
-        "kind": kind, "text": truncate_for_page(text),
+        "kind": kind, "text": escape_for_page(text),
         "call": f"{escape_for_display(call.name)} {format_pretty_json(call.arguments)}" if call else "",
-        "fixes": [[fix, REPAIRS[fix]] for fix in call.fixes] if call else [], "error": truncate_for_page(error or ""),
+        "fixes": [[fix, REPAIRS[fix]] for fix in call.fixes] if call else [], "error": escape_for_page(error or ""),
         "rejected": rejected,
     }  # fmt: skip
 
@@ -160,9 +160,9 @@ def build_call_title(call: ToolCall) -> str:
 
 
 def format_pretty_json(value: Json) -> str:
-    return truncate_for_page(json.dumps(value, ensure_ascii=False, indent=2))
+    return escape_for_page(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def truncate_for_page(text: str) -> str:
+def escape_for_page(text: str) -> str:
     """Escape hidden characters except line breaks and tabs."""
     return escape_for_display(text, keep="\n\t")

@@ -15,8 +15,8 @@ MAX_PROMPTS = 20_000
 class Conversations:
     """Assigns exchanges to conversations, in the order in which they were sent.
 
-    An exchange continues the conversation with the longest earlier prompt that is a beginning of its own prompt. If
-    both prompts are equal, the exchange is a retry or begins a new conversation.
+    An exchange continues the conversation with the longest earlier prompt that is a prefix of its own prompt. If both
+    prompts are equal, the exchange is a retry, or begins a new conversation.
     """
 
     def __init__(self) -> None:

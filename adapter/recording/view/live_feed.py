@@ -30,7 +30,7 @@ from adapter.recording.view.answer_page_data import (
     UNKNOWN,
     ExchangeStats,
     build_exchange_row,
-    truncate_for_page,
+    escape_for_page,
 )
 from adapter.recording.view.conversation_grouping import Conversations, find_question
 from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, build_tail_spans, clip_safe_prefix
@@ -164,7 +164,7 @@ class LiveExchanges:
             else:
                 entry.failure = (
                     failure if len(failure) < MAX_REASON else clip_safe_prefix(failure[:MAX_REASON])
-                ) or "it ended without a response"
+                ) or "the exchange ended without a response"
             entry.is_over = True
             self._mark_changed(entry)
             self._unpacked.append(entry)
@@ -221,7 +221,7 @@ class LiveExchanges:
             if answer_only:
                 return own
         elif entry.failure:
-            own |= {"notes": [truncate_for_page(f"No answer: {self._redacted(entry.failure)}")], "readings": []}
+            own |= {"notes": [escape_for_page(f"No answer: {self._redacted(entry.failure)}")], "readings": []}
         fields = json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
         fields = self._secrets.redact(fields | {"time": entry.time})
         data = build_exchanges_view([RecordedExchange.model_validate(fields)], "", options).data

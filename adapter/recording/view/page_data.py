@@ -56,9 +56,9 @@ from adapter.recording.view.answer_page_data import (
     build_span_row,
     build_spans,
     build_title,
+    escape_for_page,
     format_pretty_json,
     list_turn_badges,
-    truncate_for_page,
 )
 from adapter.recording.view.conversation_grouping import Conversations, find_question
 from adapter.recording.view.edit_diffs import EditDiffs
@@ -93,8 +93,8 @@ class ReparseOptions:
 class PageData:
     """Collects the data of a page.
 
-    ``prompt``: heading above an exchange's messages. ``goes_on``: whether exchanges continue one another, so that parts
-    repeated from the previous exchange are less interesting.
+    ``prompt``: heading above an exchange's messages. ``goes_on``: whether an exchange continues the previous one, so
+    that the page can skip the messages that both have in common.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class PageData:
         """Return the index of a part. Add the part if it is new."""
         if (role, text) not in self._part_indices:
             self._part_indices[role, text] = len(self._parts)
-            self._parts.append({"role": escape_for_display(role), "text": truncate_for_page(text)})
+            self._parts.append({"role": escape_for_display(role), "text": escape_for_page(text)})
         return self._part_indices[role, text]
 
     def add_messages(self, messages: Iterable[JsonObject]) -> list[int]:
@@ -133,7 +133,7 @@ class PageData:
                 title, question, time, model, figures, marks, Counter(calls), conversation or self.next_number
             ),
             "about": [[name, escape_for_display(value)] for name, value in [*about, *figures.about] if value],
-            "notes": [truncate_for_page(note) for note in notes if note],
+            "notes": [escape_for_page(note) for note in notes if note],
             "prompt": prompt, "tools": tools, "settings": settings, "readings": readings, "results": results,
             "timeline": timeline,
         })  # fmt: skip
@@ -246,8 +246,8 @@ def build_transcript_view(transcript: Transcript, name: str, again: ReparseOptio
             tool = tools.get(call.name) if call else None
             diffs = edit_diffs.render_diffs(tool, call.arguments, line.changed) if call and line.ok else []
             results.append({
-                "name": escape_for_display(line.name), "ok": line.ok, "text": truncate_for_page(line.content),
-                "diffs": [truncate_for_page(diff) for diff in diffs],
+                "name": escape_for_display(line.name), "ok": line.ok, "text": escape_for_page(line.content),
+                "diffs": [escape_for_page(diff) for diff in diffs],
             })  # fmt: skip
         have_results = {line.call_id for line in result_lines}
         not_run = [line.name for call_id, line in recorded_calls.items() if call_id not in have_results]

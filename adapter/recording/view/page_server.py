@@ -24,7 +24,7 @@ class PageServer(ThreadingHTTPServer):
     """Serve the page ``text`` on 127.0.0.1. ``address`` is its URL.
 
     Args:
-        read: Returns the answer to a request of the page, in JSON; without it, the page sends no requests.
+        read: Returns the answer to a request from the page, as JSON. If it is None, such requests get a 404.
         port: The port; 0 for a free one.
     """
 

@@ -169,7 +169,7 @@ def test_spans_beyond_the_limit_are_merged():
     ]
     found = spans(many)
     assert (len(found), "".join(text for _, text in found)) == (2001, CALL * 3000)
-    assert "1,000 more pieces with 1,000 calls" in many["readings"][0]["spans"][-1]["error"]
+    assert "1,000 more spans with 1,000 calls" in many["readings"][0]["spans"][-1]["error"]
     assert many["calls"] == [["read_file", 3000]]
     assert sum(len(span["rejected"]) for span in marked["readings"][0]["spans"]) == 2000
 
