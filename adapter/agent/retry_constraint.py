@@ -40,7 +40,8 @@ MAX_LINES, MAX_LINE = 60, 200
 MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
 _OPENS = (":", "{", "[", "(")
-"""Ends of lines that begin a block, whose end is the place for an addition."""
+"""Characters at the end of a line that begins a block. An addition belongs at the end of the block, not after this
+line."""
 MAX_NEW_LINES = 200
 """Maximum number of new texts that a call may be limited to."""
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
@@ -137,8 +138,10 @@ def require_texts(tools: ToolSet) -> ToolSet:
 
 
 def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
-    """Return the texts that add an item to a list: its last item, which is the only one of ``lines``, and a new item
-    with words of the request. Return none if there are several ``lines``, or if the request does not add anything.
+    """Return new texts that add an item to a list: the line in ``lines``, and a line with the same beginning and words
+    of the request, such as ``- milk`` after ``- eggs``.
+
+    Return none if there are several ``lines``, or if the request does not add anything.
     """
     lead = _lead(lines[0]) if len(lines) == 1 else ""
     if not lead.strip() or find_file_action(past.request) != "add":

@@ -83,14 +83,14 @@ def render_chat_template(
             if size > MAX_CHARACTERS:
                 raise ChatTemplateError(f"the output of the template exceeds {MAX_CHARACTERS:,} characters")
     except TemplateSyntaxError as error:
-        raise ChatTemplateError(f"line {error.lineno} of the template: {error.message}") from error
+        raise ChatTemplateError(f"line {error.lineno} of the template is invalid: {error.message}") from error
     except TemplateError as error:
         raise ChatTemplateError(str(error)) from error
     except RecursionError as error:
         raise ChatTemplateError("the template calls itself endlessly") from error
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         # Errors raised by Python, for example because the template adds a string to an object.
-        raise ChatTemplateError(f"{type(error).__name__}: {error}") from error
+        raise ChatTemplateError(f"the template fails with {type(error).__name__}: {error}") from error
     return "".join(pieces)
 
 

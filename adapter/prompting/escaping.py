@@ -117,8 +117,8 @@ _HEAD = re.compile(
     r"|(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{"
     r"|call:([\w.:-]++)\s*+\{)"
 )
-"""Matches a name on a line of its own before the arguments (GLM 4, and Functionary's after ``>>>``), and the headers of
-gpt-oss and Gemma without their tokens."""
+"""Matches the beginning of a call without its control tokens: a name on a line of its own before the arguments (GLM 4,
+and Functionary after ``>>>``), or a header of gpt-oss or Gemma."""
 
 _ANNOUNCED = re.compile(
     rf"{_SPACES}*+(?:```[^\n]{{0,40}}+\n{_SPACES}*+)?(?:(?:[\[\]{{}},]{_SPACES}*+)++[\"'“]"
@@ -331,7 +331,8 @@ def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks in calls that begin with a name or header on its own (`_HEAD`).
+    """Yield the positions at which to insert marks in calls that begin with a name on a line of its own, or with a
+    header (see `_HEAD`).
 
     The name must be that of a tool. If no tools are given, any name at the start of the text counts.
     """

@@ -29,9 +29,9 @@ def render_prompt_template(name: str, values: Mapping[str, object], own_folder: 
     except TemplateNotFound as error:
         raise UsageError(f"prompt template {error.name!r} not found in {own_folder or 'prompts/'}") from error
     except TemplateSyntaxError as error:
-        raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
+        raise UsageError(f"line {error.lineno} of prompt template {error.name} is invalid: {error.message}") from error
     except UndefinedError as error:
-        raise UsageError(f"prompt template {name}: {error}; available variables: {', '.join(values)}") from error
+        raise UsageError(f"prompt template {name} fails: {error}; available variables: {', '.join(values)}") from error
 
 
 def check_folder(own_folder: str | None) -> None:

@@ -62,5 +62,5 @@ def find_transcripts(paths: Sequence[Path]) -> list[Path]:
         else:
             raise UsageError(f"transcript {path} not found")
     if not found:
-        raise UsageError(f"no *.jsonl transcripts in {', '.join(map(str, paths))}")
+        raise UsageError(f"no *.jsonl transcripts were found in {', '.join(map(str, paths))}")
     return found

@@ -190,10 +190,10 @@ def find_tools_for_omitted_change(content: str, past: CallHistory, tools: ToolSe
 
 
 def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` loses text that the request needs.
+    """Return whether ``call`` destroys text that the request needs.
 
-    It does so if it deletes a file, although the request concerns the file but does not ask to delete it. It also does
-    so if a change within a file was requested, and it replaces the file with a text that lacks most of the known lines.
+    One way is to delete a file that the request mentions, but does not ask to delete. The other is to overwrite a file
+    with a text that lacks most of its known lines, although only a change within the file was requested.
     """
     paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
     action = find_file_action(past.request)

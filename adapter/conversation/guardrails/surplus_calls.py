@@ -66,9 +66,10 @@ def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallH
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with invented values.
+    """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with values that the model
+    invented.
 
-    Values that the user gave are not invented. Targets that were read before this answer do not count.
+    A value is invented if the user did not give it. Targets that were read before this answer do not count.
     """
     targets = _list_targets(call)
     if not may_change(call.name, tools):

@@ -225,7 +225,7 @@ class ShellToolCall:
         return all(self.values.get(name) not in (None, []) for name in _list_group(group))
 
     def _fill_token(self, token: str) -> Iterator[ProgramArgument]:
-        """Replace the placeholders in a token by their values. If a value is an array, yield one argument for each
+        """Replace the placeholders in a token with their values. If a value is an array, yield one argument for each
         item."""
         lists = [name for name in _list_placeholder_names(token) if isinstance(self.values[name], list)]
         if len(set(lists)) > 1:

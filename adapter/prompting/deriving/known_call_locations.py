@@ -165,7 +165,7 @@ def locate_gemma(text: str, start: int, name: str, arguments: JsonObject) -> Cal
         encoded = gemma_call.encode_call(name, arguments, quote)
         if text.startswith(encoded, at - len("call:")):
             return CallSpan(at - len("call:"), at - len("call:") + len(encoded), ("",), quote=quote if match else "")
-    raise CannotLearnError(f"'call:{name}{{...}}' does not occur")
+    raise CannotLearnError(f"the text 'call:{name}{{...}}' does not occur")
 
 
 def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:

@@ -81,9 +81,8 @@ def infer_format(
 ) -> tuple[FormatSpec | None, dict[str, str]]:
     """Return the first specification that parses all examples, and the reasons against the notations tried before it.
 
-    If there is none, return None and the reasons against all notations. A notation in which the calls were not even
-    found is listed only if that is so for all of them. ``ends``: the tokens that may end the texts; by default, the
-    known ones.
+    If there is none, return None and the reasons against all notations in which the calls were found, or against all
+    notations if they were found in none. ``ends``: the tokens that may end the texts; by default, the known ones.
     """
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}

@@ -51,8 +51,8 @@ def match_by_proximity(
 def _measure_distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """Yield, for each mention of a parameter close to a value, the distance between the two, and the index of the
-    value's start or end, whichever is closer to the mention."""
+    """For each mention of a parameter near a value, yield the distance between the two, and the index of the end of the
+    value that is closer to the mention."""
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start

@@ -246,7 +246,7 @@ class _FurtherValues:
         return "and" if _AND.fullmatch(self._request, *gap) else "," if _COMMA.fullmatch(self._request, *gap) else ""
 
     def _find_listed_words(self, name: str) -> list[ValueMention]:
-        """Return the words in a list of three or more that contains the parameter's value."""
+        """Return the other words of a list of at least three words that contains the parameter's value."""
         size = len(str(self._arguments[name]).split())
         words = [
             value for value in self._find_candidates(name) if isinstance(value, str) and len(value.split()) <= size

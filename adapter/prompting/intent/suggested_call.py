@@ -37,7 +37,7 @@ class AssistSettings:
     values: bool = True
     """True to restrict parameters to values from the request."""
     known_paths: Sequence[str] = ()
-    """Files in the workspace."""
+    """Paths of the files in the workspace, to find the file that a request mentions by a part of its path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def _read(request: object) -> JsonObject:
 def _get_text(values: Mapping[str, Any], key: str) -> str:
     value = values.get(key, "")
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError(f"{key}: expected a string of at most {MAX_TEXT:,} characters")
+        raise ValueError(f"{key} must be a string of at most {MAX_TEXT:,} characters")
     return value
 
 

@@ -171,7 +171,7 @@ class HttpDocs(_Service):
 
 def _check_template(url: str, placeholder: str, template: str) -> None:
     if not url.startswith(("http://", "https://")) or f"{{{placeholder}}}" not in template:
-        raise UsageError(f"invalid address template {url!r}: expected http(s)://... that contains {{{placeholder}}}")
+        raise UsageError(f"invalid address template {url!r}: expected an http(s) address with {{{placeholder}}} in it")
 
 
 def _fill_url(template: str, values: Mapping[str, str]) -> str:

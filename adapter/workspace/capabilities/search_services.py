@@ -73,7 +73,9 @@ def get_search_service(name: str, server: str | None = None, key_variable: str |
         )
     address = server or service.server
     if not address:
-        raise UsageError(f"{name} needs the address of your own server, such as http://localhost:8888")
+        raise UsageError(
+            f"the search service {name!r} needs the address of your own server, such as http://localhost:8888"
+        )
     return HttpSearch(
         address.rstrip("/") + service.path,
         key_variable=key_variable or service.key_variable,

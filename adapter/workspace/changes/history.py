@@ -229,7 +229,7 @@ class History:
         tree_ops.remove(BATCH, store_fd)
 
     def _undo_after(self, store_fd: int, number: int, review: UndoReview | None = None) -> None:
-        """Undo every change after ``number``. A change that cannot be undone is kept, and a note is added."""
+        """Undo the changes after ``number``, newest first. If one cannot be undone, stop there and add a note."""
         for change, record in self._list_newest_first(store_fd):
             if change.number <= number:
                 break

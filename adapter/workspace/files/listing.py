@@ -17,7 +17,7 @@ from adapter.workspace.paths.walk import Node, Walk
 
 NOTHING: frozenset[str] = frozenset()
 MAX_COUNTED = 20_000
-"""Maximum number of entries counted beyond a listing's limit. A larger count is shown as "more than" this number."""
+"""Maximum number of entries counted beyond a listing's limit, so that a huge directory is not read to its end."""
 
 
 def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:

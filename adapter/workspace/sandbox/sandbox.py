@@ -3,7 +3,7 @@
 ::
 
     bwrap      bubblewrap: only the workspace is writable, and outside of it only the files that tools need exist
-    landlock   the same by the kernel alone; it cannot protect parts of the workspace
+    landlock   the same, enforced by the kernel without bubblewrap; it cannot protect parts of the workspace
     none       no sandbox: a program has the rights of the user
 
 A level counts as available only after a trial program has run under it.
