@@ -89,7 +89,7 @@ def test_format_comes_from_a_template():
     [
         ("{", "Expecting"),
         ("[]", ""),
-        ('{"text": 1}', "text: expected a string"),
+        ('{"text": 1}', "text must be a string"),
         ('{"text": "a", "tools": "[1]"}', "tool"),
         ('{"text": "a", "tools": "{"}', "Expecting"),
         ('{"text": "a", "format": "/etc/passwd.toml"}', "unknown format"),
