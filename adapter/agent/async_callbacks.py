@@ -99,7 +99,7 @@ class AsyncCallbacks:
 
 
 class _PlainMethods:
-    """A capability of the host whose methods are wrapped as plain functions."""
+    """A capability of the host whose async methods can be called like synchronous ones."""
 
     def __init__(self, plain: Callable[[Any, str], Any], capability: object, role: str) -> None:
         self._plain, self._capability, self._role = plain, capability, role

@@ -126,7 +126,7 @@ class _Fitting:
         self._tokens: list[int] = []
         self._total = 0
         self._calls: dict[str, tuple[str, str]] = {}  # tool name and summary of each call, by id
-        self._call_of: dict[int, tuple[str, str]] = {}  # the same by position of the result
+        self._call_of: dict[int, tuple[str, str]] = {}  # the same by index of the result message
         self._notes: dict[int, _Note] = {}
         self._home = -1  # the last message before the position of `_summarize_turn` that is not summarized
         self._first_user = self._last_user = self._last_turn = -1

@@ -63,7 +63,7 @@ class Session:
     guardrails: Guardrails | None = None
     """The guardrails; None for the default ones."""
     _entries: list[HistoryEntry] = field(default_factory=list)
-    _dropped: int = 0  # turns
+    _dropped: int = 0  # number of dropped turns
     _tokens: int = 0  # estimated size of the last query
     _token_ratio: float = 1.0  # ratio of the server's count to the estimate
     _queries: int = 0

@@ -264,7 +264,7 @@ def test_template_with_unknown_names_raises_with_known_ones(tmp_path):
 def test_template_syntax_error_names_file_and_line(tmp_path):
     """For people who edit a template."""
     (tmp_path / "compact.md").write_text("ok\n{% for %}", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"compact\.md, line 2"):
+    with pytest.raises(UsageError, match=r"line 2 of prompt template compact\.md"):
         system_prompt(prompts=str(tmp_path))
 
 

@@ -153,7 +153,7 @@ def copies_error(call: PastCall, past: CallHistory) -> bool:
     )
     copied = beginnings.intersection(run for error in errors for run in itertools.islice(error, WORDS))
     if not copied:
-        return False  # usually: searching a long conversation takes 15 ms
+        return False  # the usual case, which avoids searching the conversation (15 ms if it is long)
     written = (text for other in past.recent for text in list_strings(other.arguments))
     return not copied <= {*_find_runs("\n".join([past.given_text, *written]))}
 

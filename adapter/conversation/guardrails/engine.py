@@ -347,7 +347,7 @@ class Guardrails:
             yield self._describe_invalid(past, answer.invalid[0], examples)
         elif not content.strip() and not answer.has_invented:
             yield Violation("empty_answer", retry_messages.build_empty_message(answer.has_reasoned, bool(past.recent)))
-        if answer.has_invented and not past.recent:  # later it may be a copy
+        if answer.has_invented and not past.recent:  # after a call, it may be a copy of a real result
             words = retry_messages.build_invented_result_message()
             yield Violation("invented_result", words, tuple(tools), is_free_first=True)
         if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):

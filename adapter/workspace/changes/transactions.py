@@ -177,7 +177,8 @@ class _FileChange:
                 calls.rename(new, resolved.dirfd, resolved.name, resolved.dirfd)
 
     def close(self) -> None:
-        """Store or drop the old content, and drop the change that this change undoes."""
+        """End the change: keep the old content, so that the change can be undone, or drop it if it is not to be kept.
+        If this change undoes another one, drop the record of that one."""
         name = "" if self._record.kept_as == "nothing" else self._keep_all()
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):
