@@ -106,7 +106,7 @@ class JsonRepairer:
         members: dict[str, Json] = {}
         while True:
             char = self.peek()
-            if self.closes("}", "]", char):
+            if self.take_closing_bracket("}", "]", char):
                 self.position += is_doubled and self.text.startswith("}", self.position)
                 return members
             if char == ",":
@@ -128,7 +128,7 @@ class JsonRepairer:
         items: list[Json] = []
         while True:
             char = self.peek()
-            if self.closes("]", "}", char):
+            if self.take_closing_bracket("]", "}", char):
                 return items
             if char == ",":
                 self.position += 1
@@ -136,8 +136,8 @@ class JsonRepairer:
             items.append(self.parse_value(depth + 1, _AFTER_ITEM))
             self.take_separator("]")
 
-    def closes(self, own: str, other: str, char: str) -> bool:
-        """Return whether the list or object ends here. If so, consume its closing bracket ``own``.
+    def take_closing_bracket(self, own: str, other: str, char: str) -> bool:
+        """Return whether the list or object ends here. If it does, take its closing bracket ``own``.
 
         If that bracket is missing, the list or object ends before the bracket ``other`` or at the end of the text, and
         a repair is recorded.
@@ -214,7 +214,7 @@ class JsonRepairer:
                     raise FormatError(f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced")
                 return "".join(parts)
             if char == "\\":
-                parts.append(self.escape())
+                parts.append(self.decode_escape())
                 continue
             self.position += 1
             if char in closing:
@@ -287,9 +287,9 @@ class JsonRepairer:
                 return "".join(parts)
             parts.append(self.text[self.position : backslash])
             self.position = backslash
-            parts.append(self.escape())
+            parts.append(self.decode_escape())
 
-    def escape(self) -> str:
+    def decode_escape(self) -> str:
         """Decode an escape sequence. An invalid sequence is kept verbatim."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:

@@ -147,7 +147,7 @@ def _format_scalar(value: Json) -> str:
 # ------------------------------------------------------------------- pairs of a key and a value
 
 
-def build_pairs_reader(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
+def build_pairs_decoder(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
     """Return a decoder for key-value pairs.
 
     - ``before_first``: the text between the tool's name and the first pair.

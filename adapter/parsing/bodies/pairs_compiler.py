@@ -17,7 +17,7 @@ from adapter.parsing.bodies.compiled_readers import (
     strip_both,
     wrap_in_section,
 )
-from adapter.parsing.bodies.described_call import DescribedCall, build_pairs_reader
+from adapter.parsing.bodies.described_call import DescribedCall, build_pairs_decoder
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
@@ -149,6 +149,6 @@ def compile_lines(spec: FormatSpec) -> CompiledReaders:
             "value; expected text between key and value, the same text after each value, and a closing marker"
         )
     after_name = (pairs.first, *filter(None, (pairs.none,)))
-    decode = build_pairs_reader(before_first, first, opening, value_close, pairs.none.strip().removesuffix(closing))
+    decode = build_pairs_decoder(before_first, first, opening, value_close, pairs.none.strip().removesuffix(closing))
     begins_line = "\n" if not value_close.strip() else ""  # a value in a line may contain the closing marker
     return compile_described(spec, DescribedCall(after_name, f"{begins_line}{closing}", decode), closing)

@@ -339,8 +339,8 @@ def _closes(
 
 
 def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-    """Return whether a closing tag with any other word is next, followed by the end of the call or of the text. Text
-    that is taken is added to ``ahead``.
+    """Return whether a closing tag with an unexpected word is next, followed by the end of the call or of the text.
+    Text that is taken is added to ``ahead``.
 
     If another ``</parameter>`` follows before the next call, the tags are part of the value.
     """
