@@ -117,7 +117,7 @@ def _collect_all_openers(
 
 @lru_cache(maxsize=256)
 def _with_any_call(opener: CallOpener) -> CallOpener:
-    """Return ``opener``, a tag that announces a call, for calls in any spelling."""
+    """Return ``opener``, a tag that announces a call, with a parser that also accepts other notations after it."""
     read_any = build_announced_reader(opener.marker, f"</{opener.marker[1:]}")
     return opener._replace(read=FallbackReader(opener.read, read_any))
 

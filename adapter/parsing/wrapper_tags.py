@@ -31,7 +31,7 @@ _NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?
 _QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
 """Matches names of tags around quoted text. A call in such a tag is not a call by the model."""
 _CALLS = re.compile(r"[\w:.-]*?(?:call|tool|func|action|invo|command)", re.IGNORECASE)
-"""Tags and languages of code fences that announce calls, even without markers."""
+"""Matches names of tags, and languages of code fences, that announce calls, even calls without markers."""
 ANNOUNCING_WORD = rf"(?i:{_CALLS.pattern})[\w:.-]*+"
 MAX_DEPTH = 3
 """Maximum number of wrapper tags around a call."""

@@ -5,8 +5,8 @@
     query=abc, limit=3            query: abc              "query": "abc", "limit": 3
     query="abc", limit=3          limit: 3                None, for a tool that needs no arguments
 
-Only names of the tool's parameters begin a pair, so that ``FOO=1 make`` is a value. Other text is the argument of a
-tool with only one parameter that must be given, a string.
+Only names of the tool's parameters begin a pair, so that ``FOO=1 make`` is a value. Any other text is the value of the
+tool's only required parameter (or its only one), if that parameter is a string.
 """
 
 from __future__ import annotations
@@ -45,15 +45,16 @@ def parse_plain_arguments(text: str, tool: Tool) -> tuple[JsonObject, str] | Non
 
 
 def _find_only_text_parameter(tool: Tool) -> str:
-    """Return the parameter that text without a name can only be: the single one that must be given, a string."""
+    """Return the parameter to which text without a name must belong: the only required one, or the only one in all.
+    Return an empty string if there is none, or if it is not a string."""
     keys = tool.required or tuple(tool.properties)
     is_text = len(keys) == 1 and "string" in list_types(tool.properties.get(keys[0], {}))
     return keys[0] if is_text else ""
 
 
 def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
-    """Return the pairs of parameters and values. Empty if ``text`` does not begin with a pair, None if it repeats a
-    parameter or only describes one."""
+    """Return the values in ``text`` by parameter. The object is empty if the text does not begin with a parameter's
+    name. Return None if the text repeats a parameter or only describes one."""
     pairs: JsonObject = {}
     separator = _compile_separator(tuple(tool.properties))
     text = "\n" + text
@@ -78,7 +79,7 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
 
 @lru_cache(maxsize=256)
 def _compile_separator(keys: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile a pattern of the text between two values, which begins with a line break or a comma."""
+    """Return a pattern for the text before a value: a line break or a comma, one of ``keys``, and ``=`` or a colon."""
     names = "|".join(map(re.escape, sorted(keys, key=len, reverse=True))) or "(?!)"
     return re.compile(
         rf"\s{{0,9}}[,;\n]\s{{0,9}}(?:[-*]\s)?(?P<quote>[\"'`]?)(?P<key>{names})(?P=quote)\s?(?:=(?!=)|:)\s{{0,9}}"

@@ -57,7 +57,7 @@ def _takes(call: DecodedCall, tools: ToolSet) -> bool:
 
 @lru_cache(maxsize=64)
 def build_announced_opener(tag: str) -> CallOpener:
-    """Return the opener of a call after ``<tag>``."""
+    """Return the opening marker ``<tag>``, with the parser of the call after it."""
     return mark_foreign_opener(CallOpener(f"<{tag}>", build_announced_reader(f"<{tag}>", f"</{tag}>")))
 
 

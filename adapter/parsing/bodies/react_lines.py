@@ -43,7 +43,7 @@ _MAY_BE_BRACKETED = re.compile(r"[\w.-]{1,81}+(?:\[[^\[\]\n]*)?")
 def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs_json: bool = False) -> BodyReader:
     """Return a parser of the name in the rest of its line, and of the arguments after one of their labels.
 
-    ``needs_json``: whether only a tool of the session with arguments in JSON is a call, and only at the end of the
+    ``needs_json``: whether the text is a call only if it has arguments in JSON for a tool of the session and ends the
     turn, because the labels are ordinary words that also describe a tool (``Parameters: query: string``).
     """
     label, line_end = get_marker_set(*arguments), get_marker_set("\n", *arguments)
@@ -118,7 +118,7 @@ def _read_json_arguments(name: str, source: BodySource, span: list[str], ends: t
 
 
 def _take_fence(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Consume the line that opens a code fence. Return whether there is one."""
+    """Take the line that opens a code fence. Return whether there is one."""
     if not (yield from source.take_marker(_fence, span)):
         return False
     language = yield from source.peek_match(_LANGUAGE, LANGUAGE_LIMIT, _is_letters)
@@ -164,8 +164,8 @@ def _ends_turn(source: StreamBuffer, ends: MarkerSet) -> Reader[bool]:
 
 
 def _peek_last_block(source: StreamBuffer, ends: MarkerSet) -> Reader[str]:
-    """Return the text up to one of the labels ``ends``, or the rest of the answer if it has one paragraph. Otherwise
-    return "". Consumes nothing."""
+    """Return the text up to one of the labels ``ends``, or the rest of the answer if it is a single paragraph. In all
+    other cases, return an empty string. Nothing is taken."""
     taken: list[str] = []
     marker = yield from source.read_until(ends, taken)
     text = "".join(taken)
