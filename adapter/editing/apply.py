@@ -264,8 +264,8 @@ def _apply_in_sequence(
 def _resolve_jointly(
     search: DocumentIndex, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> Sequence[Resolution]:
-    """Resolve each patch alone. Then resolve some patches again: those that should apply to another line according to
-    the matches of the other patches."""
+    """Resolve each patch separately. Then resolve a patch again if the matches of the other patches show that it should
+    apply to another line."""
     resolutions = [_resolve(search, patch, names, empty_old_text) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)

@@ -284,7 +284,8 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first line of the new text if it matches the document at least as well as the old text does."""
+    """Return the first line of the new text in the document if the new text matches at least as well as the old text
+    does. Otherwise return None."""
     before, after = ([key for line in lines if (key := normalize_line(line))] for lines in (old, new))
     added = set(after) - set(before)
     if not all(map(search.find_lines_with_key, added)) or (not added and not _adds_content(before, after)):
