@@ -1,12 +1,12 @@
 """Everyday tasks for `adapter run` with a small model: how many are done, and what the exit code says.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
-        [--held-out | --unseen] [TASK ...]
+        [--held-out | --unseen | --sloppy] [TASK ...]
 
 Each task is a sentence in a small folder. A task is done if the files, or the answer, are exactly as requested. With
 ``--folder``, the folders, the outputs and the transcripts are kept. ``--held-out`` and ``--unseen`` each run ten other
-tasks of the same kinds, which were written before any model was asked. Failures of ``--held-out`` have been read since;
-those of ``--unseen`` have not.
+tasks of the same kinds, which were written before any model was asked. Failures of both have been read since. Those of
+``--sloppy`` have not: ten short requests in a careless style, five of them in German, French or Spanish.
 """
 
 from __future__ import annotations
@@ -190,6 +190,67 @@ UNSEEN = {
     ),
 }
 
+SLOPPY = {
+    "create": Task(
+        "erstell mal todo.md, da soll nur drin stehen: Zahnarzt anrufen",
+        {"a.md": "# Demo"},
+        {"todo.md": "Zahnarzt anrufen"},
+    ),
+    "typo": Task(
+        "menu.txt says spagetti, shoud be spaghetti. pls fix",
+        {"menu.txt": "Monday: soup\nTuesday: spagetti\nWednesday: fish\n"},
+        {"menu.txt": "Monday: soup\nTuesday: spaghetti\nWednesday: fish"},
+    ),
+    "rename": Task(
+        "fn calc is a dumb name, make it add_tax in prices.py + main.py",
+        {
+            "main.py": "from prices import calc\n\nprint(calc(10))\n",
+            "prices.py": "def calc(net):\n    return net * 1.19\n",
+        },
+        {
+            "main.py": "from prices import add_tax\n\nprint(add_tax(10))",
+            "prices.py": "def add_tax(net):\n    return net * 1.19",
+        },
+    ),
+    "json": Task(
+        "dans reglages.json mets le volume à 35",
+        {"reglages.json": '{\n  "langue": "fr",\n  "volume": 80,\n  "muet": false\n}\n'},
+        {"reglages.json": '{\n  "langue": "fr",\n  "volume": 35,\n  "muet": false\n}'},
+    ),
+    "yaml": Task(
+        "guests.yml: we forgot oma, put her at the end of the list",
+        {"guests.yml": "party: saturday\nguests:\n  - lea\n  - tim\n"},
+        {"guests.yml": "party: saturday\nguests:\n  - lea\n  - tim\n  - oma"},
+    ),
+    "delete": Task(
+        "borra el archivo viejo.bak por favor",
+        {"viejo.bak": "x\n", "nuevo.txt": "y"},
+        {"viejo.bak": None, "nuevo.txt": "y"},
+    ),
+    "question": Task(
+        "wie heißt der server in verbindung.ini",
+        {"verbindung.ini": "[verbindung]\nserver = kiebitz.intern\nport = 993\n"},
+        {},
+        "kiebitz",
+    ),
+    "command": Task(
+        "run python3 count.py, how many ducks?",
+        {"count.py": 'print("geese: 12")\nprint("ducks: 57")\n'},
+        {},
+        "57",
+    ),
+    "move": Task(
+        "img1.png goes into pics/ (dont rename it)",
+        {"img1.png": "not a real picture\n", "pics/img0.png": "nor is this\n"},
+        {"img1.png": None, "pics/img1.png": "not a real picture"},
+    ),
+    "template": Task(
+        "Rellena carta.txt: [CIUDAD] es Sevilla y [FECHA] es 3 de mayo",
+        {"carta.txt": "[CIUDAD], [FECHA]\n\nHola Ana,\nnos vemos pronto.\n"},
+        {"carta.txt": "Sevilla, 3 de mayo\n\nHola Ana,\nnos vemos pronto."},
+    ),
+}
+
 
 def run_task(task: Task, workspace: Path, model: list[str]) -> tuple[bool, int]:
     """Return whether the task was done, and the exit code; -1 if the time limit was reached."""
@@ -216,7 +277,8 @@ def main() -> None:
     parser.add_argument("--base-url", help="a running server instead")
     sets = parser.add_mutually_exclusive_group()
     sets.add_argument("--held-out", action="store_const", const=HELD_OUT, dest="tasks", help="ten other tasks")
-    sets.add_argument("--unseen", action="store_const", const=UNSEEN, dest="tasks", help="ten tasks of unread failures")
+    sets.add_argument("--unseen", action="store_const", const=UNSEEN, dest="tasks", help="ten further tasks")
+    sets.add_argument("--sloppy", action="store_const", const=SLOPPY, dest="tasks", help="ten tasks of unread failures")
     parser.add_argument("--runs", type=int, default=1, help="of each task")
     parser.add_argument("--folder", type=Path, help="default: a temporary folder")
     options = parser.parse_args()
