@@ -208,7 +208,7 @@ class _MultiFileEdit:
             now = b""
         if now is None:
             with self._context.root.locate(edit.path, parents="imagine") as resolved:
-                raise EditError(describe_missing(resolved))
+                raise EditError(describe_missing(resolved, is_edited=True))
         if edit.action == "delete":
             self._contents[file.parts] = None
             self.done.append(f"deleted {file.display_path}")

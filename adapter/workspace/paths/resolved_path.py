@@ -83,12 +83,14 @@ def require_existing(resolved: ResolvedPath) -> None:
         raise ToolError(describe_missing(resolved))
 
 
-def describe_missing(resolved: ResolvedPath) -> str:
-    """Describe a missing path, with the nearest existing name in its directory."""
+def describe_missing(resolved: ResolvedPath, *, is_edited: bool = False) -> str:
+    """Describe a missing path, with the nearest existing name in its directory. ``is_edited``: whether it is a file to
+    change, which may have to be created."""
     folder = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
     near = find_nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
     if near is None:
-        return f"{resolved.display_path} does not exist; list {folder} to see what is there"
+        step = "write the whole file to create it, or " if is_edited else ""
+        return f"{resolved.display_path} does not exist; {step}list {folder} to see what is there"
     suggestion = escape_for_display("/".join((*resolved.parts[:-1], near)))
     return f"{resolved.display_path} does not exist (did you mean {suggestion!r}?)"
 
