@@ -62,14 +62,16 @@ def system_prompt(
         raise UsageError("a system prompt needs at least one tool, got none; pass tools or another dialect")
     chosen = get_format(format)
     described = [ToolDescription(_escape(tool, chosen, offered)) for tool in offered.values()]
-    example = next((tool for tool in described if tool.has_example), described[0])
+    example = min(described, key=lambda tool: (not tool.has_example, not (tool.has_example or tool.has_known_values)))
     values = {
         "dialect": get_dialect(dialect).name,
         "format": chosen.name,
         "tools": described,
         "example": {
             "request": f"use {example.name}",
-            "call": chosen.encode_calls([(example.name, _make_unique(session, example.example))]),
+            "call": chosen.encode_calls(
+                [(example.name, _make_unique(session if example.has_example else "", example.example))]
+            ),
             "result": chosen.encode_result(example.name, "...", "call_1"),
         },
     }
@@ -107,6 +109,10 @@ def _make_unique(session: str, value: Json) -> Json:
     stem, dot, suffix = first.rpartition(".")
     is_file = bool(dot) and stem[-1:].isalnum() and suffix.isalnum() and " " not in first
     return (f"{stem}_{session}.{suffix}" if is_file else f"{first}_{session}") + newline + rest
+
+
+_PROPOSALS = frozenset({"const", "default", "enum", "examples"})
+"""Keywords of a schema that propose values."""
 
 
 class ToolDescription:
@@ -147,8 +153,16 @@ class ToolDescription:
 
     @cached_property
     def example(self) -> JsonObject:
-        """The tool's example arguments, or placeholders such as ``<name>``."""
+        """The tool's example arguments, or those of its schema, with placeholders such as ``<name>`` for the rest."""
         return _build_sample(self._tool) if self._tool.example is None else self._tool.example
+
+    @property
+    def has_known_values(self) -> bool:
+        """Whether the schema proposes all values of the example. Small models copy other ones."""
+        schemas = (self._tool.properties.get(name) for name in self.example)
+        return bool(self.example) and all(
+            isinstance(schema, dict) and not _PROPOSALS.isdisjoint(schema) for schema in schemas
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +194,9 @@ def _build_sample(tool: Tool) -> JsonObject:
 def _build_sample_value(name: str, schema: Json) -> Json:
     if not isinstance(schema, dict):
         return f"<{name}>"
-    if "default" in schema:
-        return schema["default"]
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
     for key in ("examples", "enum"):
         if isinstance(schema.get(key), list) and schema[key]:
             return schema[key][0]

@@ -305,6 +305,20 @@ def test_client_tool_without_example_gets_one():
     assert call.arguments == {"city": "<city>", "unit": "celsius", "days": 1, "tags": ["<tags>"]}
 
 
+def test_example_prefers_values_of_a_schema():
+    """Small models copy placeholders and invented numbers. Values of a schema are valid, so they stay as they are."""
+    tools = [
+        Tool("search", parameters={"properties": {"text": {"type": "string"}}}),
+        Tool("wait", parameters={"properties": {"minutes": {"type": "integer"}}}),
+        Tool("get_time"),
+        Tool("set_mode", parameters={"properties": {"mode": {"enum": ["eco", "fast"]}}}),
+    ]
+    for offered, expected in ((tools, ("set_mode", {"mode": "eco"})), (tools[:3], ("search", {"text": "<text>"}))):
+        text = system_prompt(tools=offered, session="abcd")
+        (call,) = parse(text[text.index("<tool_call>\n") :], format="hermes").calls
+        assert (call.name, call.arguments) == expected
+
+
 @pytest.mark.parametrize("style", ["compact", "full", "trained", "bare"])
 def test_client_tool_definitions_are_escaped(style):
     """Descriptions of tools and parameters are untrusted."""
