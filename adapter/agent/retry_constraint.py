@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.file_requests import (
     find_change_tools,
-    find_file_action,
     find_replaced_names,
+    find_started_action,
     find_text,
     find_unread_paths,
     find_unused_values,
@@ -82,7 +82,7 @@ def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, to
     last = past.recent[-1] if past.recent else None
     change_tools = find_change_tools(past, tools)
     is_change = last is not None and last.ok and last.changes
-    is_made = is_change and not change_tools and find_file_action(past.request) != ""
+    is_made = is_change and not change_tools and find_started_action(past) != ""
     is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
     if not (is_made or is_failed) or not invents_values(client.endpoint, client.model):
         return {}
@@ -144,7 +144,7 @@ def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
     Return none if there are several ``lines``, or if the request does not add anything.
     """
     lead = _lead(lines[0]) if len(lines) == 1 else ""
-    if not lead.strip() or find_file_action(past.request) != "add":
+    if not lead.strip() or find_started_action(past) != "add":
         return []
     return [f"{lines[0]}\n{lead}{words}" for words in find_runs(past.request, MAX_ITEM_WORDS)]
 
@@ -152,7 +152,7 @@ def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
 def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
     """Yield each line with a number, or a name of the request, replaced by another name of the request. A number is
     replaced only by a number."""
-    if find_file_action(past.request) != "edit":
+    if find_started_action(past) != "edit":
         return
     request = past.request
     for path in find_paths(request):
@@ -181,7 +181,7 @@ def _find_lines(path: str, past: CallHistory) -> list[str]:
     there are too many lines for a grammar.
     """
     known = [line for line in dict.fromkeys(list_known_lines(path, past)) if stem_words(line)]
-    if find_file_action(past.request) != "add":
+    if find_started_action(past) != "add":
         asked, left = set(stem_words(past.request.replace(path, ""))), find_unused_values(past)
         known = (
             [line.strip() for line in known if any(value in line for value in left)]

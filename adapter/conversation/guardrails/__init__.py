@@ -9,5 +9,6 @@ __all__ = [
     "required_steps",
     "response_checks",
     "retry_messages",
+    "unfounded_text",
     "verdicts",
 ]

@@ -77,7 +77,6 @@ _WRITING = re.compile(
     dialogue|sentence|note|text|post|tweet|script|scene)""",
     _FLAGS,
 )
-"""Matches requests to write something. The answer may then speak for another person."""
 _LETTER = re.compile(
     r"\W*(?:dear|hi|hello|hey|subject:|sehr\s+geehrte|liebe|hallo|cher|chère|bonjour|hola|estimad)\b[^.!?\n]{0,60}\n",
     re.IGNORECASE,
@@ -85,11 +84,16 @@ _LETTER = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 
+def wants_text(request: str) -> bool:
+    """Return whether ``request`` is to write or translate something. The answer may then speak for another person."""
+    return _WRITING.search(request[-2_000:]) is not None
+
+
 def announces_action(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
     """Return whether ``content`` ends by announcing an action. ``request``: the user's request. ``tools``: names of the
     available tools."""
     text = content.rstrip("*_ \t\r\n")
-    if not text or text[-1] in "\"”»'’`)]}|>" or _WRITING.search(request[-2_000:]) or _LETTER.match(text[:200]):
+    if not text or text[-1] in "\"”»'’`)]}|>" or wants_text(request) or _LETTER.match(text[:200]):
         return False
     sentences = [piece for piece in _SENTENCE.split(text[-MAX_TAIL:]) if piece.strip()]
     is_to_wait = bool(sentences) and _WAIT.fullmatch(sentences[-1]) is not None

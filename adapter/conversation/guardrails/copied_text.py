@@ -81,7 +81,11 @@ def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
     if not 0 < len(value) <= MAX_PLACEHOLDER:
         return False
     is_path = name in (*PATH, *SOURCE, *DESTINATION)
-    if _INVENTED_PATH.search(value) or (value in tool.properties and ("_" in value or is_path)):
+    if (
+        _repeats_name(name, value)
+        or _INVENTED_PATH.search(value)
+        or (value in tool.properties and ("_" in value or is_path))
+    ):
         return True
     if _ELIDED.fullmatch(value):
         return name in tool.required and not _takes_text(name)
@@ -94,6 +98,14 @@ def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
         return False
     words = _split_words(yours["what"])
     return bool(words) and words <= about and (bool(yours["your"]) or _split_words(name) <= words)
+
+
+def _repeats_name(name: str, value: str) -> bool:
+    """Return whether a value is made of several words of its parameter's name: "old_text_to_apply", "Old content"."""
+    words, own = _split_words(value), _split_words(name)
+    if len(own) < 2 or len(words) < 2 or not re.fullmatch(r"[A-Za-z_ ]+", value):
+        return False
+    return own <= words if "_" in value else bool(words & own) and words <= own | _GENERIC
 
 
 def _takes_text(name: str) -> bool:

@@ -29,8 +29,10 @@ from adapter.conversation.guardrails.copied_text import (
 from adapter.conversation.guardrails.file_requests import (
     changes_nothing,
     find_next_tools,
+    find_readers,
     find_readers_for_invented_content,
     find_tools_for_omitted_change,
+    find_unread_paths,
     loses_text,
 )
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
@@ -66,6 +68,7 @@ from adapter.conversation.guardrails.surplus_calls import (
     repeats_in_answer,
     undoes_call,
 )
+from adapter.conversation.guardrails.unfounded_text import ignores_results, invents_text
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.argument_checks import check_types
 from adapter.core.callback_checks import wrap_text_function
@@ -323,6 +326,9 @@ class Guardrails:
             next_tools = find_next_tools(past, self.tools)
             words = retry_messages.build_unasked_removal_message(call.name, next_tools)
             yield Violation("unasked_action", words, next_tools)
+        if invents_text(current, past, self.tools):
+            words = retry_messages.build_invented_text_message(past.request)
+            yield Violation("invented_text", words, (call.name,))
         if found := describe_repetition(past, current, earlier, self.tools, self.encode, repetitions):
             yield found
         tool = self.tools.match(call.name)
@@ -374,7 +380,7 @@ class Guardrails:
             yield Violation("refusal", retry_messages.build_refusal_message(tool, examples))
         elif is_blanket_refusal(content, past):
             yield Violation("refusal", retry_messages.build_disclaimer_message(tools, bool(past.recent)))
-        if claims_unbacked_success(content, past):
+        if claims_unbacked_success(content, past) or ignores_results(content, past):
             yield Violation(
                 "unfounded_success", retry_messages.build_unfounded_success_message(tools, bool(past.recent))
             )
@@ -385,6 +391,7 @@ class Guardrails:
             words = retry_messages.build_misnamed_tool_message(name, fitting, arguments, examples)
             return Violation("unknown_tool", words, (fitting.name,))
         likely = tuple(self.tools.find_nearest(name)[:1]) or find_next_tools(past, self.tools)
+        likely = likely or (find_readers(self.tools) if find_unread_paths(past) else ())
         words = retry_messages.build_unknown_tool_message(
             name, self.tools, examples, likely or self._find_likely_tools(past)
         )

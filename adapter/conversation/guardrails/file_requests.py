@@ -54,6 +54,16 @@ def find_file_action(request: str) -> str:
     return "update" if action in ("add", "edit") else action
 
 
+def find_started_action(past: CallHistory) -> str:
+    """Return the action on a file that the request begins with; for other requests ``edit``, in any language, if the
+    model has tried to edit a file that the request names."""
+    action, paths = find_file_action(past.request), set(find_paths(past.request))
+    if action or not paths or is_question(past.request):
+        return action
+    edits = (call for call in past.recent if find_text(call, OLD_TEXT) and call.changes)
+    return "edit" if any(not paths.isdisjoint(list_strings(call.arguments)) for call in edits) else ""
+
+
 def list_result_lines(text: str) -> list[str]:
     """Return the lines of a file from the result of reading it, without line numbers."""
     return [_LINE_NUMBER.sub("", line) for line in text.splitlines()]
@@ -70,7 +80,7 @@ def find_unused_values(past: CallHistory) -> list[str]:
     These are the values in the request (paths, numbers, quoted texts and template variables) that no successful change
     has used, and the replaced names that still occur in a file that was read.
     """
-    if not find_file_action(past.request):
+    if not find_started_action(past):
         return []
     values = [*find_quoted(past.request), *_VALUE.findall(past.request), *find_paths(past.request)]
     used = "\n".join(text for call in past.recent if call.ok and call.changes for text in list_strings(call.arguments))
@@ -115,7 +125,7 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools that can make the rest of the requested change. Return none if no change was requested, or if
     nothing remains."""
-    action = find_file_action(past.request)
+    action = find_started_action(past)
     if not action or (has_changed(past) and not find_unused_values(past)):
         return ()
     return _find_tools(action, tools)
@@ -155,7 +165,7 @@ def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     if unread and (is_question(past.request) or find_requested_action(past.request)[0] in READS):
         return find_readers(tools)
     is_known = not unread or len(find_quoted(past.request)) > 1
-    if not change_tools or is_known or find_file_action(past.request) not in CHANGES:
+    if not change_tools or is_known or find_started_action(past) not in CHANGES:
         return change_tools
     return find_readers(tools) or change_tools
 

@@ -10,6 +10,8 @@ import re
 
 from adapter.prompting.intent.bm25 import stem_words
 
+SEARCHED = 1_000
+"""Number of characters at the beginning and at the end of a request in which a question is searched."""
 MAX_LENGTH = 240
 """Maximum length of an answer without content, in characters."""
 
@@ -58,4 +60,5 @@ def is_bare_success_claim(content: str) -> bool:
 
 def expects_information(request: str) -> bool:
     """Return whether ``request`` asks for information, so that "Done." is not an answer."""
-    return any(not _ASKS_WHETHER.search(question[0]) for question in _ASKS.finditer(request[-2_000:]))
+    ends = f"{request[:SEARCHED]}\n{request[-SEARCHED:]}"
+    return any(not _ASKS_WHETHER.search(question[0]) for question in _ASKS.finditer(ends))

@@ -45,6 +45,7 @@ GUARDRAILS = {
             "an unrequested destructive call, or one that loses the text of a file to be changed",
             drops=True,
         ),
+        Guardrail("invented_text", "a short text for a file that has no word in common with the conversation"),
         Guardrail("missing_prerequisite", "a call before its prerequisite according to the steps", stops=True),
         Guardrail("missing_steps", "a final answer before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after the one that ends the task, according to the steps", stops=True),
@@ -63,7 +64,10 @@ GUARDRAILS = {
         ),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
-        Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
+        Guardrail(
+            "unfounded_success",
+            "only “Done!”, without a tool call or the requested information; an answer without a word of the results",
+        ),
         Guardrail("invented_turn", "a call after an invented user message and an answer to this message"),
     )
 }

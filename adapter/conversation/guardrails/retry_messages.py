@@ -203,6 +203,10 @@ def build_unread_file_message(reader: str) -> Wordings:
     return (f"You have not read the file. Call {reader} first.",)
 
 
+def build_invented_text_message(request: str) -> Wordings:
+    return (f"This text is invented. Write the text of this request: {_shorten_to_line(request)}",)
+
+
 def build_unasked_removal_message(name: str, next_tools: Sequence[str] = ()) -> Wordings:
     return (
         f"The user did not ask for {name}. {f'Call {_join_with_or(next_tools)}' if next_tools else 'Answer'} instead.",

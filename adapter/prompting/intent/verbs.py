@@ -87,11 +87,6 @@ def find_requested_action(request: str) -> tuple[str, int]:
     return "", 0
 
 
-def requests_change(request: str) -> bool:
-    """Return whether a sentence of ``request`` begins with a verb that changes something."""
-    return find_requested_action(request)[0] not in ("", *READS)
-
-
 def is_question(request: str) -> bool:
     return request.rstrip().endswith(("?", "？"))
 

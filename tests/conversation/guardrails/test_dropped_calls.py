@@ -146,7 +146,21 @@ def test_number_of_calls_is_an_option():
 
 
 ANY = ToolSet(
-    [definition("any", "path", "entity_id", "content", "name", "message", "file_path", "entityId", "title", required=4)]
+    [
+        definition(
+            "any",
+            "path",
+            "entity_id",
+            "content",
+            "name",
+            "message",
+            "file_path",
+            "entityId",
+            "title",
+            "new_text",
+            required=4,
+        )
+    ]
 )["any"]
 
 
@@ -170,6 +184,9 @@ ANY = ToolSet(
         ("entityId", "<entityId>"),
         ("path", "${path}"),
         ("entity_id", "xxxx"),
+        ("new_text", "new_text_to_apply"),
+        ("new_text", "New content"),
+        ("file_path", "file path"),
     ],
 )
 def test_placeholder_is_recognized(name, value):
@@ -196,6 +213,11 @@ def test_placeholder_is_recognized(name, value):
         ("name", "<script>"),
         ("title", "A string quartet"),
         ("entity_id", "light.kitchen"),
+        ("entity_id", "entity_id_12"),
+        ("new_text", "new"),
+        ("new_text", "new_text = old_text.strip()"),
+        ("new_text", "New York"),
+        ("file_path", "files.txt"),
     ],
 )
 def test_value_like_a_placeholder_is_accepted(name, value):

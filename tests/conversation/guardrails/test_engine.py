@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,17 @@ def lines(name: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt", "held_out_clean_3.txt"])
 @pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
 def test_good_answer_is_accepted(name, made):
-    """Answers, offers, questions, conditions, justified refusals, code and requested texts, in several languages."""
+    """Answers, offers, questions, conditions, justified refusals, code and requested texts, in several languages. A
+    result has a word of the answer."""
     answers = lines(name)
     assert len(answers) > 20
     on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
     on += ",-unmade_change"  # likewise of a change
-    alarms = [answer for request, answer in answers if judged(answer, *made, on=on, request=request) != Accept()]
+    alarms = []
+    for request, answer in answers:
+        results = [replace(call, result=f"{call.result} {max(answer.split(), key=len)}") for call in made]
+        if judged(answer, *results, on=on, request=request) != Accept():
+            alarms.append(answer)
     assert alarms == []
 
 
@@ -194,7 +200,7 @@ def test_hostile_answers_are_checked_in_linear_time(text):
 
 def test_every_guardrail_has_a_case():
     """Here, in the cases of steps, or in `tests.conversation.guardrails.test_dropped_calls`."""
-    elsewhere = {"own_words", "unmade_change", "unread_file"}
+    elsewhere = {"own_words", "unmade_change", "unread_file", "invented_text"}
     assert {each[0] for each in FAULTS} | BY_STEPS | WITHIN_ANSWER | elsewhere == set(GUARDRAILS)
 
 
@@ -252,6 +258,33 @@ def test_apparent_faults_are_accepted(text: str, made: tuple[PastCall, ...]) -> 
 def test_bare_success_is_retried_if_information_was_requested(request_, answer, is_asked):
     """Also after a call."""
     verdict = judged(answer, READ, request=request_)
+    assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "made", "is_asked"),
+    [
+        ("How long is a?", "Okay, next step: one more look.", READ, True),
+        ("Look at a and tell me its last word.", "Okay, next step: one more look.", READ, True),
+        ("Send a to Bo. When did it arrive?", "I have taken care of it, and all is as expected.", SEARCH, True),
+        ("When did it go? " + "x y. " * 500, "I have taken care of it, and all is as expected.", SEARCH, True),
+        ("Send a to Bo.", "I have taken care of it, and all is as expected.", READ, True),
+        ("Wie lang ist a?", "Das werde ich jetzt gleich herausfinden.", READ, True),
+        ("How long is a?", "It has only one word, text.", READ, False),
+        ("How long is a?", "It is 4 letters long.", READ, False),
+        ("Is a empty?", "Yes, indeed.", READ, False),
+        ("Send a to Bo.", "I have taken care of it, and all is as expected.", SEARCH, False),
+        (
+            "Read a.",
+            "Unfortunately, neither folder nor user exist.",
+            PastCall("read_file", {}, "error: x", ok=False),
+            False,
+        ),
+    ],
+)
+def test_answer_about_nothing_in_the_conversation_is_retried(request_, answer, made, is_asked):
+    """After calls that only look something up, or if the user asked for information."""
+    verdict = judged(answer, made, request=request_, on="off,unfounded_success")
     assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.file_requests import find_change_tools, find_file_action, find_next_tools
+from adapter.conversation.guardrails.file_requests import (
+    find_change_tools,
+    find_file_action,
+    find_next_tools,
+    find_started_action,
+)
 from adapter.dialects import get_dialect
 
 
@@ -54,3 +59,21 @@ def test_file_that_is_left_is_read_before_it_is_changed():
     read = PastCall("read_file", {"path": "b.py"}, "f()")
     assert find_next_tools(CallHistory(request, (edit,)), tools) == ("read_file",)
     assert find_next_tools(CallHistory(request, (edit, read)), tools) == ("edit_file", "apply_edit")
+
+
+@pytest.mark.parametrize(
+    ("request_", "arguments", "found"),
+    [
+        ("menu.txt says spagetti, shoud be spaghetti", {"path": "menu.txt", "old_text": "a", "new_text": "a"}, "edit"),
+        ("dans menu.txt mets le port à 35", {"path": "menu.txt", "old_text": "a", "new_text": "b"}, "edit"),
+        ("dans menu.txt mets le port à 35", {"path": "other.txt", "old_text": "a", "new_text": "b"}, ""),
+        ("dans menu.txt mets le port à 35", {"path": "menu.txt", "content": "b"}, ""),
+        ("Is the port in menu.txt 35?", {"path": "menu.txt", "old_text": "a", "new_text": "b"}, ""),
+        ("Delete menu.txt", {"path": "menu.txt", "old_text": "a", "new_text": "b"}, "delete"),
+    ],
+)
+def test_edit_that_the_model_began_shows_the_action(request_, arguments, found):
+    """The request's verb may be at any place and in any language. A failed edit counts."""
+    began = PastCall("apply_edit", arguments, "error: x", ok=False, changes=True)
+    assert find_started_action(CallHistory(request_, (began,))) == found
+    assert find_started_action(CallHistory(request_)) == ("delete" if found == "delete" else "")

@@ -1,0 +1,64 @@
+"""Detect texts and answers that have no word in common with the conversation, in any language."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from adapter.conversation.guardrails.announced_action import wants_text
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.copied_text import list_strings
+from adapter.conversation.guardrails.file_requests import find_text, has_any, has_changed
+from adapter.conversation.guardrails.hollow_answers import expects_information
+from adapter.prompting.intent.bm25 import STOP_WORDS, split_words, stem_word, stem_words
+from adapter.prompting.intent.text_values import find_paths
+from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT
+from adapter.tools.tool import ToolSet
+
+SHORT_TEXT = 200
+"""Number of characters up to which a text is checked. A longer one may be a translation, or a program."""
+
+MIN_TERMS = 3
+"""Minimum number of words in an answer that is checked. "Yes." may be right."""
+
+
+def find_terms(text: str) -> set[str]:
+    """Return the stems of the words in ``text`` that are not stop words, and its numbers."""
+    return {*stem_words(text), *re.findall(r"\d+", text)}
+
+
+def is_invented(text: str, known: str, tools: ToolSet) -> bool:
+    """Return whether a short ``text`` has words, but none of those in ``known``. The words of file tools do not count:
+    "This is a file." is not about anything."""
+    terms = find_terms(text)
+    if not terms or len(text) > SHORT_TEXT or text.strip().lower() in known.lower():
+        return False
+    return (terms - _list_tool_words(tools)).isdisjoint(find_terms(known))
+
+
+@lru_cache(32)
+def _list_tool_words(tools: ToolSet) -> frozenset[str]:
+    words = (word for name, tool in tools.items() for each in (name, *tool.properties) for word in split_words(each))
+    return frozenset(stem_word(word) for word in words if word not in STOP_WORDS)
+
+
+def invents_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
+    """Return whether ``call`` writes an invented text as a file that the request names."""
+    tool, written = tools.match(call.name), find_text(call, CONTENT)
+    if tool is None or not written or has_any(tool, OLD_TEXT):
+        return False
+    is_named = not set(find_paths(past.request)).isdisjoint(list_strings(call.arguments))
+    return is_named and is_invented(written, past.text, tools)
+
+
+def ignores_results(content: str, past: CallHistory) -> bool:
+    """Return whether a short answer after calls has no word of a result, although the request asks for information, or
+    has no word of the request either, although nothing was changed. It may announce, refuse or claim something in words
+    that no list has."""
+    is_asked = expects_information(past.request)
+    if len(content) > SHORT_TEXT or not past.request or not past.last_result or (has_changed(past) and not is_asked):
+        return False
+    terms, results = find_terms(content), "\n".join(call.result for call in past.recent)
+    is_vague = len(terms) >= MIN_TERMS and not any(term.isdigit() for term in terms)
+    known = results if is_asked else past.text
+    return is_vague and not wants_text(past.request) and terms.isdisjoint(find_terms(known))
