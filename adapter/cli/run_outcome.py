@@ -4,7 +4,6 @@ calls."""
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from adapter.conversation.guardrails.file_requests import (
     find_text,
     find_unused_values,
 )
+from adapter.conversation.guardrails.unfounded_text import find_terms, is_invented
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.edit_resolution import NEEDLESS
@@ -24,7 +24,7 @@ from adapter.editing.syntax_check import NO_LONGER_PARSES
 from adapter.prompting.intent.bm25 import stem_word
 from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import ACTIONS
-from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
+from adapter.tools.argument_synonyms import OLD_TEXT
 from adapter.tools.tool import ToolSet
 
 HINTS: dict[Reason, str] = {
@@ -54,6 +54,10 @@ _CHANGING = frozenset(
 )
 
 
+_VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
+"""Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
+
+
 @dataclass(slots=True)
 class CallTally:
     """Counts of the results of all calls in a run, including calls in batches and by sub-agents."""
@@ -76,6 +80,8 @@ class CallTally:
     anything.
     """
 
+    results: list[str] = field(default_factory=list)
+    """The results of calls that only read."""
     broken: dict[str, None] = field(default_factory=dict)
     """The paths of files that parsed before a change, and do not parse now."""
 
@@ -95,6 +101,8 @@ class CallTally:
         self.refused += result.denied
         self.failed += not result.ok and not result.denied
         tool = self.tools.match(result.name)
+        if result.ok and (tool is None or tool.effect != "write"):
+            self.results.append(result.content)
         if tool is not None and tool.effect in ACTING:
             self.acted += result.ok
             self.changed += result.ok and tool.effect != "execute"
@@ -110,11 +118,18 @@ class CallTally:
 
 
 def describe_run_outcome(
-    done: Finished, tally: CallTally, task: str = "", read_file: Callable[[str], str] = lambda _: ""
+    done: Finished,
+    tally: CallTally,
+    task: str = "",
+    read_file: Callable[[str], str] = lambda _: "",
+    diff: str | None = None,
 ) -> tuple[int, str]:
     """Return the exit code and the last line of a run.
 
-    ``task``: the user's request, or "" if it is not known. ``read_file``: returns the text of a file, or "".
+    Args:
+        task: The user's request, or "" if it is not known.
+        read_file: Returns the text of a file, or "".
+        diff: The unified diff of all changes that the run made, or None if it is not known.
     """
     if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _explain_inaction(tally)):
         return 1, f"nothing was done: {why}"
@@ -126,11 +141,14 @@ def describe_run_outcome(
     if done.reason == "answered" and not tally.calls and any(map(read_file, find_paths(task))):
         return 1, f"nothing was done, although the task names a file: {NO_CALL_HINT}"
     if tally.changed and (is_end or is_stuck):
-        if _cancel_out(tally.past):
+        if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.past if call.ok and call.changes):
             return 1, f"nothing was changed, because the changes undo each other: {counts}"
         if tally.broken:
             return 1, f"{', '.join(tally.broken)} no longer parses: {counts}"
-        left = [*_find_standing(task, tally, read_file), *(_find_rest(task, tally) if is_stuck else ())]
+        changes = parse_diff(diff or "")
+        if flaw := next(filter(None, (_find_flaw(each, task, tally) for each in changes)), ""):
+            return 1, f"{flaw}: {counts}"
+        left = [*_find_standing(task, tally, changes, read_file), *(_find_rest(task, tally) if is_stuck else ())]
         if left:
             return 1, f"the change is made only in part, without {', '.join(dict.fromkeys(left))}: {counts}"
     if is_stuck and tally.acted and not tally.last_failed:
@@ -146,24 +164,76 @@ def _claims_change(answer: str) -> bool:
     return any(stem_word(match[1].lower()) in _CHANGING for match in _CLAIM.finditer(answer))
 
 
-def _cancel_out(past: Sequence[PastCall]) -> bool:
-    """Return whether all changes are edits, and each is undone by another one."""
-    made = [call for call in past if call.ok and call.changes]
-    edits = Counter(
-        (str(call.arguments.get("path")), find_text(call, OLD_TEXT), find_text(call, NEW_TEXT)) for call in made
-    )
-    return all(old != new and edits[path, new, old] == count for (path, old, new), count in edits.items())
+@dataclass(frozen=True, slots=True)
+class DiffedFile:
+    """The lines that a run removed from a file, and those that it added."""
+
+    path: str
+    is_new: bool
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+    def is_filled(self, variable: str) -> bool:
+        """Return whether a template variable was replaced."""
+        return variable in "".join(self.removed) and variable not in "".join(self.added)
+
+    def is_value(self, variable: str) -> bool:
+        """Return whether it is only in added lines, and therefore a value."""
+        return variable in "".join(self.added) and variable not in "".join(self.removed)
+
+    def find_replaced(self, task: str) -> set[str]:
+        """Return the names of the task that were replaced by others of the task."""
+        old, new = (find_names("\n".join(lines)) for lines in (self.removed, self.added))
+        return (old - new) & find_names(task) if (new - old) & find_names(task) else set()
 
 
-def _find_standing(task: str, tally: CallTally, read_file: Callable[[str], str]) -> Iterator[str]:
+def parse_diff(diff: str) -> list[DiffedFile]:
+    """Return the changes in a unified diff, in its order."""
+    changes = []
+    for part in re.split(r"(?m)^--- .*\n\+\+\+ ", diff)[1:]:
+        path, *lines = part.splitlines()
+        removed, added = (tuple(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+        changes.append(DiffedFile(path.removeprefix("b/"), lines[0].startswith("@@ -0,0 "), removed, added))
+    return changes
+
+
+def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
+    """Describe what shows that a change is not the requested one, or return "".
+
+    If all new words are words of the task, the task states the change. Then each removed line must be replaced or be
+    mentioned (an addition removes nothing), and a number must not be written in place of that in the task.
+    """
+    removed, added, asked = (find_terms("\n".join(text)) for text in (change.removed, change.added, [task]))
+    known = "\n".join([task, *change.removed, *tally.results])
+    if change.is_new and is_invented("\n".join(change.added), known, tally.tools):
+        return f"the new text of {change.path} has no word of the task"
+    if not added or not {term for term in added if not term.isdigit()} <= asked | removed:
+        return ""
+    kept = added if find_file_action(task) == "add" else asked | added
+    lost = [line for line in change.removed if (terms := find_terms(line)) and terms.isdisjoint(kept)]
+    if lost:
+        return f"{change.path} lost a line that the task does not mention ({lost[0].strip()})"
+    wrong = sorted(term for term in added - asked - find_terms(known) if term.isdigit())
+    is_open = any(term.isdigit() and term not in added | removed for term in asked)
+    return f"{change.path} got {wrong[0]}, which is not in the task" if wrong and is_open else ""
+
+
+def _find_standing(
+    task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
+) -> Iterator[str]:
     """Yield the old names that remain in a file of the task, such as "greet in b.py": template variables of the task,
-    and names that a change has replaced.
+    names that a request to rename something has replaced, and names that were replaced in another file only.
     """
     replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
-    if find_file_action(task) in ("edit", "update"):
-        replaced |= {name for name in find_names(task) if name.startswith("{{")}
+    elsewhere = {name for change in changes for name in change.find_replaced(task)}
+    variables = [name for name in _VARIABLE.findall(task) if not any(change.is_value(name) for change in changes)]
+    if not any(change.is_filled(name) for change in changes for name in variables):
+        variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
-        yield from (f"{name} in {path}" for name in sorted(replaced & find_names(read_file(path))))
+        text = read_file(path)
+        names = replaced if any(change.path == path for change in changes) else replaced | elsewhere
+        left = [*sorted(names & find_names(text)), *(name for name in variables if name in text)]
+        yield from (f"{name} in {path}" for name in left)
 
 
 def _find_rest(task: str, tally: CallTally) -> list[str]:

@@ -73,7 +73,9 @@ def run_task(task: str, settings: RunSettings) -> int:
         finally:
             if settings.state is None:
                 print_changes(bundle.workspace, settings.workspace, console)
-        code, last = describe_run_outcome(done, observers.tally, task, partial(_read_file, Path(bundle.workspace.root)))
+        history, read_file = bundle.workspace.history, partial(_read_file, Path(bundle.workspace.root))
+        diff = history.render_diff(history.session) if bundle.workspace.changes() else None
+        code, last = describe_run_outcome(done, observers.tally, task, read_file, diff)
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 

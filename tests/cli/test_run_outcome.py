@@ -207,11 +207,76 @@ def test_file_that_no_longer_parses_fails():
         assert (code, line.partition(":")[0]) == ((0, "the model is done") if number else (1, "a.py no longer parses"))
 
 
-def test_changes_that_undo_each_other_are_no_change():
+@pytest.mark.parametrize(("diff", "code"), [("", 1), ("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n", 0), (None, 0)])
+def test_changes_that_undo_each_other_are_no_change(diff, code):
     """A small model added an item in place of another one, and put that back."""
     tally = CallTally(get_dialect("blade").tools)
-    back = {**EDIT, "old_text": EDIT["new_text"], "new_text": EDIT["old_text"]}
-    for number, (edit, code) in enumerate(((EDIT, 0), (back, 1), (EDIT, 0))):
-        tally(ToolCall(str(number), "apply_edit", edit, ""))
-        tally(ToolResult("apply_edit", content="", ok=True, call_id=str(number)))
-        assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py")[0] == code
+    tally(ToolCall("c1", "apply_edit", EDIT, ""))
+    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
+    assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py", diff=diff)[0] == code
+
+
+PORT, DEBUG = '  "port": 8080,', '  "debug": true,'
+
+
+@pytest.mark.parametrize(
+    ("task", "removed", "added", "flaw"),
+    [
+        # the new text is invented
+        ("Write the word draft into a new file a.txt", [], ["This is a test file."], "no word of the task"),
+        ("Write the word draft into a new file a.txt", [], ["draft"], ""),
+        ("Create a.txt with the text: read me", [], ["read me"], ""),
+        ("Erstelle a.txt mit dem Text: Milch kaufen", [], ["Dieses Dokument ist leer."], "no word of the task"),
+        ("Create hello.py, which greets the world", [], ['print("Hello, world")'], ""),
+        ("Summarize the notes in a.txt", [], ["word " * 60], ""),
+        ("Create an empty a.txt", [], [], ""),
+        ("Copy the version into a.txt", [], ["v7 osprey"], ""),
+        # lines are lost
+        ("Set the port to 9090 in a.txt", [PORT, DEBUG], ['  "port": 9090,'], 'not mention ("debug": true,)'),
+        ("Set the port to 9090 in a.txt", [PORT], ['  "port": 9090,'], ""),
+        ("Turn debug off in a.txt", [DEBUG], ['  "debug": false,'], ""),
+        ("Put linux on the list in a.txt", ["  - macos"], ["  - linux"], "lost a line"),
+        ("Add linux to the list in a.txt, after windows", ["  - windows"], ["  - linux"], "lost a line"),
+        ("Add linux to the list in a.txt", ["os: [macos]"], ["os: [macos, linux]"], ""),
+        ("Use pathlib in a.txt", ["import os"], ["from pathlib import Path", "Path().glob()"], ""),
+        # another number
+        ("Mets le volume à 35 dans a.txt", ["volume: 80"], ["volume: 53"], "got 53, which is not in the task"),
+        ("Mets le volume à 35 dans a.txt", ["volume: 80"], ["volume: 35"], ""),
+        ("Add 2 tests to a.txt", ["..."], ["assert double(3) == 6", "assert double(4) == 8"], ""),
+        ("Increase the version in a.txt", ["version: 7"], ["version: 8"], ""),
+    ],
+)  # fmt: skip
+def test_change_that_the_task_does_not_explain_fails(task, removed, added, flaw):
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolResult("read_file", content="version: v7-osprey", ok=True))
+    tally(ToolCall("c1", "write_file", {"path": "a.txt"}, ""))
+    tally(ToolResult("write_file", content="", ok=True, call_id="c1"))
+    lines = [*(f"-{line}" for line in removed), *(f"+{line}" for line in added)]
+    diff = "\n".join(["--- a/a.txt", "+++ b/a.txt", "@@ -0,0 +1 @@" if not removed else "@@ -1 +1 @@", *lines, ""])
+    code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, diff=diff)
+    assert (code, flaw in line) == (int(flaw != ""), True), line
+
+
+CHANGED = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-cnt: NAME [DAY]\n+{new}\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "new", "texts", "left"),
+    [
+        ("cnt in a.txt and b.txt should be counter", "counter: NAME [DAY]", {"b.txt": "use cnt"}, "cnt in b.txt"),
+        ("cnt in a.txt and b.txt should be counter", "counter: NAME [DAY]", {"b.txt": "use counter"}, ""),
+        ("Remove cnt from a.txt, b.txt defines it", "NAME [DAY]", {"b.txt": "cnt = 1"}, ""),
+        ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole [DAY]"}, "[DAY] in a.txt"),
+        ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole Monday", {"a.txt": "cnt: Ole Monday"}, ""),
+        ("In a.txt, NAME is replaced by OTHER", "cnt: OTHER", {"a.txt": "cnt: OTHER"}, ""),
+        ("In a.txt, rename cnt; keep NAME and [DAY]", "count: NAME [DAY]", {"a.txt": "count: NAME [DAY]"}, ""),
+    ],
+)
+def test_one_of_two_changes_fails(task, new, texts, left):
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("c1", "write_file", {"path": "a.txt"}, ""))
+    tally(ToolResult("write_file", content="", ok=True, call_id="c1"))
+    done, diff = Finished("answered", "Done."), CHANGED.replace("{new}", new)
+    code, line = describe_run_outcome(done, tally, task, lambda path: texts.get(path, ""), diff)
+    expected = f"the change is made only in part, without {left}: 1 call" if left else "the model is done: 1 call"
+    assert (code, line) == (int(left != ""), expected)
