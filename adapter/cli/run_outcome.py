@@ -173,6 +173,11 @@ class DiffedFile:
     removed: tuple[str, ...]
     added: tuple[str, ...]
 
+    def is_stated(self, task: str) -> bool:
+        """Return whether all new words are words of the task, so that it states the change."""
+        removed, added = find_terms("\n".join(self.removed)), find_terms("\n".join(self.added))
+        return bool(added) and {term for term in added if not term.isdigit()} <= find_terms(task) | removed
+
     def is_filled(self, variable: str) -> bool:
         """Return whether a template variable was replaced."""
         return variable in "".join(self.removed) and variable not in "".join(self.added)
@@ -200,18 +205,23 @@ def parse_diff(diff: str) -> list[DiffedFile]:
 def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
     """Describe what shows that a change is not the requested one, or return "".
 
-    If all new words are words of the task, the task states the change. Then each removed line must be replaced or be
-    mentioned (an addition removes nothing), and a number must not be written in place of that in the task.
+    If the task states the change, an addition removes nothing. Other changes may replace all lines, but if one is
+    replaced as requested, the others must be mentioned. A number must not be written in place of that in the task.
     """
     removed, added, asked = (find_terms("\n".join(text)) for text in (change.removed, change.added, [task]))
     known = "\n".join([task, *change.removed, *tally.results])
     if change.is_new and is_invented("\n".join(change.added), known, tally.tools):
         return f"the new text of {change.path} has no word of the task"
-    if not added or not {term for term in added if not term.isdigit()} <= asked | removed:
+    if not change.is_stated(task):
         return ""
-    kept = added if find_file_action(task) == "add" else asked | added
-    lost = [line for line in change.removed if (terms := find_terms(line)) and terms.isdisjoint(kept)]
-    if lost:
+    is_addition = find_file_action(task) == "add"
+    lines = [
+        (line, terms.isdisjoint(added if is_addition else asked | added))
+        for line in change.removed
+        if (terms := find_terms(line))
+    ]
+    lost = [line for line, is_lost in lines if is_lost]
+    if lost and (is_addition or len(lost) < len(lines)):
         return f"{change.path} lost a line that the task does not mention ({lost[0].strip()})"
     wrong = sorted(term for term in added - asked - find_terms(known) if term.isdigit())
     is_open = any(term.isdigit() and term not in added | removed for term in asked)
@@ -227,7 +237,8 @@ def _find_standing(
     replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
     elsewhere = {name for change in changes for name in change.find_replaced(task)}
     variables = [name for name in _VARIABLE.findall(task) if not any(change.is_value(name) for change in changes)]
-    if not any(change.is_filled(name) for change in changes for name in variables):
+    stated = [change for change in changes if change.is_stated(task)]
+    if not any(change.is_filled(name) for change in stated for name in variables):
         variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
         text = read_file(path)

@@ -238,6 +238,7 @@ PORT, DEBUG = '  "port": 8080,', '  "debug": true,'
         ("Put linux on the list in a.txt", ["  - macos"], ["  - linux"], "lost a line"),
         ("Add linux to the list in a.txt, after windows", ["  - windows"], ["  - linux"], "lost a line"),
         ("Add linux to the list in a.txt", ["os: [macos]"], ["os: [macos, linux]"], ""),
+        ("Replace all of a.txt with: hello", ["one", "two"], ["hello"], ""),
         ("Use pathlib in a.txt", ["import os"], ["from pathlib import Path", "Path().glob()"], ""),
         # another number
         ("Mets le volume à 35 dans a.txt", ["volume: 80"], ["volume: 53"], "got 53, which is not in the task"),
@@ -268,6 +269,7 @@ CHANGED = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-cnt: NAME [DAY]\n+{new}\n"
         ("Remove cnt from a.txt, b.txt defines it", "NAME [DAY]", {"b.txt": "cnt = 1"}, ""),
         ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole [DAY]"}, "[DAY] in a.txt"),
         ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole Monday", {"a.txt": "cnt: Ole Monday"}, ""),
+        ("Explain NAME in a.txt, see [DAY]", "cnt: who works [DAY]", {"a.txt": "cnt: who works [DAY]"}, ""),
         ("In a.txt, NAME is replaced by OTHER", "cnt: OTHER", {"a.txt": "cnt: OTHER"}, ""),
         ("In a.txt, rename cnt; keep NAME and [DAY]", "count: NAME [DAY]", {"a.txt": "count: NAME [DAY]"}, ""),
     ],
