@@ -502,7 +502,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("Add x to a.md", (READ_LINES,), [("edit_file", {"path": "a.md", "old": "two", "new": "two\nx"})], "", ()),
         ("Add x to a.md", (READ_LINES,), [("edit_file", {"path": "a.md", "old": "f(a)", "new": "f(a, b)"})], "", ()),
         ("Fix a.md", (READ_LINES,), [("edit_file", {"path": "a.md", "old": "two", "new": "x"})], "", ()),
-        ("Update a.md", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], "", ()),
+        ("Update a.md", (READ_LINES,), [("write_file", {"path": "a.md", "content": "two"})], "", ()),
         ("Merge a.md into b.md", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         ("Edit a.md, print it and remove it", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),
