@@ -210,7 +210,7 @@ def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
     """
     removed, added, asked = (find_terms("\n".join(text)) for text in (change.removed, change.added, [task]))
     known = "\n".join([task, *change.removed, *tally.results])
-    if change.is_new and is_invented("\n".join(change.added), known, tally.tools):
+    if change.is_new and is_invented(change.path, "\n".join(change.added), task, known, tally.tools):
         return f"the new text of {change.path} has no word of the task"
     if not change.is_stated(task):
         return ""

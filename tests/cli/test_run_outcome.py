@@ -223,13 +223,14 @@ PORT, DEBUG = '  "port": 8080,', '  "debug": true,'
     ("task", "removed", "added", "flaw"),
     [
         # the new text is invented
-        ("Write the word draft into a new file a.txt", [], ["This is a test file."], "no word of the task"),
-        ("Write the word draft into a new file a.txt", [], ["draft"], ""),
+        ("Write the word copper into a new file a.txt", [], ["This is a test file."], "no word of the task"),
+        ("Write the word copper into a new file a.txt", [], ["copper"], ""),
         ("Create a.txt with the text: read me", [], ["read me"], ""),
         ("Erstelle a.txt mit dem Text: Milch kaufen", [], ["Dieses Dokument ist leer."], "no word of the task"),
         ("Create hello.py, which greets the world", [], ['print("Hello, world")'], ""),
         ("Summarize the notes in a.txt", [], ["word " * 60], ""),
         ("Create an empty a.txt", [], [], ""),
+        ("Create a.txt with a haiku about spring", [], ["Cherry blossoms fall"], ""),
         ("Copy the version into a.txt", [], ["v7 osprey"], ""),
         # lines are lost
         ("Set the port to 9090 in a.txt", [PORT, DEBUG], ['  "port": 9090,'], 'not mention ("debug": true,)'),

@@ -18,6 +18,10 @@ from adapter.tools.tool import ToolSet
 SHORT_TEXT = 200
 """Number of characters up to which a text is checked. A longer one may be a translation, or a program."""
 
+PROSE_FILES = (".txt", ".md", ".rst")
+"""Endings of the files whose text is checked."""
+_PROSE = re.compile(r"(?=.*\w,? \w)[\w\s,.;:!?'\"#-]*", re.DOTALL)
+
 MIN_TERMS = 3
 """Minimum number of words in an answer that is checked. "Yes." may be right."""
 
@@ -27,10 +31,15 @@ def find_terms(text: str) -> set[str]:
     return {*stem_words(text), *re.findall(r"\d+", text)}
 
 
-def is_invented(text: str, known: str, tools: ToolSet) -> bool:
-    """Return whether a short ``text`` has words, but none of those in ``known``. The words of file tools do not count:
-    "This is a file." is not about anything."""
+def is_invented(path: str, text: str, request: str, known: str, tools: ToolSet) -> bool:
+    """Return whether a short ``text`` for the file at ``path`` is prose without any of the words in ``known``.
+
+    The words of file tools do not count: "This is a file." is not about anything. Other files, such as
+    ``.gitignore``, and texts that the model was asked to compose need no word of the request.
+    """
     terms = find_terms(text)
+    if not path.lower().endswith(PROSE_FILES) or not _PROSE.fullmatch(text) or wants_text(request):
+        return False
     if not terms or len(text) > SHORT_TEXT or text.strip().lower() in known.lower():
         return False
     return (terms - _list_tool_words(tools)).isdisjoint(find_terms(known))
@@ -47,8 +56,8 @@ def invents_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
     tool, written = tools.match(call.name), find_text(call, CONTENT)
     if tool is None or not written or has_any(tool, OLD_TEXT):
         return False
-    is_named = not set(find_paths(past.request)).isdisjoint(list_strings(call.arguments))
-    return is_named and is_invented(written, past.text, tools)
+    named = [path for path in find_paths(past.request) if path in list_strings(call.arguments)]
+    return any(is_invented(path, written, past.request, past.text, tools) for path in named)
 
 
 def ignores_results(content: str, past: CallHistory) -> bool:

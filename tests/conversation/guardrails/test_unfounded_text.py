@@ -12,7 +12,7 @@ from adapter.parsing.parser import parse
 from tests.model_text import call
 
 BLADE = get_dialect("blade").tools
-DRAFT = "Write the word draft into a new file named a.txt."
+COPPER = "Write the word copper into a new file named a.txt."
 
 
 def check(request, path, content, *made):
@@ -24,8 +24,8 @@ def check(request, path, content, *made):
 @pytest.mark.parametrize(
     ("request_", "content"),
     [
-        (DRAFT, "This is a test file."),
-        (DRAFT, "Hello, World!"),
+        (COPPER, "This is a test file."),
+        (COPPER, "Hello, World!"),
         ("erstell a.txt, da steht nur: Milch kaufen", "Lorem ipsum dolor"),
         ("Crée a.txt avec le texte bonjour", "This is some content 123"),
     ],
@@ -42,15 +42,17 @@ def test_invented_text_is_retried_once(request_, content):
 @pytest.mark.parametrize(
     ("request_", "content"),
     [
-        (DRAFT, "draft"),
-        (DRAFT, "Drafts"),
-        (DRAFT, ""),
-        (DRAFT, "---"),
+        (COPPER, "copper"),
+        (COPPER, "Coppers"),
+        (COPPER, ""),
+        (COPPER, "---"),
         ("Create a.txt with the text: read file", "read file"),
         ("Create a.txt, which says 42", "42"),
         ("Make a.txt a poem about spring", "Roses are red\n" * 20),
         ("Copy the name into a.txt", "Nora Lindqvist"),
         ("Keep a note of it", "This is a test file."),
+        ("Create a.txt with a haiku about spring", "Cherry blossoms fall"),
+        ("Create a.txt for this app", "flask\nrequests>=2"),
     ],
 )
 def test_other_texts_are_accepted(request_, content):
