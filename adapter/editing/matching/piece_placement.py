@@ -65,6 +65,10 @@ class _Fit(NamedTuple):
     """Places of the added lines that already occur once in the file, outside the span."""
     lost: int
     """Number of lines of the span that the piece lacks."""
+    written: int
+    """Number of lines of the piece that the span lacks."""
+    is_reworded: bool
+    """True if the lines that the piece lacks and those that the span lacks are similar."""
     kept_above: int
     """Number of letters and digits in the equal lines at the start."""
     kept_below: int
@@ -154,7 +158,13 @@ class PiecePlacer(PieceCandidates):
         if any(other.start <= place < other.end for place in here.copied):
             return True
         is_larger, is_smaller = _contains(other, span), _contains(span, other)
-        if (other.end - other.start == 1 and not loses_name) or not (is_larger or is_smaller or here.deleted):
+        if is_larger and here.lost and not here.written:  # only deletes lines, perhaps more than here
+            return (other.start < span.start and here.kept_above < DISTINCTIVE_LETTERS) or (
+                other.end > span.end and here.kept_below < DISTINCTIVE_LETTERS
+            )
+        if other.end - other.start == 1 and not loses_name:
+            return False
+        if not (is_larger or is_smaller or here.deleted or other.end - other.start == len(piece.lines)):
             return False
         there = self._fit(piece, other)
         keeps_ends = (other.start == span.start or there.kept_above >= here.kept_above) and (
@@ -167,7 +177,9 @@ class PiecePlacer(PieceCandidates):
         if is_smaller:
             is_changed = there.lost > 0 and not loses_name  # both change lines, and `span` scores more
             return not is_changed and bool(here.deleted - there.deleted) and (keeps_ends or loses_name)
-        return not there.lost and min(there.kept_above, there.kept_below) >= DISTINCTIVE_LETTERS
+        if here.deleted:
+            return not there.lost and min(there.kept_above, there.kept_below) >= DISTINCTIVE_LETTERS
+        return there.is_reworded and keeps_ends and there.written > 1
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
         """Return whether ``piece`` lacks a name that is in ``span``, in one of the least indented lines that contain
@@ -192,6 +204,8 @@ class PiecePlacer(PieceCandidates):
             deleted - added,
             [place for place in copied if not span.start <= place < span.end],
             _count_nonblank(removed),
+            _count_nonblank(written),
+            bool(removed) and _are_similar(removed, written),
             _count_letters_in_common(actual, lines),
             _count_letters_in_common(actual[::-1], lines[::-1]),
         )
