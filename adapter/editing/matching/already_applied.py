@@ -15,7 +15,7 @@ from rapidfuzz import fuzz
 from adapter.core.text.diffs import find_changes
 from adapter.editing.matching.document_index import DocumentIndex, find_occurrences
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
-from adapter.editing.matching.normalize import count_letters, is_comment, loosen_line, normalize_line
+from adapter.editing.matching.normalize import count_letters, is_comment, list_keys, loosen_line, normalize_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines, splits_word
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
@@ -183,7 +183,7 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
         ranges = [(search.document.find_line(start), search.document.find_line(start + len(new.strip("\n")) - 1))]
     if not ranges:
         return None
-    before, after = (" ".join(map(normalize_line, _list_nonblank_lines(text))) for text in (old, new))
+    before, after = (" ".join(list_keys(text.split("\n"))) for text in (old, new))
     is_alike = fuzz.ratio(before, after) >= MIN_ALIKE
     evidence = dict.fromkeys(ranges, 0)
     elsewhere = 0
@@ -204,9 +204,7 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
     """Return the line ranges at which ``new`` occurs. There are none if ``new`` is too short or only a part of
     ``old``."""
-    old_keys, new_keys = (
-        [key for line in split_view_lines(text) if (key := normalize_line(line))] for text in (old, new)
-    )
+    old_keys, new_keys = (list_keys(text.split("\n")) for text in (old, new))
     return search.find_lines(new_keys) if _adds_content(old_keys, new_keys) else []
 
 
@@ -286,7 +284,7 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """Return the first line of the new text in the document if the new text matches at least as well as the old text
     does. Otherwise return None."""
-    before, after = ([key for line in lines if (key := normalize_line(line))] for lines in (old, new))
+    before, after = list_keys(old), list_keys(new)
     added = set(after) - set(before)
     if not all(map(search.find_lines_with_key, added)) or (not added and not _adds_content(before, after)):
         return None

@@ -22,7 +22,7 @@ from rapidfuzz import fuzz
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.matching.normalize import count_letters, is_distinctive, normalize_line
+from adapter.editing.matching.normalize import count_letters, is_distinctive, list_keys, normalize_line
 from adapter.editing.matching.scope import find_enclosing
 from adapter.editing.repairs.diff_markers import list_nonblank_lines
 from adapter.editing.repairs.omissions import is_elision
@@ -263,7 +263,7 @@ class _Anchors:
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
         """Return whether the document already contains the result of a change. If so, the located lines are merely
         similar."""
-        added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalize_line(line))]
+        added = list_keys(new[hunk.new_start : hunk.new_end])
         if not is_distinctive("".join(added)):
             above, below = self.context.list_context_rows(range(hunk.start, hunk.end))
             added = [*(self.keys[row] for row in above[:1]), *added, *(self.keys[row] for row in below[:1])]

@@ -13,6 +13,7 @@ from rapidfuzz.distance import LCSseq
 from adapter.editing.document import TextDocument
 from adapter.editing.matching.line_similarity import LineComparer
 from adapter.editing.matching.normalize import fold_typography, normalize_line
+from adapter.editing.repairs.reindent import measure_indent
 
 MAX_PLACES = 10_000
 """Maximum number of matches that are searched. Text that repeats itself could have far more."""
@@ -152,19 +153,15 @@ class DocumentIndex:
         """Return the key of the nearest line above that is indented less than ``line``, such as the head of its
         function or section. Return an empty string if there is none."""
         lines = self.document.lines
-        depth = _measure_depth(lines[line])
+        depth = measure_indent(lines[line])
         for above in range(line - 1, max(-1, line - 400), -1):
             if (
                 self.keys[above]
-                and _measure_depth(lines[above]) < depth
+                and measure_indent(lines[above]) < depth
                 and re.match(r"\w|[#\[<@\"]", self.keys[above])
             ):
                 return self.keys[above]
         return ""
-
-
-def _measure_depth(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def find_occurrences(text: str, wanted_lines: str) -> Iterator[int]:

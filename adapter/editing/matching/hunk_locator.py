@@ -14,7 +14,7 @@ from adapter.editing.document import format_line_indexes, normalize_newlines
 from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.matching.document_index import DocumentIndex, find_occurrences
 from adapter.editing.matching.locator import locate
-from adapter.editing.matching.normalize import is_distinctive, normalize_line
+from adapter.editing.matching.normalize import is_distinctive, list_keys, normalize_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines
 from adapter.tools.operations import Hunk, ParameterNames, Patch
 
@@ -104,7 +104,7 @@ def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | Non
     """Return the 0-based line of a hunk that belongs below its headers. Return None if only its other hints can locate
     it."""
     anchors = _find_anchors(search, hunk.below)
-    matches = [first for first, _ in search.find_lines(_list_keys(hunk.old_text))]
+    matches = [first for first, _ in search.find_lines(list_keys(normalize_newlines(hunk.old_text).split("\n")))]
     has_line_number = hunk.start_line is not None
     if has_line_number and (len(matches) < 2 or hunk.start_line in [match + 1 for match in matches]):
         return None
@@ -161,10 +161,6 @@ def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
     return prefixed or [number for number, line in enumerate(search.keys) if stem in line]
 
 
-def _list_keys(text: str) -> list[str]:
-    return [key for line in split_view_lines(normalize_newlines(text)) if (key := normalize_line(line))]
-
-
 def _quote_header(hunk: Hunk) -> str:
     return f"'@@ {hunk.below[-1][:80]}'"
 
@@ -197,7 +193,7 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
 def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
     """Resolve a hunk that only adds or removes the final newline."""
     document = search.document
-    spans = search.find_lines(_list_keys(hunk.old_text))
+    spans = search.find_lines(list_keys(normalize_newlines(hunk.old_text).split("\n")))
     if not spans or spans[-1][1] != search.nonblank_lines[-1]:
         message = f"{hunk.old_text[:80]!r} is not the end of the file, so its final newline cannot be changed"
         return Rejection("not found", message)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA, Levenshtein
 
-from adapter.editing.matching.normalize import CLOSERS, loosen_line
+from adapter.editing.matching.normalize import CLOSERS, is_word_character, loosen_line
 
 LOOSE_SIMILARITY = 0.97
 """Similarity of lines that differ only in spaces, quote style or a trailing comma."""
@@ -126,14 +126,10 @@ def _has_word(text: str, word: str) -> bool:
         if start < 0:
             return False
         end = start + len(word)
-        if not _is_word_character(text[start - 1 : start]) and not _is_word_character(text[end : end + 1]):
+        if not is_word_character(text[start - 1 : start]) and not is_word_character(text[end : end + 1]):
             return True
         start = text.find(word, end)
     return start >= 0
-
-
-def _is_word_character(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def _is_one_letter_off(written: str, actual: str) -> bool:

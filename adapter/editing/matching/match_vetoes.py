@@ -10,7 +10,7 @@ from typing import TypeAlias
 from adapter.editing.document import format_line_list, format_line_range
 from adapter.editing.edit_resolution import Rejection
 from adapter.editing.matching.already_applied import find_applied_lines, find_enclosing_new_text, find_verbatim_copies
-from adapter.editing.matching.normalize import is_distinctive, normalize_line
+from adapter.editing.matching.normalize import is_distinctive, list_keys, normalize_line
 from adapter.editing.matching.patch_context import NEAR_HINT, PatchContext
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, match_whole_lines, split_view_lines
 from adapter.editing.repairs.interpretations import Interpretation
@@ -118,7 +118,7 @@ def _check_verbatim_elsewhere(
 def _check_lines_below(context: PatchContext, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
     """Reject the patch if its new text ends with the lines below the match, because these lines would then be there
     twice."""
-    old, new = map(_list_keys, (interpretation.old, interpretation.new))
+    old, new = (list_keys(text.split("\n")) for text in (interpretation.old, interpretation.new))
     keys = map(normalize_line, islice(context.document.lines, match.last_line + 1, None))
     below = list(islice(filter(None, keys), len(new)))
     sizes = (size for size in range(len(below), MIN_REPEATED - 1, -1) if new[-size] == below[0])
@@ -129,10 +129,6 @@ def _check_lines_below(context: PatchContext, match: TextMatch, interpretation: 
         f"the last {size} lines of {context.names.new_text} are already below line {match.last_line + 1}: add them to "
         f"the end of {context.names.old_text} too, or leave them out"
     )
-
-
-def _list_keys(text: str) -> list[str]:
-    return list(filter(None, map(normalize_line, split_view_lines(text))))
 
 
 MatchVeto: TypeAlias = Callable[[PatchContext, TextMatch, Interpretation], Rejection | None]

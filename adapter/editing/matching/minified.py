@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from adapter.core.text.diffs import find_changes
 from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.normalize import is_word_character
 from adapter.editing.matching.strategies import TextMatch, match_part
 from adapter.editing.repairs.interpretations import Interpretation
 
@@ -60,12 +61,8 @@ def _compile_tokens(text: str) -> str:
         is_joined = _JOINS.fullmatch(before[0][-1] + token[0][0]) is not None
         needed = r"[ \t]+" if before.end() < token.start() else ""
         parts += [needed if is_joined else r"[ \t]*", re.escape(token[0])]
-    edges = (r"(?<!\w)" * _is_word(tokens[0][0][0]), r"(?!\w)" * _is_word(tokens[-1][0][-1]))
+    edges = (r"(?<!\w)" * is_word_character(tokens[0][0][0]), r"(?!\w)" * is_word_character(tokens[-1][0][-1]))
     return edges[0] + "".join(parts) + edges[1]
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def _render_tokens(old: Sequence[str], new: str, actual: str) -> str:

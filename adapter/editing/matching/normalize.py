@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _SAME = {
     "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc\uff07",
@@ -37,6 +38,15 @@ def normalize_line(line: str) -> str:
         return " ".join(line.split())
     composed = unicodedata.normalize("NFC", line).translate(_INVISIBLE).replace("\u2026", "...")
     return " ".join(composed.translate(_FOLD).split())
+
+
+def list_keys(lines: Iterable[str]) -> list[str]:
+    """Return the keys of the lines that are not blank."""
+    return list(filter(None, map(normalize_line, lines)))
+
+
+def is_word_character(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def loosen_line(key: str) -> str:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from adapter.editing.document import TextDocument
 from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex, find_occurrences
 from adapter.editing.matching.line_mapping import LineMapping, add_gaps
-from adapter.editing.matching.normalize import build_strict_line_key, fold_typography, normalize_line
+from adapter.editing.matching.normalize import build_strict_line_key, fold_typography, is_word_character, normalize_line
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.replacement_text import build_exact_replacement, join_lines, merge_lines, merge_text
 
@@ -212,11 +212,7 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
 
 def splits_word(text: str, at: int) -> bool:
     """Return whether the offset ``at`` is inside a word."""
-    return _is_in_word(text[at - 1 : at]) and _is_in_word(text[at : at + 1])
-
-
-def _is_in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    return is_word_character(text[at - 1 : at]) and is_word_character(text[at : at + 1])
 
 
 def _strip_outer_blanks(interpretation: Interpretation) -> Interpretation:
