@@ -112,14 +112,12 @@ class _Locator(PatchContext):
             for interpretation in others:
                 if matches := list(stage(self.search, interpretation)):
                     return self._resolve(matches, interpretation)
-        for interpretation in alternatives:
-            if have_common_lines(split_view_lines(interpretation.old), split_view_lines(interpretation.new)) and (
-                rejection := self._find_applied(interpretation)
-            ):
-                return rejection
+        with_context = filter(_keeps_lines, alternatives)  # only a copy of these is evidence that the patch was applied
+        if rejection := next(filter(None, map(self._find_applied, with_context)), None):
+            return rejection
         match resolve_fuzzily(self, alternatives, self.old):
             case Rejection() as rejection:
-                return self._find_applied(alternatives[0]) or rejection
+                return next(filter(None, map(self._find_applied, alternatives)), rejection)
             case edits:
                 return edits
 
@@ -256,3 +254,7 @@ class _Locator(PatchContext):
             f"{self.names.new_text} is already present at line {line + 1} and {self.names.old_text} is not in the "
             f"file; {step}"
         )
+
+
+def _keeps_lines(interpretation: Interpretation) -> bool:
+    return have_common_lines(split_view_lines(interpretation.old), split_view_lines(interpretation.new))
