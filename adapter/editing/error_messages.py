@@ -142,6 +142,36 @@ def build_near_miss_message(search: DocumentIndex, place: TextMatch, names: Para
     )
 
 
+def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandidate) -> str:
+    """Describe the tolerated differences of an accepted match in one sentence."""
+    differing = [index + 1 for index, found in match.compared.items() if found.similarity < 1]
+    missing = [
+        index + 1
+        for index, line in enumerate(old)
+        if normalize_line(line) and index not in match.compared and not is_elision(line)
+    ]
+    unmentioned = [
+        step.line_start + 1
+        for step in match.steps
+        if step.is_unmentioned and any(search.keys[step.line_start : step.line_stop])
+    ]
+    parts = [
+        f"{format_line_list(differing)} of the old text {'differ' if len(differing) > 1 else 'differs'} from the file"
+        if differing
+        else "",
+        f"{format_line_list(missing)} of the old text {_is(missing)} not in the file" if missing else "",
+        f"{format_line_list(unmentioned)} of the file {_is(unmentioned)} not in the old text" if unmentioned else "",
+        "'...' stood for the lines between" if any(step.is_elided for step in match.steps) else "",
+    ]
+    where = format_line_range(match.first_line + 1, match.last_line + 1)
+    differences = ", ".join(filter(None, parts)) or "lines are wrapped differently"
+    return f"the old text was matched to {where} although {differences}; the file's own lines were kept"
+
+
+def _is(lines: Sequence[int]) -> str:
+    return "are" if len(lines) > 1 else "is"
+
+
 # --------------------------------------------------------------------- closest block
 
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.text.diffs import LineChange, find_changes
-from adapter.editing.document import format_line_indexes, format_line_list, format_line_range
+from adapter.editing.document import format_line_indexes
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.matching.fuzzy_match import REACH, WRAPPED, MatchCandidate
-from adapter.editing.matching.line_mapping import LineMapping
+from adapter.editing.matching.fuzzy_match import REACH, MatchCandidate
+from adapter.editing.matching.line_alignment import WRAPPED
 from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY
 from adapter.editing.matching.normalize import (
     DISTINCTIVE_LETTERS,
@@ -103,36 +103,6 @@ def find_nearest(distances: Sequence[int], lead: int) -> int | None:
     return index if nearest <= MAX_OFF and min(others, default=1) >= max(lead * nearest, 1) else None
 
 
-def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandidate) -> str:
-    """Describe the tolerated differences of an accepted match in one sentence."""
-    differing = [index + 1 for index, found in match.compared.items() if found.similarity < 1]
-    missing = [
-        index + 1
-        for index, line in enumerate(old)
-        if normalize_line(line) and index not in match.compared and not is_elision(line)
-    ]
-    unmentioned = [
-        step.line_start + 1
-        for step in match.steps
-        if step.is_unmentioned and any(search.keys[step.line_start : step.line_stop])
-    ]
-    parts = [
-        f"{format_line_list(differing)} of the old text {'differ' if len(differing) > 1 else 'differs'} from the file"
-        if differing
-        else "",
-        f"{format_line_list(missing)} of the old text {_is(missing)} not in the file" if missing else "",
-        f"{format_line_list(unmentioned)} of the file {_is(unmentioned)} not in the old text" if unmentioned else "",
-        "'...' stood for the lines between" if any(step.is_elided for step in match.steps) else "",
-    ]
-    where = format_line_range(match.first_line + 1, match.last_line + 1)
-    differences = ", ".join(filter(None, parts)) or "lines are wrapped differently"
-    return f"the old text was matched to {where} although {differences}; the file's own lines were kept"
-
-
-def _is(lines: Sequence[int]) -> str:
-    return "are" if len(lines) > 1 else "is"
-
-
 # --------------------------------------------------------------------------- features
 
 
@@ -169,10 +139,6 @@ class _Features:
             if best.score - other.score < MARGIN and other.mismatches <= best.mismatches
         ]
         return min(equals, key=lambda other: abs(other.first_line - hint))
-
-    def has_code(self, step: LineMapping) -> bool:
-        """Return whether ``step`` contains document lines that are neither blank nor comments."""
-        return any(key and not is_comment(key) for key in self.search.keys[step.line_start : step.line_stop])
 
     def find_places(self, row: int) -> Sequence[int]:
         return self.search.find_lines_with_key(self.keys[row])
@@ -264,18 +230,13 @@ def _check_changed_lines(match: _Features) -> str:
         if row not in match.compared:
             return f"{line} is not in the file"
         key, actual = match.keys[row], match.get_actual(row)
-        has_other_marks = row in match.lines and _keep_marks(key) != _keep_marks(actual)
-        if match.compared[row].conflicts or _keep_brackets(match.old[row]) != _keep_brackets(actual) or has_other_marks:
+        if match.compared[row].conflicts or (row in match.lines and _keep_marks(key) != _keep_marks(actual)):
             return f"{line} does not match the file"
         if match.best.mismatches and loosen_line(key) != loosen_line(actual):
             return f"{line} does not match the file, and neither do others"
         if _is_moved_alone(match, row):
             return f"{line} is indented differently in the file"
     return ""
-
-
-def _keep_brackets(line: str) -> str:
-    return re.sub(r"[^()\[\]{}]", "", line)
 
 
 def _keep_marks(key: str) -> str:
@@ -385,9 +346,9 @@ def _leaves_out_only_comments(match: _Features) -> bool:
     """Return whether every line matches exactly, and the lines of the file that the old text omits are only
     comments."""
     is_there = all(row in match.lines and match.compared[row].similarity == 1 for row in match.shown)
-    return is_there and not any(
-        match.has_code(step) for step in match.best.steps if step.is_unmentioned or step.is_elided
-    )
+    steps = (step for step in match.best.steps if step.is_unmentioned or step.is_elided)
+    keys = (key for step in steps for key in match.search.keys[step.line_start : step.line_stop])
+    return is_there and all(not key or is_comment(key) for key in keys)
 
 
 def _check_repeated(match: _Features) -> str:

@@ -8,21 +8,19 @@ among the candidates.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import LCSseq
 
 from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.line_alignment import WRAPPED, Gap, OldLine, RowMatch
 from adapter.editing.matching.line_mapping import LineMapping, add_gaps
-from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY, MAX_COMPARED, LineComparison
-from adapter.editing.matching.normalize import is_comment, loosen_line, normalize_line
+from adapter.editing.matching.line_similarity import MAX_COMPARED, LineComparison
+from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.repairs.omissions import is_elision
 
 MAX_WINDOWS = 10
@@ -42,26 +40,11 @@ MAX_ROWS = 3_000
 """Maximum number of old lines to align."""
 REACH = 250
 """Maximum number of lines that a ``...`` may elide."""
-MIN_LIKENESS = 60.0
-"""Minimum similarity, in percent, of two lines that are paired."""
-MIN_PAIR = 0.4
 MAX_COST = 1_500_000
 """Maximum number of table cells for one old text, which take about a second. A text that needs more is not found,
 because better matches could be missed."""
-COMPARISON_COST = 25
-"""Cost of comparing two lines word by word, in table cells."""
 MAX_WHOLE_CELLS = 300
 """Maximum number of table cells of a window that is aligned without anchors."""
-MAX_WRAPPED = 4
-"""Maximum number of lines that are joined into one line, or split from it."""
-
-SKIP = 0.45
-"""Cost of a document line that the old text omits, as a share of the weight of a long old line."""
-SKIP_COMMENT = 0.25
-MISS = 0.3
-"""Cost of an old line that is missing in the document, as a share of its weight. The line also gains nothing."""
-WRAPPED = 0.96
-_LONE_COMMA = re.compile(r",(?=[)\]}])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,25 +87,6 @@ class MatchCandidate:
 
 class TooCostlyError(Exception):
     """The search would cost more than `MAX_COST`."""
-
-
-class OldLine(NamedTuple):
-    """A non-blank old line. ``old_line`` is its index in the old text, and ``weight`` its share in the score.
-    ``is_free`` is true if the model elided lines before it."""
-
-    old_line: int
-    key: str
-    weight: float
-    is_free: bool
-
-
-class RowMatch(NamedTuple):
-    """A match of the rows ``row:row_stop`` with the document's non-blank lines ``at:at_stop``."""
-
-    row: int
-    row_stop: int
-    at: int
-    at_stop: int
 
 
 def _list_old_lines(old: Sequence[str]) -> list[OldLine]:
@@ -282,8 +246,9 @@ class _Matcher:
         row, at = 0, 0
         for anchor_row, anchor_at in [*anchors, (len(self.rows), len(keys))]:
             is_last = anchor_row == len(self.rows)
-            gap = _Gap(self, keys, range(row, anchor_row), range(at, anchor_at), row == 0, is_last)
-            gained, found = gap.run()
+            span = range(row, anchor_row), range(at, anchor_at)
+            gap = Gap(self.search.comparer, self.rows, keys, *span, row == 0, is_last)
+            gained, found = gap.align(self.add_cost)
             score += gained
             matches += found
             if not is_last:
@@ -307,143 +272,3 @@ def _find_anchors(rows: Sequence[str], keys: Sequence[str]) -> list[tuple[int, i
         if code.tag == "equal"
         for pair in zip(left[code.src_start : code.src_end], right[code.dest_start : code.dest_end], strict=True)
     ]
-
-
-_PAIR, _MISS_ROW, _SKIP_LINE = -1, -2, -3
-
-
-class _Gap:
-    """Align the rows and lines between two anchors of a window.
-
-    Lines that are skipped before the first row cost nothing if ``is_head`` is true, and lines that are skipped after
-    the last row cost nothing if ``is_tail`` is true.
-    """
-
-    def __init__(
-        self, whole: _Matcher, keys: Sequence[str], rows: range, columns_range: range, is_head: bool, is_tail: bool
-    ) -> None:
-        self.search = whole.search
-        self.spend = whole.add_cost
-        self.all_rows = whole.rows
-        self.rows, self.columns_range = rows, columns_range
-        self.keys = [keys[at] for at in columns_range]
-        self.is_head, self.is_tail = is_head, is_tail
-        self.is_free_after = not is_tail and rows.stop < len(whole.rows) and whole.rows[rows.stop].is_free
-
-    def run(self) -> tuple[float, list[RowMatch]]:
-        self.spend(len(self.rows) * len(self.keys))
-        skips = [SKIP_COMMENT if is_comment(key) else SKIP for key in self.keys]
-        width = len(self.keys)
-        row_scores = [0.0] * (width + 1)
-        if not self.is_head and not self._is_free(0):
-            for column in range(width):
-                row_scores[column + 1] = row_scores[column] - skips[column]
-        table = [row_scores]
-        moves: list[list[int]] = [[_SKIP_LINE] * (width + 1)]
-        wraps = self._wraps
-        for number in range(1, len(self.rows) + 1):
-            row = self.all_rows[self.rows[number - 1]]
-            gains = self._measure_gains(row)
-            before, scores, chosen = table[-1], [0.0] * (width + 1), [_MISS_ROW] * (width + 1)
-            miss, is_free = MISS * row.weight, self._is_free(number)
-            scores[0] = before[0] - miss
-            for column in range(1, width + 1):
-                best, move = before[column] - miss, _MISS_ROW
-                skipped = scores[column - 1] - (0.0 if is_free else skips[column - 1])
-                if skipped > best:
-                    best, move = skipped, _SKIP_LINE
-                gain = gains.get(column - 1)
-                if gain is not None and before[column - 1] + gain >= best:
-                    best, move = before[column - 1] + gain, _PAIR
-                for up, left, value in wraps.get((number, column), ()):
-                    if table[number - up][column - left] + value > best:
-                        best, move = table[number - up][column - left] + value, up * 16 + left
-                scores[column], chosen[column] = best, move
-            table.append(scores)
-            moves.append(chosen)
-        last = table[-1]
-        end = last.index(max(last)) if self.is_tail else width
-        return last[end], self._trace_back(moves, end)
-
-    def _is_free(self, number: int) -> bool:
-        """Return whether the model elided lines between rows ``number - 1`` and ``number`` of this gap."""
-        if number < len(self.rows):
-            return self.all_rows[self.rows[number]].is_free
-        return self.is_free_after
-
-    def _measure_gains(self, row: OldLine) -> dict[int, float]:
-        gains: dict[int, float] = {}
-        compare = self.search.comparer.compare
-        alike = process.extract(row.key, self.keys, scorer=fuzz.ratio, score_cutoff=MIN_LIKENESS, limit=None)
-        self.spend(COMPARISON_COST * len(alike))
-        for key, likeness, column in alike:
-            similarity = 1.0 if likeness == 100 and key == row.key else compare(row.key, key).similarity
-            if similarity >= MIN_PAIR:
-                gains[column] = row.weight * similarity
-        for column in self._by_loose_key.get(loosen_line(row.key), ()):
-            gains.setdefault(column, row.weight * LOOSE_SIMILARITY)
-        return gains
-
-    @cached_property
-    def _by_loose_key(self) -> dict[str, list[int]]:
-        columns: dict[str, list[int]] = {}
-        for column, key in enumerate(self.keys):
-            columns.setdefault(loosen_line(key), []).append(column)
-        return columns
-
-    @cached_property
-    def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Matches of several rows with one line of the document, or of one row with several lines. Each key is the row
-        and line at which a match ends; each value has the number of rows, the number of lines and the gain."""
-        present = set(self.keys)
-        squeezed = [_remove_spaces(key) for key in self.keys]
-        rows = [self.all_rows[row] for row in self.rows]
-        texts = [_remove_spaces(row.key) for row in rows]
-        wraps: dict[tuple[int, int], list[tuple[int, int, float]]] = {}
-        for start, row in enumerate(rows):
-            if row.key in present:
-                continue
-            for column, line in enumerate(squeezed):
-                if line != texts[start] and texts[start].startswith(line):
-                    count = _count_joined(texts[start], squeezed[column : column + MAX_WRAPPED])
-                    if count:
-                        ends = (start + 1, column + count)
-                        wraps.setdefault(ends, []).append((1, count, row.weight * WRAPPED))
-                elif line != texts[start] and line.startswith(texts[start]):
-                    count = _count_joined(line, texts[start : start + MAX_WRAPPED])
-                    if count:
-                        weight = sum(other.weight for other in rows[start : start + count])
-                        wraps.setdefault((start + count, column + 1), []).append((count, 1, weight * WRAPPED))
-        return wraps
-
-    def _trace_back(self, moves: Sequence[Sequence[int]], end: int) -> list[RowMatch]:
-        matches: list[RowMatch] = []
-        number, column = len(self.rows), end
-        while number > 0:
-            move = moves[number][column]
-            if move == _MISS_ROW:
-                number -= 1
-            elif move == _SKIP_LINE:
-                column -= 1
-            else:
-                up, left = (1, 1) if move == _PAIR else divmod(move, 16)
-                row, at = self.rows.start + number, self.columns_range.start + column
-                matches.append(RowMatch(row - up, row, at - left, at))
-                number, column = number - up, column - left
-        return matches[::-1]
-
-
-def _remove_spaces(key: str) -> str:
-    return key.replace(" ", "")
-
-
-def _count_joined(whole: str, parts: Sequence[str]) -> int:
-    """Return how many of ``parts``, joined, are equal to ``whole``. Return 0 if it is not at least two."""
-    text = ""
-    for count, part in enumerate(parts, start=1):
-        text += part
-        if count > 1 and _LONE_COMMA.sub("", text) == _LONE_COMMA.sub("", whole):
-            return count
-        if len(text) > len(whole) + MAX_WRAPPED:
-            return 0
-    return 0

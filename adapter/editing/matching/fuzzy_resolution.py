@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
-from adapter.editing.error_messages import build_not_found_message
-from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match, describe_match
+from adapter.editing.error_messages import build_not_found_message, describe_match
+from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match
 from adapter.editing.matching.already_applied import find_roughly_applied
 from adapter.editing.matching.anchors import find_anchored_changes
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
