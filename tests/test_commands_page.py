@@ -28,7 +28,7 @@ contains a model's text unchanged, with escapes.
 | 130 | Stopped with Ctrl-C. |
 """
 _REFERENCE = "adapter run"
-"""The command whose options are described only once; those that later commands share with it are only named."""
+"""The command whose options are described only once; those that other commands share with it are only named."""
 _ESCAPED = str.maketrans({"|": "\\|", "<": "&lt;", "*": "\\*", "_": "\\_", "\n": " "})
 
 
@@ -55,8 +55,7 @@ def table(kind: str, lines: Iterable[str]) -> str:
 
 
 def section(name: str, command: Any, reference: dict[str, None]) -> Iterator[str]:
-    """Yield the section of a command. ``reference``: the rows of `_REFERENCE`, empty before its own section."""
-    show_hidden_options(command)
+    """Yield the section of a command. ``reference`` has the rows of `_REFERENCE`; that command's section has all."""
     context = typer.Context(command)
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     options = [each for each in command.params if each.param_type_name == "option"]
@@ -66,10 +65,9 @@ def section(name: str, command: Any, reference: dict[str, None]) -> Iterator[str
         yield table("argument", rows(arguments, context).values())
 
     option_rows = rows(options, context)
-    shared = {option: row for option, row in option_rows.items() if row in reference}
+    shared = {option: row for option, row in option_rows.items() if row in reference and name != _REFERENCE}
     missing = [row.split("`")[1].split()[0] for row in reference if row not in option_rows.values()]
     own = [each for each in options if each.opts[0] not in shared]
-    reference.update(dict.fromkeys(option_rows.values()) if name == _REFERENCE else {})
 
     def panel(option: Any) -> str:
         return option.rich_help_panel or "Options"
@@ -85,9 +83,13 @@ def section(name: str, command: Any, reference: dict[str, None]) -> Iterator[str
 
 
 def page() -> str:
-    group = typer.main.get_command(make_app())
-    reference: dict[str, None] = {}
-    return HEAD + "".join(part for name, command in commands(group) for part in section(name, command, reference))
+    found = dict(commands(typer.main.get_command(make_app())))
+    for command in found.values():
+        show_hidden_options(command)
+    run = found[_REFERENCE]
+    options = [each for each in run.params if each.param_type_name == "option"]
+    reference = dict.fromkeys(rows(options, typer.Context(run)).values())
+    return HEAD + "".join(part for name, command in found.items() for part in section(name, command, reference))
 
 
 def test_commands_page_lists_every_command_and_hidden_options():

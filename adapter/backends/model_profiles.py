@@ -159,7 +159,7 @@ def load_profile(path: Path) -> Profile:
             f"{path} is not a profile ({explain_validation_error(error)}); create one with `adapter probe`"
         ) from error
     except ValueError as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
+        raise UsageError(f"{path} is not valid TOML: {error}") from error
 
 
 def find_profile(name: str) -> Profile:

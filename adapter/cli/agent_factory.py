@@ -75,7 +75,7 @@ class ObserverGroup:
 class AgentBundle:
     """An agent with its model and workspace.
 
-    ``is_guided``: whether the wording of each request determines the tool. If so, the model does not see earlier
+    ``is_guided`` is True if the wording of each request determines the tool. Then the model does not see earlier
     messages.
     """
 
@@ -95,8 +95,8 @@ def build_agent(
 ) -> AgentBundle:
     """Build the agent for ``task``, or for a chat if ``task`` is None. Closing ``stack`` closes the agent.
 
-    ``open_with_host``: called with the capabilities of the model and the terminal, to open the workspace again. Raises
-    TransportError and UsageError; their messages state the next step.
+    ``base`` is a workspace without the model's capabilities. ``open_with_host`` opens the same folder with these
+    capabilities and those of the terminal. Raises TransportError and UsageError; their messages state the next step.
     """
     console = observers.console
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None
@@ -122,7 +122,7 @@ def build_agent(
 
 
 def validate_settings(settings: RunSettings) -> None:
-    """Raise UsageError if an option is invalid. This check needs no model."""
+    """Raise UsageError if an option is invalid. No model has to be loaded for this check."""
     _ = settings.config, settings.toolset, settings.rules, settings.edit_mode, settings.sandbox_settings
     parse_constraint_mode(parse_auto(settings.constraint))
     validate_prompt_mode(settings.prompt)
@@ -207,7 +207,7 @@ def _make_agent(
 
 
 def build_host(config: Config) -> Host:
-    """Build the capabilities that the configuration defines. Raises UsageError for an invalid URL.
+    """Build the host, whose capabilities the configuration defines. Raises UsageError for an invalid URL.
 
     A terminal has no open editor, and editor tools cost tokens.
     """
@@ -221,7 +221,7 @@ def build_host(config: Config) -> Host:
 
 
 def list_api_keys(host: Host) -> Iterator[str | None]:
-    """Yield the API keys of the user's services, for redaction."""
+    """Yield the API keys of the user's search and documentation services, so that recordings do not contain them."""
     for service in (host.search, host.docs):
         if isinstance(service, HttpSearch | HttpDocs) and service.key_variable:
             yield os.environ.get(service.key_variable)
@@ -230,7 +230,7 @@ def list_api_keys(host: Host) -> Iterator[str | None]:
 def _build_subagent_runner(
     stack: ExitStack, chat: ChatClient, setup: ModelSetup, config: Config, context_tokens: int | None, tally: CallTally
 ) -> SubagentRunner:
-    """Return a runner for sub-agents. They use ``chat`` or a configured model; each of these is connected on first
+    """Return a runner for sub-agents. A sub-agent uses ``chat`` or a configured model, which is connected on first
     use."""
     formats = {name: one.format or guess_format(one.model or "") or setup.format for name, one in config.models.items()}
     return SubagentRunner(

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 PROMPT, CONTINUATION = "> ", ". "
 MAX_HISTORY_BYTES = 256 * 1024
-"""Maximum size of the history file, in bytes. A larger file is cut to half this size; its oldest lines are dropped."""
+"""Maximum size of the history file, in bytes. If the file is larger, its oldest lines are removed until half this size
+is left."""
 
 
 def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:
     """Return a function that reads a message. It raises EOFError for Ctrl-D and KeyboardInterrupt for Ctrl-C.
 
-    ``history``: file that stores the entered lines, readable only by its owner. ``commands``: words that Tab completes.
+    ``history`` is the file that stores the entered lines, readable only by its owner. Tab completes ``commands``.
     """
     if find_spec("prompt_toolkit") is None or os.environ.get("TERM") in ("dumb", "unknown"):
         return lambda: _read_plain(console)

@@ -31,7 +31,7 @@ def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool)
     """
     validate_settings(settings)
     if resume is not None and is_continued:
-        raise UsageError("give either --continue (the last chat) or --resume ID, not both")
+        raise UsageError("--continue and --resume cannot be combined; --continue continues the last chat")
     console, piped = Console(), None
     if not sys.stdin.isatty():
         piped = read_task().strip("\n")
@@ -119,8 +119,8 @@ _APPROVALS = {
 
 
 def _respond(conversation: ChatSession, text: str) -> bool:
-    """Run a slash command or answer a message. Return False if the user ended the chat. Errors are shown; they do not
-    end the chat."""
+    """Run a slash command or answer a message. Errors are shown and do not end the chat. Return False if the user ended
+    it."""
     console = conversation.console
     try:
         if is_slash_command(text):
@@ -135,7 +135,7 @@ def _respond(conversation: ChatSession, text: str) -> bool:
 
 
 def _show_ending(done: Finished, console: Console) -> None:
-    """Show why the model stopped, unless it answered the message."""
+    """Show why the model stopped. Show nothing if it answered the message."""
     if done.reason == "interrupted":
         note = "; its partial answer is kept" if done.content.strip() else ""
         console.end(f"the model was stopped{note}", is_interrupted=True)

@@ -1,4 +1,4 @@
-"""A chat with its current agent and saved messages. The user can undo and redo changes, and switch the model."""
+"""A chat: its agent, its saved messages, and the actions of the user, such as undoing a change or switching models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 
 MAX_TOLD = 4_000
-"""Maximum length, in characters, of the diff in the note that informs the model of an undo or redo."""
+"""Maximum length, in characters, of the diff in a note that informs the model of an undo or redo."""
 
 
 def open_chat_store(workspace: Workspace) -> ChatStore:
@@ -36,8 +36,10 @@ def open_chat_store(workspace: Workspace) -> ChatStore:
 
 @dataclass(slots=True)
 class ReceivedAnswer:
-    """An answer to the last message, possibly incomplete. ``query``: the query that requested it; if this was a retry,
-    the query contains the reason."""
+    """An answer to the last message, possibly incomplete.
+
+    ``query`` is the query that requested the answer. If this was a retry, the query contains the reason.
+    """
 
     query: AskModel
     events: list[Event]
@@ -48,7 +50,7 @@ class ReceivedAnswer:
 
 
 class ChatSession:
-    """A chat with a model in a workspace. Closing ``stack`` ends it.
+    """A chat with a model in a workspace. Closing ``stack`` ends the chat.
 
     Raises TransportError or UsageError if the model or the workspace cannot be opened.
     """
@@ -163,7 +165,7 @@ class ChatSession:
         self._record(chat, transcript.header.task)
 
     def _record(self, chat: OpenChat, task: str) -> None:
-        """Record all subsequent events in ``chat``, and the current model as the model that answers."""
+        """Record all subsequent events in ``chat``. Its header names the current model."""
         secrets, client = Redactor(os.environ, agent_factory.list_api_keys(self.workspace.host)), self.agent.chat
         recorder = TranscriptWriter(chat.create_writer(self.console.warn), secrets)
         recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)

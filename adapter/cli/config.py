@@ -9,9 +9,9 @@
     [search]                      # any other service
     url = "https://search.example/find?n={limit}&q={query}"
     key_variable = "SEARCH_KEY"   # environment variable with its key, if it needs one
-    key_header = "X-Key"          # header for the key; "Authorization: Bearer" by default
-    body = { q = "{query}" }      # JSON body to POST; without it the address is fetched with GET
-    results = "web.results"       # path of the result list in the response; results or data by default
+    key_header = "X-Key"          # header for the key; by default, "Authorization: Bearer"
+    body = { q = "{query}" }      # JSON body to POST; without it, the URL is fetched with GET
+    results = "web.results"       # path of the list of results in the response; by default, results or data
     most = 20                     # maximum number of results per request
 
     [docs]                        # source of library documentation
@@ -30,10 +30,10 @@
     before = { apply_edit = ["read_file(path)"] }
     ends_with = ["submit"]
 
-    [models.strong]               # model for sub-agents: of a tier such as strong, or of any other name
-    base_url = "http://box:8080"  # the session's server by default
+    [models.strong]               # model for sub-agents of the tier "strong"; any other name is also possible
+    base_url = "http://box:8080"  # by default, the server of the main model
     model = "qwen3-coder:30b"
-    format = "qwen3_coder"        # detected by the model's name by default
+    format = "qwen3_coder"        # by default, guessed from the model's name
 
 Every table and key is optional. The configuration is never read from a workspace, because it decides where requests are
 sent. `read_toml` also reads the user's other TOML files.
@@ -84,7 +84,7 @@ class SearchTable(_ConfigTable):
     @model_validator(mode="after")
     def _check_one_kind(self) -> SearchTable:
         if self.service is None and self.url is None:
-            raise ValueError(f"give a service ({', '.join(SERVICES)}) or a url")
+            raise ValueError(f"the search service is missing; give a service ({', '.join(SERVICES)}) or a url")
         custom = [name for name in ("key_header", "body", "results", "most") if name in self.model_fields_set]
         if self.service is not None and custom:
             raise ValueError(
@@ -128,7 +128,7 @@ class GuardrailsTable(_ConfigTable):
 
 
 class StepsTable(_ConfigTable):
-    """The fields of `adapter.conversation.guardrails.required_steps.Steps`."""
+    """The required steps; `adapter.conversation.guardrails.required_steps.Steps` explains the fields."""
 
     required: list[str] = Field(default=[])
     before: dict[str, list[str]] = Field(default={})
@@ -165,8 +165,8 @@ def read_config(workspace: Path, file: Path | None = None) -> Config:
         return Config()
     if path.resolve().is_relative_to(workspace.resolve()):
         raise UsageError(
-            f"the configuration {path} is inside the workspace {workspace}, where a model could change it; "
-            "move it, or give another file with --config (an empty file is valid)"
+            f"the configuration file {path} is inside the workspace {workspace}, where a model could change it; "
+            "move it, or name another file with --config (an empty file is valid)"
         )
     return read_toml(path, Config)
 
@@ -179,7 +179,7 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{path} is not TOML: {explain_read_error(error)}") from error
+        raise UsageError(f"{path} is not valid TOML: {explain_read_error(error)}") from error
     try:
         return settings.model_validate(values)
     except ValidationError as error:

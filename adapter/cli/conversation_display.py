@@ -36,11 +36,11 @@ from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, A
 MAX_SHOWN_LINES = 12
 """Maximum number of lines of a result that are shown. The model gets the whole result."""
 LONG_COMMAND = 1_000
-"""Length of a command, in characters, above which its end is repeated on the line below."""
+"""Length of a command, in characters, above which its end is shown again on the line below it."""
 TAIL_SHOWN = 60
-"""Number of the most recent characters shown of a call while the model writes it."""
+"""Number of characters shown of the end of a call while the model is writing it."""
 END_SHOWN = 200
-"""Number of characters repeated from the end of a long command."""
+"""Number of characters of a long command's end that are shown again."""
 
 
 class Console(Terminal):
@@ -109,14 +109,14 @@ class Console(Terminal):
         self.show_diff(approval.diff)
         self._shown_diff = approval.diff
         if not self.can_ask:
-            self.note("   refused: approval needs a terminal. --approve auto-edit or yolo would allow it.", "yellow")
+            self.note("   refused: approval needs a terminal. --approve auto-edit or yolo may allow it.", "yellow")
             return ApprovalDecision(False)
         decision = self._read_decision(approval)
         self._show_running()
         return decision
 
     def _read_decision(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Read the user's answer to the question on the screen. The user may edit the draft before answering."""
+        """Read the user's answer to an approval request on the screen. The user may edit a new file's text first."""
         scope = "this exact command" if approval.command is not None else "this tool and file"
         can_edit = approval.draft is not None
         content: str | None = None
@@ -195,7 +195,7 @@ class Console(Terminal):
         self.note(text, "yellow")
 
     def note_sandbox(self, text: str) -> None:
-        """Show ``text``, which names the sandbox that commands run in. If there is no sandbox, highlight it."""
+        """Show ``text``, which names the sandbox for commands. If there is no sandbox, highlight the text."""
         self.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def end(self, text: str, *, is_interrupted: bool = False) -> None:
@@ -228,8 +228,8 @@ class Console(Terminal):
 
 
 def parse_approval_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
-    """Return the letter of an approval answer, and the reason that follows a "no". The letter is "" if the answer is
-    invalid.
+    """Return the letter of an approval answer (y, n, a or e, or "" if the answer is invalid), and the reason that
+    follows an "n".
 
     A "yes" followed by more words is invalid, because the words may be a condition.
     """
@@ -261,8 +261,8 @@ def _describe_answers(question: Question) -> str:
 
 
 def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
-    """Return the labels that ``answer`` selects, or the user's own text. The result is empty if ``answer`` is
-    invalid."""
+    """Return the labels that ``answer`` selects, or ``answer`` as the user's own text. The result is empty if
+    ``answer`` is invalid."""
     parts = [part.strip() for part in answer.split(",")]
     labels = [option.label for option in question.options]
     exact = next((label for label in labels if label.casefold() == answer.casefold()), None)

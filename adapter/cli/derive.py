@@ -14,9 +14,10 @@ from adapter.core.errors import UsageError
 
 def derive(
     file: Annotated[Path, typer.Argument(help="Chat template: Jinja, tokenizer_config.json, GGUF, or a folder.")],
-    model: Annotated[str | None, option("NAME", "Model name, as an additional hint at the format.")] = None,
+    model: Annotated[str | None, option("NAME", "Model name, used in addition to recognize the format.")] = None,
     emit: Annotated[
-        str | None, option("NAME", "Write adapter/parsing/formats/NAME.py and its test cases to this checkout.")
+        str | None,
+        option("NAME", "Write adapter/parsing/formats/NAME.py and its test cases to this checkout of the project."),
     ] = None,
 ) -> None:
     """Infer a model's tool-call format from its chat template."""
@@ -50,7 +51,7 @@ def _validate_name(name: str) -> str:
 
 def _write_files(files: dict[str, str]) -> list[str]:
     if not Path("adapter/parsing/formats").is_dir() or not Path("fixtures/cases").is_dir():
-        raise UsageError("--emit works only in a checkout of toolcall-adapter; change to its folder first")
+        raise UsageError("--emit needs a checkout of toolcall-adapter, and this folder is not one; change to one first")
     for path in files:
         if Path(path).exists():
             raise UsageError(f"{path} already exists; choose another name")

@@ -1,4 +1,4 @@
-"""Checks for `adapter doctor`: this machine's extras, sandbox, folders and model servers, with advice."""
+"""Checks for `adapter doctor`: the extras, sandbox, folders and model servers of this machine, with advice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from adapter.workspace.sandbox.seccomp import LOCAL, build_socket_filter
 PORT_TIMEOUT_S = 0.5
 """Maximum time to wait for an answer on a default port of a model server, in seconds."""
 EXTRAS = {
-    "embedded": "llama.cpp in this process, for `adapter demo` and `.gguf` files",
+    "embedded": "llama.cpp inside this program, for `adapter demo` and `.gguf` files",
     "server": "`adapter serve`",
     "metrics": "Prometheus metrics of `adapter serve --metrics`",
     "otel": "OTLP traces of `adapter serve --otel`",
@@ -76,7 +76,7 @@ def _check_program() -> CheckResult:
     ok = platform.system() in ("Linux", "Darwin", "Windows")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
-    advice = "this program was never run on this system"
+    advice = "this program was not tested on this system; it may not work"
     return CheckResult("program", ok, text, advice, data)
 
 
@@ -130,15 +130,15 @@ def _check_paths() -> CheckResult:
     ok = isinstance(calls, DescriptorCalls)
     text = "relative to directory descriptors" if ok else "checked before and after each call"
     advice = (
-        "a program that replaces a folder at the same moment can redirect a change to another place: while a model "
-        "works, do not let untrusted programs change the workspace"
+        "a program that replaces a folder at the right moment can redirect a change to a file outside the workspace: "
+        "do not let untrusted programs change the workspace while a model works in it"
     )
     return CheckResult("paths", ok, text, advice, {"descriptors": ok})
 
 
 def _check_openat2() -> CheckResult:
     ok = openat2.is_available()
-    text = "works" if ok else "not available: paths are checked step by step, which is as safe but takes twice as long"
+    text = "works" if ok else "not available: paths are checked step by step, as safely but at half the speed"
     return CheckResult(
         "openat2", ok, text, "openat2 needs Linux 5.6 or later; a container must allow it", {"available": ok}
     )
@@ -182,7 +182,7 @@ def _check_server(port: int, name: str) -> CheckResult:
 
 
 def _describe_prompt(endpoint: Endpoint) -> str:
-    """Describe how tool descriptions reach a server's model. The server does not have to load the model for this."""
+    """Describe how a server's model is shown its tools. The server need not load the model for this."""
     if endpoint.kind == "ollama":
         return "the model's own template, if this version of Ollama shows its prompts"
     return PromptDiscoverer(endpoint).discover(find_first_model(endpoint)).explanation

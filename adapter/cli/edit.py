@@ -25,13 +25,14 @@ def edit(
         str,
         option(
             "FILE",
-            "Patches: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks or a whole file; - reads stdin.",
+            "File with the patches: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks or the whole new text; "
+            "- reads standard input.",
         ),
     ],
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,
     sequence: Annotated[
-        bool, flag("Match each patch against the result of the previous patches.", "--sequence")
+        bool, flag("Match each patch against the result of the previous patches, not the original file.", "--sequence")
     ] = False,
     dry_run: Annotated[bool, flag("Show the diff without writing it.", "--dry-run")] = False,
     as_json: AsJson = False,
@@ -98,8 +99,8 @@ def undo(
 
 
 def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
-    """Ask the user before an undo changes git's own data, or files that run code later. The record of the change may be
-    forged."""
+    """Ask the user for approval if an undo changes git's own data, or files that run code later. A program may have
+    forged the record of the change. Raises DeniedError if the user refuses."""
     from adapter.cli.conversation_display import Console
     from adapter.core.errors import DeniedError
     from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun
@@ -108,5 +109,6 @@ def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: 
     reason = GIT_DATA if any(is_git_data(root, path.split("/")) for path in paths) else explain_autorun(paths)
     if reason and not Console().confirm(f"undo {change.summary}: {', '.join(paths)}\n   {reason}\n{diff}", "undo it?"):
         raise DeniedError(
-            f"not undone: {change.summary}. It needs your approval at a terminal, because {reason}. Nothing was changed"
+            f"not undone: {change.summary}. Undoing it needs your approval at a terminal, because {reason}. Nothing "
+            "was changed"
         )

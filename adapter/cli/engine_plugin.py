@@ -1,4 +1,4 @@
-"""``adapter plugin vllm | sglang``: locates the plugin file for engines whose entry points are disabled."""
+"""`adapter plugin`: prints the path of the plugin file for vLLM or SGLang, which may not load entry points."""
 
 from __future__ import annotations
 

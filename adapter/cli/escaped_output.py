@@ -9,12 +9,13 @@ from adapter.core.text.lines import count_common_prefix
 
 
 def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
-    """Print text with its control characters visible, because they could move the cursor or hide other text."""
+    """Print text, and make its control characters visible, because they could move the cursor or hide other text."""
     print(escape_for_display(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
 
 
 def print_prompt(prompt: str, without_tools: str) -> None:
-    """Print a prompt. On a terminal, highlight the text that the tools added."""
+    """Print ``prompt``. On a terminal, highlight the part that differs from ``without_tools``, the prompt that the same
+    template renders without tools."""
     if not sys.stdout.isatty():
         print_escaped(prompt)
         return

@@ -47,9 +47,9 @@ from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
 
 WAYS = ("bare", "ours", "agent")
 PROGRESS_LINES = 10
-"""Number of progress lines that an evaluation prints if there is no terminal."""
+"""Number of progress lines that an evaluation prints if stderr is not a terminal."""
 STOPPED = "stopped by the user"
-SAME_RUNS = "at temperature 0, the runs of a scenario are mostly identical: raise --temperature for independent runs"
+SAME_RUNS = "at temperature 0, the runs of a scenario are mostly identical; raise --temperature for independent runs"
 
 
 class _TimeLimitExceeded(Exception):
@@ -120,7 +120,7 @@ def _choose_output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path
     results = settings.results or Path(f"eval-{name}.jsonl")
     html = settings.page or results.with_suffix(".html")
     if html == results:
-        raise UsageError(f"--results and --page are both {html}. Choose another --page.")
+        raise UsageError(f"--results and --page name the same file, {html}; choose another --page")
     return results, html
 
 
@@ -133,10 +133,12 @@ def _build_sampling(settings: EvalSettings) -> Sampling:
 
 
 def _parse_ways(settings: EvalSettings) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the requested built-in ways, and the URLs of the proxies by name."""
+    """Return the names of the requested methods (see `WAYS`), and the URLs of the proxies by name."""
     names = list(dict.fromkeys(settings.ways or WAYS[:2]))
     if unknown := [name for name in names if name not in WAYS]:
-        raise UsageError(f"unknown way {unknown[0]!r}; expected {', '.join(WAYS)}, or --also NAME=URL for a proxy")
+        raise UsageError(
+            f"unknown --way {unknown[0]!r}; expected {', '.join(WAYS)}. To evaluate a proxy, use --also NAME=URL"
+        )
     proxies: dict[str, str] = {}
     for value in settings.also or ():
         name, equals, url = value.partition("=")
@@ -177,8 +179,8 @@ def _make_harnesses(
 def _run_planned(
     planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console
 ) -> str:
-    """Run the planned runs that are not in the log yet. Return why the evaluation ended early, or "" if it was
-    completed."""
+    """Run the planned runs that the log does not contain. Return the reason why the evaluation ended early, or "" if it
+    was completed."""
     until = time.monotonic() + time_limit_s
 
     def check_time() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 from adapter.cli import options
 from adapter.cli.options import define_option_group, option
 
-WAYS_HELP = "bare (the server's own), ours (`wrap`) or agent"
+WAYS_HELP = "bare (the server's own), ours (this program's, by `adapter.wrap`) or agent (`adapter run`)"
 
 _scenarios = define_option_group("Scenarios")
 _sampling = define_option_group("Sampling and retries")
@@ -29,13 +29,17 @@ class EvalSettings:
         ),
     ] = None
     also: Annotated[
-        list[str] | None, option("NAME=URL", "Also evaluate this proxy in front of the same model; repeatable.")
+        list[str] | None,
+        option("NAME=URL", "Also evaluate, as NAME, the proxy at URL, which serves the same model; repeatable."),
     ] = None
     suite: Annotated[str, _scenarios("FILE", "Scenarios to run: built-in, or a .toml or .py file.")] = "built-in"
-    kinds: Annotated[list[str] | None, _scenarios("KIND", "Run only scenarios of this kind; repeatable.", "--kind")] = (
-        None
-    )
-    names: Annotated[list[str] | None, _scenarios("NAME", "Run only this scenario; repeatable.", "--scenario")] = None
+    kinds: Annotated[
+        list[str] | None,
+        _scenarios("KIND", "Run only the scenarios of a kind, as named by `--list`; repeatable.", "--kind"),
+    ] = None
+    names: Annotated[
+        list[str] | None, _scenarios("NAME", "Run only one scenario, as named by `--list`; repeatable.", "--scenario")
+    ] = None
     easy: Annotated[bool, _scenarios("", "Run only scenarios that suit very small models.", "--easy")] = False
     runs: Annotated[int, _scenarios("N", "Number of runs of each scenario with each method.", min=1)] = 1
     time_limit: Annotated[
@@ -44,12 +48,12 @@ class EvalSettings:
     temperature: Annotated[float, _sampling("X", "Sampling temperature.", min=0, max=2)] = 0.0
     max_tokens: Annotated[int, _sampling("N", "Maximum number of tokens per response.", min=1)] = 512
     seed: Annotated[int, _sampling("N", "Seed of a scenario's first run; each further run adds 1.", min=0)] = 1
-    constraint: Annotated[str, _sampling("MODE", f"(ours, agent) {options.CONSTRAINT_HELP}")] = "auto"
-    profile: Annotated[str, _sampling("NAME", f"(ours) {options.PROFILE_HELP}")] = "auto"
-    guardrails: Annotated[str, _sampling("NAMES", f"(ours, agent) {options.GUARDRAILS_HELP}")] = "on"
+    constraint: Annotated[str, _sampling("MODE", f"{options.CONSTRAINT_HELP} Not for `--way bare`.")] = "auto"
+    profile: Annotated[str, _sampling("NAME", f"{options.PROFILE_HELP} Only for `--way ours`.")] = "auto"
+    guardrails: Annotated[str, _sampling("NAMES", f"{options.GUARDRAILS_HELP} Not for `--way bare`.")] = "on"
     retries: Annotated[
         int | None,
-        _sampling("N", "(ours, agent) Maximum number of retries.", min=0, show_default="2 for ours, 3 for agent"),
+        _sampling("N", options.RETRIES_HELP, min=0, show_default="2 for `--way ours`, 3 for agent"),
     ] = None
     results: Annotated[
         Path | None,
@@ -79,7 +83,8 @@ class ProbeSettings:
         Path | None, option("FILE", "Write the report to this HTML file.", show_default="next to the profile")
     ] = None
     share: Annotated[
-        Path | None, option("FILE", "Write the scores to this .json file, without names and paths, to publish them.")
+        Path | None,
+        option("FILE", "Write scores that can be published to this .json file, without personal names and paths."),
     ] = None
     record: Annotated[
         Path | None,

@@ -34,7 +34,12 @@ def export(
     template: Annotated[Path | None, option("FILE", "The model's chat template; required by `--as text`.")] = None,
     only: Annotated[
         str,
-        option("NAMES", "Conditions that responses must meet: valid, unfixed, calls, approved, succeeded, answered."),
+        option(
+            "NAMES",
+            "Skip responses that do not meet all these conditions, separated by commas: valid (complete, without "
+            "invalid calls), unfixed (no call was repaired), calls (has calls), approved (no call was denied), "
+            "succeeded (no call failed), answered (the conversation ended with an answer).",
+        ),
     ] = "",
 ) -> None:
     """Export recordings and transcripts as training data. Every response becomes one line."""

@@ -17,8 +17,8 @@ NO_EDITOR = "no editor found: set $EDITOR (EDITOR=nano, EDITOR='code --wait')"
 
 
 def edit_in_external_editor(text: str, name: str) -> str:
-    """Open ``text`` in the editor, and return the result. ``name``: file name of the text; editors infer the language
-    from its suffix.
+    """Open ``text`` in the editor, and return the edited text. Editors infer the language from the suffix of ``name``,
+    the name of the file that the text comes from.
 
     Raises UsageError if no editor is found, the editor fails, or its result is not UTF-8.
     """
@@ -37,7 +37,7 @@ def edit_in_external_editor(text: str, name: str) -> str:
         except OSError as error:
             raise UsageError(f"cannot run {words[0]}: {error.strerror}. Set $EDITOR to another editor.") from error
         except UnicodeDecodeError:
-            raise UsageError(f"{words[0]} saved text that is not UTF-8; it was ignored") from None
+            raise UsageError(f"{words[0]} saved text that is not valid UTF-8; the text was ignored") from None
 
 
 def _find_editor_command() -> list[str]:

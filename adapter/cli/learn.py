@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.prompting.deriving.learning import LearningExample, LearningResult
 
 MAX_CHARACTERS = 1_000_000
-"""Maximum size of the file of examples."""
+"""Maximum size of the file of examples, in characters."""
 MAX_EXAMPLES = 100
 """Maximum number of examples in the file."""
 
@@ -29,7 +29,7 @@ def learn(
         Path | None,
         option("FILE", "Format file to write.", "--output", "-o", show_default="FILE with the suffix .toml"),
     ] = None,
-    name: Annotated[str | None, option("NAME", "Name of the format.", show_default="the output's name")] = None,
+    name: Annotated[str | None, option("NAME", "Name of the format.", show_default="the output file's name")] = None,
 ) -> None:
     """Learn a tool-call format from examples."""
     from adapter.parsing.format_file import write_format_file
@@ -54,7 +54,7 @@ def learn(
 
 
 def read_examples(path: Path) -> list[LearningExample]:
-    """Return the examples in a JSON Lines file. Raises UsageError, which names the line of an error."""
+    """Return the examples in a JSON Lines file. Raises UsageError, which names the invalid line."""
     from adapter.core.bounded_parsing import parse_json
     from adapter.prompting.deriving.learning import MIN_EXAMPLES, LearningExample
 
@@ -62,11 +62,11 @@ def read_examples(path: Path) -> list[LearningExample]:
         with path.open(encoding="utf-8") as opened:
             text = opened.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text: {explain_read_error(error)}") from error
+        raise UsageError(f"{path} is not valid UTF-8: {explain_read_error(error)}") from error
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(text) > MAX_CHARACTERS or len(lines) > MAX_EXAMPLES:
         raise UsageError(
-            f"{path} is too large; at most {MAX_EXAMPLES} examples and {MAX_CHARACTERS:,} characters are read"
+            f"{path} is too large: it may contain at most {MAX_EXAMPLES} examples and {MAX_CHARACTERS:,} characters"
         )
     examples = []
     for number, line in lines:
@@ -76,7 +76,7 @@ def read_examples(path: Path) -> list[LearningExample]:
         except ValueError as error:
             raise UsageError(f"{path}, line {number}: {explain_read_error(error)}") from error
     if sum(bool(example.calls) for example in examples) < MIN_EXAMPLES:
-        raise UsageError(f"{path} has {len(examples)} examples; at least {MIN_EXAMPLES} with calls are needed")
+        raise UsageError(f"{path} has too few examples: at least {MIN_EXAMPLES} with calls are needed")
     return examples
 
 
@@ -117,14 +117,15 @@ def _list_report_lines(learned: LearningResult, output: Path, count: int) -> lis
     assert learned.spec is not None
     lines = [f"Wrote {output}: a format with the body {learned.spec.body!r}, which parses all {count} examples."]
     lines.append(
-        f"Cross-check: {count - len(learned.left_out)} of {count} are parsed by a format learned from the others."
+        f"Cross-check: {count - len(learned.left_out)} of {count} examples are parsed by a format learned from the "
+        "others."
     )
-    lines += [f"  without example {index + 1}: {why}" for index, why in learned.left_out]
+    lines += [f"  learned without example {index + 1}: {why}" for index, why in learned.left_out]
     if learned.left_out:
         lines.append("  More examples make the format more reliable.")
     if learned.known is not None:
         lines.append(
-            f"The built-in format {learned.known!r} also parses all examples, and repairs more of a model's errors."
+            f"The built-in format {learned.known!r} also parses all examples, and can repair more malformed calls."
         )
     return [*lines, f"Use it with --format {output}"]
 

@@ -70,16 +70,16 @@ def _run(arguments: list[str]) -> None:
 
 
 def _reopen_closed_streams() -> None:
-    """Connect streams that the shell closed (``>&-``) to the null device. Otherwise the next file opened would get such
-    a stream's file descriptor."""
+    """Connect streams that the shell closed (``>&-``) to the null device. If they stayed closed, the next file opened
+    would get a stream's file descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # open until exit
 
 
 def _configure_encodings() -> None:
-    """Write UTF-8 in any locale, except to a terminal with another encoding. There, characters that the encoding lacks
-    are escaped."""
+    """Write UTF-8 in any locale. A terminal with another encoding keeps it; characters that this encoding lacks are
+    escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and (encoding := codecs.lookup(stream.encoding).name) != "utf-8":
             keeps_encoding = stream.isatty() and encoding != "ascii"
@@ -89,7 +89,7 @@ def _configure_encodings() -> None:
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _INVALID_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
-"""Error numbers for invalid paths, which exit with code 2. All others exit with code 1."""
+"""Error numbers for invalid paths. They lead to the exit code 2, all others to 1."""
 _PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 _PERMISSION_ADVICE = (
     "Choose a path that you may access. To move the program's own files, set HOME, or XDG_STATE_HOME, XDG_CACHE_HOME "
@@ -109,8 +109,8 @@ OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "fin
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Convert the words after ``adapter parse`` to arguments for `print_parse_result`. Return None if they need
-    Typer."""
+    """Convert the words after ``adapter parse`` to arguments for `print_parse_result`. Return None if only Typer can
+    parse them."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

@@ -10,7 +10,7 @@ _M_ARENA_MAX = -8
 
 
 def limit_malloc_arenas() -> None:
-    """Make all threads allocate from one arena. Call this before any thread starts. It only affects glibc.
+    """Make all threads allocate from one arena of glibc's malloc. Call this before any thread starts.
 
     glibc gives threads up to eight arenas per processor. It returns the free memory at the end of an arena to the
     system only above a threshold, which grows with the largest block ever freed. Each arena in which a thread once had

@@ -14,7 +14,7 @@ def mcp(
     root: Annotated[Path, option("DIR", "Folder that the tools work in.")] = Path(),
     dialect: DialectOption = "blade",
     approve: Annotated[
-        str, option("MODE", "Actions that are allowed: reads (ask, plan), reads and edits (auto-edit) or all (yolo).")
+        str, option("MODE", "Actions that are allowed: ask or plan (reads), auto-edit (reads and edits) or yolo (all).")
     ] = "ask",
     allow: Allow = None,
     deny: Annotated[

@@ -20,14 +20,15 @@ from adapter.core.errors import TransportError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model and a client for it. ``is_small``: whether its calls must be constrained."""
+    """A model and a client for it. ``is_small`` is True if the model can write calls only under a constraint."""
 
     chat: ChatClient
     is_small: bool
 
 
 def require_model_choice(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
-    """Raise UsageError if no model is named. A command that uses a model for minutes requires an explicit choice."""
+    """Raise UsageError if neither an argument nor the environment names a model. A command that uses a model for
+    minutes must not choose one silently."""
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
             f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so the model must be "

@@ -28,15 +28,15 @@ class ModelSetup:
     is_native: bool = False
     """True if the server's own tool calling is used."""
     is_guided: bool = False
-    """True if the wording of each request determines the tool."""
+    """True if the wording of each request determines the tool, because the model is too small to choose one."""
     is_own: bool = False
     """True if the model's chat template describes the tools."""
     sees_images: bool = False
 
 
 def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedModel, console: Console) -> ModelSetup:
-    """Return the setup for the model. Options take precedence over the model's profile, and the profile over its
-    template and name. ``task``: None in a chat."""
+    """Return the setup for the model. Options take precedence over the model's profile, and the profile over the
+    model's chat template and name. ``task`` is None in a chat."""
     constraint = parse_constraint_mode(parse_auto(settings.constraint))
     profile = _find_profile(settings, loaded, console)
     if profile is not None and profile.constraint != "off":
@@ -63,15 +63,15 @@ def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedM
 def _detect_format(
     settings: RunSettings, loaded: LoadedModel, prompt: PromptDiscovery | None, console: Console
 ) -> str | None:
-    """Detect the format from the model's template, or else from its name. Print a note if the template determines
-    it."""
+    """Detect the format from the model's chat template. If it has none, guess the format from the model's name. Print a
+    note if the template determines the format."""
     is_inferred = settings.format == FROM_TEMPLATE
     if prompt is None and is_inferred:
         prompt = loaded.chat.discover_own_prompt()
     detected = prompt.recognized if prompt is not None else None
     if detected is None:
         if is_inferred:
-            console.note("format: not inferred, because the server reports no template; give one with --template")
+            console.note("format: not inferred, because the server reports no chat template; give it with --template")
         return guess_format(loaded.chat.model)
     detected = detected.from_template() if is_inferred else detected
     if is_inferred or (settings.format == "auto" and detected.by == "template"):
@@ -80,9 +80,11 @@ def _detect_format(
 
 
 def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
-    """Return whether the tool is chosen by the wording of a request instead of by the model. This applies to the
-    built-in model, and to a model that its server reports as small, unless a chat template, a style or custom prompts
-    describe the tools."""
+    """Return whether the wording of a request chooses the tool, instead of the model.
+
+    This is the case for the built-in model. It is also the case for a model that its server reports as small, unless a
+    chat template, a style or custom prompts describe the tools.
+    """
     if settings.guide != "auto" or loaded.is_small:
         return settings.guide != "off"
     if settings.style != "auto" or settings.prompts:
@@ -95,7 +97,7 @@ def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
 def _discover_prompt(
     settings: RunSettings, loaded: LoadedModel, profile: CallingSetup | None, console: Console, sees_images: bool
 ) -> PromptDiscovery | None:
-    """Discover whether the model's chat template can describe the tools. Return None if a text prompt is used.
+    """Discover whether the model's chat template can describe the tools. Return None if a generated prompt is used.
 
     Raises UsageError if the options require the template and it cannot be used.
     """
@@ -109,7 +111,9 @@ def _discover_prompt(
         return None
     if needs_text:
         if settings.prompt == "own":
-            raise UsageError("--prompt own cannot be combined with --style, --prompts or a profile with a text prompt")
+            raise UsageError(
+                "--prompt own cannot be combined with --style, --prompts, or a profile that uses a generated prompt"
+            )
         return None
     with console.show_busy(f"checking the prompt of {loaded.chat.model}"):
         prompt = loaded.chat.discover_own_prompt()
@@ -120,8 +124,8 @@ def _discover_prompt(
 
 
 def _find_profile(settings: RunSettings, loaded: LoadedModel, console: Console) -> CallingSetup | None:
-    """Return the setup in the model's profile, or None if there is no profile. The built-in model is always assisted,
-    so for it only a profile named by the user applies."""
+    """Return the setup in the model's profile, or None if there is no profile. The built-in model has a fixed setup, so
+    only a profile that the user names applies to it."""
     if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
     model = model_profiles.query_model(loaded.chat.endpoint, loaded.chat.model)

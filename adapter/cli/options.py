@@ -20,21 +20,25 @@ if TYPE_CHECKING:
 
 
 def define_option_group(title: str | None = None, *, is_advanced: bool = False) -> Callable[..., Any]:
-    """Return a function that defines an option in the group ``title``. For a flag, pass it an empty metavar. Only
-    `--help-all` shows advanced options.
+    """Return a function that defines an option in the help's group ``title``.
+
+    The function takes the option's metavar (empty for a flag), its help, its names and the settings of `typer.Option`.
+    Only `--help-all` shows advanced options.
     """
 
     def define_option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
         settings.setdefault("show_envvar", "envvar" in settings)  # not the variables of all options of `serve`
+        if isinstance(default := settings.get("show_default"), str):
+            help, settings["show_default"] = f"{help} Default: {default}.", False  # Typer would add brackets
         return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=title, hidden=is_advanced, **settings)
 
     return define_option
 
 
 option = define_option_group()
-"""Defines an option that every help shows."""
+"""Define an option that both `--help` and `--help-all` show."""
 flag = partial(option, "")
-"""Defines a flag, which takes no value."""
+"""Define a flag, which takes no value."""
 _permissions = define_option_group("Permissions and sandbox", is_advanced=True)
 
 BaseUrl = Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")]
@@ -45,12 +49,15 @@ Format = Annotated[
         "NAME", "Tool-call format of the model: a name, a format file, auto (detected), or from-template (inferred)."
     ),
 ]
-DialectOption = Annotated[str, option("NAME", "Tool set that the model gets.")]
+DialectOption = Annotated[
+    str, option("NAME", "Tool set that the model gets: blade, maki, promptly, proto, proxyai or none.")
+]
 Workspace = Annotated[Path, option("DIR", "Folder to work in.", "--workspace", "-w")]
 FormatTemplate = Annotated[
     Path | None, option("FILE", "Chat template from which `--format from-template` infers the format.")
 ]
-ToolsBasename = Annotated[str | None, option("NAME", "Base name of the tool files that `--dialect promptly` reads.")]
+TOOLS_HELP = "Name, without .json, of the tool files that `--dialect promptly` reads."
+ToolsBasename = Annotated[str | None, option("NAME", TOOLS_HELP)]
 INCLUDE_HELP = "With `--dialect promptly`: offer only tools whose names contain TEXT, including opt-in tools."
 EXCLUDE_HELP = "With `--dialect promptly`: leave out tools whose names contain TEXT."
 IncludeTools = Annotated[list[str] | None, option("TEXT", INCLUDE_HELP)]
@@ -64,13 +71,16 @@ PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, flag("Print one JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
-    "Constrain the output: arguments (text and valid calls), prefer (a valid call or a reply), required (a valid "
-    "call), off, or auto (if needed)."
+    "Restrict the model's text: arguments (any text, but only valid calls), prefer (a valid call or a reply), required "
+    "(a valid call), off, or auto (if needed)."
 )
-PROFILE_HELP = "Profile from `adapter probe`: auto (the model's own), a name, a file, or none."
-GUARDRAILS_HELP = "Guardrails that trigger a retry: on, off, or names to add or (with -) remove, e.g. on,-refusal."
+PROFILE_HELP = "Profile from `adapter probe` to use: auto (the one saved for this model), a name, a file, or none."
+GUARDRAILS_HELP = (
+    "Guardrails, which reject unusable answers: on, off, or names to add or (with -) remove, e.g. on,-refusal."
+)
+RETRIES_HELP = "Maximum number of retries after guardrails reject an answer."
 PROMPT_HELP = "How the model sees its tools: own (its chat template), words (a generated prompt) or auto."
-GUIDE_HELP = "For small models, choose the tool from the wording of the request: auto, on or off."
+GUIDE_HELP = "Choose the tool by the wording of the request, without the model: on, off, or auto (for tiny models)."
 TEMPLATE_HELP = "The model's chat template, if the server does not apply it: Jinja, tokenizer_config.json or GGUF."
 CONTEXT_BUDGET_HELP = (
     "Shorten old results and summarize old turns once a conversation exceeds this many tokens. auto: the model "

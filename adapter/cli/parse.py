@@ -18,7 +18,9 @@ def parse(
     tools: Annotated[
         str | None,
         option(
-            "FILE", "JSON file with tool definitions, used instead of --dialect; for promptly, base name of tool files."
+            "FILE",
+            "JSON file with tool definitions, used instead of `--dialect`. With `--dialect promptly`: name, without "
+            ".json, of the tool files.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 MAX_REASONS = 5
-"""Maximum number of rejected calls that are listed when there is no call."""
+"""Maximum number of rejected calls that are listed if the text has no call."""
 
 _NO_CALL_HINT = (
-    "If you expected a call: --explain shows how each piece of text was read. `adapter derive TEMPLATE` finds the "
-    "format of a chat template, and `adapter learn` learns one from three examples."
+    "If you expected a call: --explain shows how each part of the text was parsed. `adapter derive TEMPLATE` infers "
+    "the format from a chat template, and `adapter learn` from three examples."
 )
 
 
@@ -71,7 +71,7 @@ def _resolve_format(name: str, template: Path | None) -> str | Format | None:
     if name != FROM_TEMPLATE:
         return None if name == "auto" else name
     if template is None:
-        raise UsageError(f"--format {FROM_TEMPLATE} needs the chat template of the model: add --template FILE")
+        raise UsageError(f"--format {FROM_TEMPLATE} needs the model's chat template; add --template FILE")
     from adapter.backends.template_detection import derive
 
     return derive(template)
@@ -82,7 +82,7 @@ def _find_exchange(file: str, number: int) -> RecordedExchange:
 
     exchanges = read_exchanges(read_text(file), file)
     if number > len(exchanges):
-        raise UsageError(f"--exchange {number} not found: {file!r} has {len(exchanges)} exchanges")
+        raise UsageError(f"--exchange {number} is out of range: {file!r} has {len(exchanges)} exchanges")
     return exchanges[number - 1]
 
 
@@ -96,7 +96,7 @@ def _load_tools(
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"cannot read tool definitions from {file!r}: {explain_read_error(error)}") from error
         if not isinstance(definitions, list):
-            raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
+            raise UsageError(f"{file!r} must contain a JSON list of tool definitions, got {type(definitions).__name__}")
         return definitions
     if dialect == "promptly" or include or exclude:
         from adapter.cli.options import resolve_dialect

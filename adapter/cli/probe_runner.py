@@ -101,7 +101,8 @@ NO_RIGHT_CALL = (
 
 
 def _build_profile(model: Model, found: Probe, format: str) -> Profile | None:
-    """Return the profile of the best setup. It refers to a format file by its path, so that other processes find it."""
+    """Return the profile of the best setup, or None if no setup works. If the format is a file, the profile contains
+    its absolute path, so that programs in other folders find it."""
     if (best := found.best) is None:
         return None
     setup = best.setup
@@ -166,7 +167,8 @@ def _format_duration(seconds: float) -> str:
 
 
 class _ProbeProgress:
-    """Show the progress on stderr: a progress bar on a terminal, otherwise a line for each round of a setup."""
+    """Show the progress on stderr: on a terminal a progress bar, otherwise a line whenever a setup completes one of the
+    rounds in `RUNGS`."""
 
     def __init__(self, bar: Progress, setups: int) -> None:
         self._bar = bar

@@ -21,7 +21,9 @@ def prompt(
     style: Annotated[
         str,
         option(
-            "NAME", "Description of a tool: compact (one line), args (with types), full (explained) or trained (JSON)."
+            "NAME",
+            "How the prompt describes a tool: compact (one line), args (with types), full (explained) or trained "
+            "(JSON).",
         ),
     ] = "compact",
     prompts: Annotated[Path | None, option("DIR", options.PROMPTS_HELP)] = None,
@@ -31,10 +33,10 @@ def prompt(
     template: Annotated[
         Path | None,
         option(
-            "FILE", "Print the prompt that this chat template renders instead: Jinja, tokenizer_config.json or GGUF."
+            "FILE", "Instead, print the prompt rendered by this chat template: Jinja, tokenizer_config.json or GGUF."
         ),
     ] = None,
-    ask: Annotated[str, option("TEXT", "User message in the prompt that `--template` prints.")] = "Hello!",
+    ask: Annotated[str, option("TEXT", "User message to render with `--template`.")] = "Hello!",
     base_url: Annotated[
         str | None, option("URL", "llama.cpp server whose tokenizer counts the tokens for `--tokens`.")
     ] = None,
@@ -67,7 +69,7 @@ def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
         try:
             prompt, without = render_system_prompt(worker, system, ask, tools)
         except ChatTemplateError as error:
-            raise UsageError(f"{path}: {error}") from error
+            raise UsageError(f"the chat template {path} cannot be rendered: {error}") from error
     print_prompt(prompt, without)
     return prompt
 

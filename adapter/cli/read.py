@@ -19,7 +19,7 @@ from adapter.core.install_advice import build_install_command
 from adapter.core.text.plurals import pluralize
 
 MAX_SHOWN = 10
-"""Maximum number of formats and of repairs in the report."""
+"""Maximum number of formats, and of repairs, that the report names."""
 
 if TYPE_CHECKING:
     from adapter.integrations.batch.inputs import InputFile
@@ -63,7 +63,7 @@ def read(
     if (format == FROM_TEMPLATE) != (template is not None):
         raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE must be given together")
     if tools is not None and tools_column is not None:
-        raise UsageError("give either --tools or --tools-column, not both")
+        raise UsageError("--tools and --tools-column cannot be combined; give one of them")
     settings = RowSettings(
         column=column,
         format=parse_auto(format),
@@ -87,9 +87,9 @@ def read(
     print(_format_report(counts), file=sys.stderr)
     if counts.rows and counts.errors == counts.rows:
         is_column = counts.first_error.startswith("column")
-        advice = "name the text column with --column" if is_column else "check the file"
+        advice = "name the column that has the text with --column" if is_column else "check the file"
         raise AdapterError(
-            f"no row could be parsed ({counts.first_error}); {advice}. The column 'error' has the reason for each row."
+            f"no row could be parsed ({counts.first_error}); {advice}. The column 'error' explains each row's error."
         )
 
 

@@ -21,19 +21,20 @@ if TYPE_CHECKING:
 
 def replay(
     paths: Annotated[
-        list[str] | None, typer.Argument(help="Transcripts, recordings or folders.", show_default="shipped transcripts")
+        list[str] | None,
+        typer.Argument(help="Transcripts, recordings or folders. Default: the transcripts shipped with this program."),
     ] = None,
     as_json: Annotated[bool, flag("Print a JSON list.", "--json")] = False,
     update: Annotated[bool, flag("Write the new results to the transcripts.", "--update")] = False,
     run_commands: Annotated[
-        bool, flag("Run the recorded commands again in a sandbox, with your approval.", "--run-commands")
+        bool, flag("Run the recorded commands again, in a sandbox and with your approval.", "--run-commands")
     ] = False,
     approve: options.Approve = "ask",
     allow: options.Allow = None,
     ask: options.Ask = None,
     deny: options.Deny = None,
 ) -> None:
-    """Replay recordings offline and compare the results. Command output comes from the recording."""
+    """Replay recordings offline and compare the results. The output of commands comes from the recording."""
     from adapter.core import package_data
     from adapter.recording.replay_files import find_transcripts, replay_file
 
@@ -73,8 +74,8 @@ def _print_results(replays: Sequence[ReplayResult]) -> None:
 def _build_command_policy(
     is_enabled: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
 ) -> CommandReplayPolicy | None:
-    """Return the policy for commands, or None if no command runs. Raises UsageError if there is no sandbox, or for
-    permission options without --run-commands."""
+    """Return the policy for commands, or None without --run-commands. Raises UsageError if there is no sandbox, or if
+    permission options are given without --run-commands."""
     if not is_enabled:
         if approve != "ask" or allow or ask or deny:
             raise UsageError("--approve, --allow, --ask and --deny need --run-commands")

@@ -1,5 +1,5 @@
-"""Determine the exit code and the last line of output of a run, from the reason for its end and the results of its
-calls."""
+"""Determine the exit code of a run and its last line of output. They depend on why the run ended, and on the results
+of its calls."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ class CallTally:
     past: list[PastCall] = field(default_factory=list)
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
-    """True if the last call with an effect in `ACTING` failed or was refused, unless it would not have changed
-    anything.
+    """True if the last call with an effect in `ACTING` failed or was refused. A call that failed only because it would
+    not have changed anything does not count.
     """
 
     results: list[str] = field(default_factory=list)
     """The results of calls that only read."""
     broken: dict[str, None] = field(default_factory=dict)
-    """The paths of files that parsed before a change, and do not parse now."""
+    """Paths of files whose syntax was valid before a change and is invalid now."""
 
     _arguments: dict[str, JsonObject] = field(default_factory=dict)
 
@@ -150,9 +150,9 @@ def describe_run_outcome(
             return 1, f"{flaw}: {counts}"
         left = [*_find_standing(task, tally, changes, read_file), *(_find_rest(task, tally) if is_stuck else ())]
         if left:
-            return 1, f"the change is made only in part, without {', '.join(dict.fromkeys(left))}: {counts}"
+            return 1, f"the change is incomplete; left to change: {', '.join(dict.fromkeys(left))} ({counts})"
     if is_stuck and tally.acted and not tally.last_failed:
-        return 0, f"the {'change is made' if tally.changed else 'command was run'}: {counts}"
+        return 0, f"the {'change was made' if tally.changed else 'command was run'}: {counts}"
     if done.reason == "answered":
         return code, f"the model is done: {counts}" if tally.calls else f"{REASONS[done.reason]}: {NO_CALL_HINT}"
     if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two reasons imply exactly one call
@@ -247,9 +247,9 @@ def _find_standing(
         yield from (f"{name} in {path}" for name in left)
 
 
-def _find_rest(task: str, tally: CallTally) -> list[str]:
-    """Return the values of the task that no change has used. Numbers count only if no other value was used, because
-    they may not be part of the change.
+def _find_unused_values(task: str, tally: CallTally) -> list[str]:
+    """Return the values of the task that no change has used. A number may be a position rather than a part of the
+    change, so numbers are returned only if none of the values was used.
     """
     paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.past)))
     values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
@@ -258,8 +258,8 @@ def _find_rest(task: str, tally: CallTally) -> list[str]:
 
 
 def _explain_inaction(tally: CallTally) -> str:
-    """Explain why the run achieved nothing: no call could be parsed, or every call that matters was refused or failed.
-    Return "" otherwise."""
+    """Explain why the run achieved nothing: no call could be parsed, or every call that would have changed something
+    was refused or failed. Return "" if a call succeeded."""
     if tally.acted:
         return ""
     if tally.unreadable and not tally.calls:

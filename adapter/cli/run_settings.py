@@ -1,4 +1,4 @@
-"""Settings for `adapter run` and `adapter chat`: a field for each option, and the objects built from the options."""
+"""Settings of `adapter run` and `adapter chat`: a field for each option, and the objects built from the options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _permissions = define_option_group("Permissions and sandbox", is_advanced=True)
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Settings for a run or a chat. Each field annotated with an option is an option of both commands."""
+    """Settings of a run or a chat. Each field annotated with an option is an option of both commands."""
 
     workspace: options.Workspace = Path()
     base_url: options.BaseUrl = None
@@ -47,10 +47,10 @@ class RunSettings:
     constraint: Annotated[str, _model("MODE", options.CONSTRAINT_HELP)] = "auto"
     guide: Annotated[str, _model("MODE", options.GUIDE_HELP)] = "auto"
     guardrails: Annotated[str | None, _model("NAMES", options.GUARDRAILS_HELP, show_default="on")] = None
-    retries: Annotated[int | None, _model("N", "Maximum number of retries.", min=0, show_default="3")] = None
+    retries: Annotated[int | None, _model("N", options.RETRIES_HELP, min=0, show_default="3")] = None
     profile: Annotated[str, _model("NAME", options.PROFILE_HELP)] = "auto"
     images: Annotated[
-        bool | None, _model("", "Send images to the model.", "--images/--no-images", show_default="detected")
+        bool | None, _model("", "Send images to the model.", "--images/--no-images", show_default="if it accepts them")
     ] = None
     agent_model: Annotated[
         list[str] | None, _model("TIER=NAME", "Model for a tier of sub-agents, e.g. strong=qwen3:32b; repeatable.")
@@ -58,7 +58,7 @@ class RunSettings:
     config_file: Annotated[
         Path | None, _model("FILE", "Configuration file to read instead of the user's config.toml.", "--config")
     ] = None
-    tools: Annotated[str | None, _tools("NAME", "Base name of the tool files that `--dialect promptly` reads.")] = None
+    tools: Annotated[str | None, _tools("NAME", options.TOOLS_HELP)] = None
     trust_tools: Annotated[
         bool, _tools("", "Use ./tools.json without asking, although its tools run programs.", "--trust-tools")
     ] = False
@@ -83,10 +83,13 @@ class RunSettings:
     sandbox: Annotated[
         str,
         _permissions(
-            "NAME", "Sandbox for commands: auto, bwrap, landlock, require (bwrap or landlock, else an error) or none."
+            "NAME",
+            "Sandbox for commands: auto (the best available), bwrap, landlock, require (fail without one) or none.",
         ),
     ] = "auto"
-    sandbox_network: Annotated[bool, _permissions("", "Let commands use the network.", "--sandbox-network")] = False
+    sandbox_network: Annotated[
+        bool, _permissions("", "Let commands in the sandbox use the network.", "--sandbox-network")
+    ] = False
     sandbox_read: Annotated[
         list[Path] | None, _permissions("PATH", "Additional path that commands may read; repeatable.")
     ] = None
@@ -98,7 +101,7 @@ class RunSettings:
     record: Path | None = None
     """File to write the transcript to."""
     state: Path | None = None
-    """Folder for the change journal. The default is the folder that `adapter undo` reads."""
+    """Folder for the journal of changes. By default, it is the folder that `adapter undo` reads."""
 
     @cached_property
     def toolset(self) -> Dialect:

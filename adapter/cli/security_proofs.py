@@ -189,4 +189,4 @@ ATTACKS: Mapping[str, Attack] = {
     "A command reaches other processes: signals, debugging, D-Bus, X11, Wayland": _reaches_processes,
     "What you approved changes before it is done": _try_changing_after_approval,
 }
-"""Attacks by the row of SECURITY.md that they try. Races, crashes and rows about servers need the test suite."""
+"""Attacks, by the row of SECURITY.md that they test. The test suite covers races, crashes and rows about servers."""

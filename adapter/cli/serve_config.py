@@ -9,11 +9,11 @@
 
     [models."qwen3-coder:30b"]     # settings for requests that name this model
     format = "qwen3_coder"
-    constraint = "arguments"       # off by default
-    style = "compact"              # a generated prompt of this style; without it, the chat template
+    constraint = "arguments"       # by default, off
+    style = "compact"              # style of a generated prompt; without this key, the chat template is used
     native = false                 # true: the model server describes the tools and parses the calls
-    context-budget = 16384         # as the option, for this model
-    reasoning-budget = 2048        # likewise
+    context-budget = 16384         # like the option --context-budget
+    reasoning-budget = 2048        # like the option --reasoning-budget
 
 Options on the command line, then ``ADAPTER_*`` variables, take precedence over the file.
 """
@@ -52,7 +52,7 @@ class ModelSettings(BaseModel):
     @model_validator(mode="after")
     def _require_format(self) -> Self:
         if self.format is None and (self.constraint != "off" or self.style is not None or self.native):
-            raise ValueError("the settings constraint, style and native also require the setting format")
+            raise ValueError("format is missing, but constraint, style and native require it")
         return self
 
     def to_setup(self) -> CallingSetup | None:
@@ -77,8 +77,8 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return the setups of the models for which the file at ``path`` names a format. Raises UsageError if the file is
-    invalid.
+    """Return the setups, by model name, of the models for which the file at ``path`` gives a format. Raises UsageError
+    if the file is invalid.
     """
     setups = {name: each.to_setup() for name, each in _read_models(path).items()}
     return {name: setup for name, setup in setups.items() if setup is not None}

@@ -58,7 +58,9 @@ class ServeSettings:
     ] = None
     trusted_host: Annotated[
         list[str] | None,
-        _clients("NAME", "Host name that a proxy in front of this server passes on, e.g. llm.example; repeatable."),
+        _clients(
+            "NAME", "Additional host name that clients may use, e.g. llm.example with a reverse proxy; repeatable."
+        ),
     ] = None
     config: Annotated[
         Path | None,
@@ -79,11 +81,14 @@ class ServeSettings:
     workers: Annotated[
         int, _process("N", "Number of worker processes; all limits apply to each process separately.", min=1, max=256)
     ] = 1
-    patience: Annotated[float, _upstream("SECONDS", "How long to wait for output from the model server.", min=0.05)] = (
-        600.0
-    )
+    patience: Annotated[
+        float,
+        _upstream(
+            "SECONDS", "Fail a request if the model server sends nothing for this long, at any point of it.", min=0.05
+        ),
+    ] = 600.0
     retry: Annotated[
-        float, _upstream("SECONDS", "How long to keep retrying a loading or busy model server.", min=0)
+        float, _upstream("SECONDS", "How long to retry a request while the model server is loading or busy.", min=0)
     ] = 15.0
     max_streams: Annotated[
         int,
@@ -93,7 +98,8 @@ class ServeSettings:
         int, _upstream("N", "Maximum number of queued requests; additional ones are refused with status 503.", min=0)
     ] = 1024
     pass_admin: Annotated[
-        bool, _upstream("", "Also pass through requests that manage the model server.", "--pass-admin")
+        bool,
+        _upstream("", "Also pass through requests that manage the server, e.g. load or delete models.", "--pass-admin"),
     ] = False
     style: Annotated[
         str,
@@ -125,8 +131,8 @@ class ServeSettings:
     ] = None
     profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto"
     guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on"
-    retries: Annotated[int, _retry("N", "Maximum number of retries per request.", min=0)] = 2
-    max_calls: Annotated[int, _retry("N", "Maximum number of calls in one answer.", min=1)] = 8
+    retries: Annotated[int, _retry("N", shared.RETRIES_HELP, min=0)] = 2
+    max_calls: Annotated[int, _retry("N", "Maximum number of calls in one answer; the others are dropped.", min=1)] = 8
     retry_tokens: Annotated[
         int, _retry("N", "Stop retrying once the discarded answers to a request add up to N tokens.", min=0)
     ] = 4_096
@@ -134,13 +140,20 @@ class ServeSettings:
         120.0
     )
     stream_arguments: Annotated[
-        bool, _clients("", "Stream the arguments of a call while the model writes them.", "--stream-arguments")
+        bool,
+        _clients("", "Stream the arguments of a call before the call is complete.", "--stream-arguments"),
     ] = False
     store: Annotated[
         Path | None,
-        _clients("FILE", "Keep stored responses in this file; API keys are removed.", show_default="in memory"),
+        _clients(
+            "FILE",
+            "Keep the responses of the Responses API in this file; API keys are removed.",
+            show_default="only in memory",
+        ),
     ] = None
-    keep_alive: Annotated[float, _clients("SECONDS", "Send a keepalive after this much silence.", min=0.05)] = 5.0
+    keep_alive: Annotated[
+        float, _clients("SECONDS", "Send the client a keepalive after this much silence.", min=0.05)
+    ] = 5.0
     stall: Annotated[float, _clients("SECONDS", "Disconnect a client that reads nothing for this long.", min=0.05)] = (
         60.0
     )
@@ -154,13 +167,13 @@ class ServeSettings:
             "",
             "Send OpenTelemetry traces; requires the extra `otel`.",
             "--otel/--no-otel",
-            show_default="on if OTEL_* are set",
+            show_default="on if an OTLP endpoint is set in the environment",
         ),
     ] = None
     log_json: Annotated[bool, _process("", "Write the log as JSON, one line per request.", "--log-json")] = False
 
     def build_options(self) -> TranslationOptions:
-        """Build the options of the translation. Raises UsageError for an invalid option."""
+        """Build the options for translating requests and responses. Raises UsageError for an invalid option."""
         from adapter.cli.serve_config import read_model_budgets, read_model_setups
         from adapter.core.text.redaction import Redactor
         from adapter.protocols.budgets import parse_context_budget

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typer._click.shell_completion import CompletionItem
 
 REQUESTS = ("_ADAPTER_COMPLETE", "_TOOLCALL_ADAPTER_COMPLETE")
-"""Variables that are set while a shell completes a command, for both names of the program."""
+"""Environment variables that a shell sets to complete a command, for both names of the program."""
 
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("approve", "MODE"): ("ask", "auto-edit", "yolo", "plan"),
@@ -32,12 +32,12 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("style", "NAME"): ("compact", "args", "full", "trained"),
     ("ways", "NAME"): ("bare", "ours", "agent"),
 }
-"""The values of options, by name and metavar. They are the values that the option's help names."""
+"""The values of options, by the option's name and metavar. The help of the options names the same values."""
 
 
 def split_words_to_complete(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of the command line that a shell completes, or an empty list if no shell's completion started
-    the program.
+    """Return the words of the command line that a shell is completing. Return an empty list if the program was not
+    started for completion.
     """
     if not any(name in environ for name in REQUESTS):
         return []

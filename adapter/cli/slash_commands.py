@@ -25,8 +25,8 @@ from adapter.workspace.changes.history import UndoResult
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A chat command. ``run``: called with the session and the text after the command's name; returns False to end the
-    chat."""
+    """A chat command. ``run`` is called with the session and the text after the command's name, and returns False to
+    end the chat."""
 
     summary: str
     run: Callable[[ChatSession, str], bool | None]
@@ -47,7 +47,7 @@ def run_slash_command(conversation: ChatSession, text: str) -> bool:
         near = process.extractOne(name, list(COMMANDS), score_cutoff=50) if name else None
         advice = f"did you mean /{near[0]}?" if near else "/help lists the commands."
         raise UsageError(
-            f"unknown command /{escape_for_display(name)}; {advice} (Put a space before it to send it as a message.)"
+            f"unknown command /{escape_for_display(name)}; {advice} (To send it as a message, put a space before it.)"
         )
     command = COMMANDS[name]
     if rest.strip() and not command.argument:
@@ -109,7 +109,7 @@ def _change_model(conversation: ChatSession, name: str) -> None:
     names = chat.models()
     if name not in names and not is_gguf(name) and conversation.settings.model != name:
         near = process.extractOne(name, names)
-        advice = f"did you mean {near[0]}?" if near else "it lists no models."
+        advice = f"did you mean {near[0]}?" if near else "the server lists no models."
         raise UsageError(f"{chat.endpoint.display_url} has no model {name!r}; {advice} A GGUF file also works.")
     conversation.switch(model=name)
     _show_model(conversation)
@@ -142,7 +142,7 @@ def _save(conversation: ChatSession, name: str) -> None:
     if not name:
         raise UsageError("/save needs a file name: /save chat.md for reading, /save chat.jsonl for `adapter view`")
     if conversation.path is None:
-        raise UsageError("there is nothing to save yet")
+        raise UsageError("there is nothing to save yet; send a message first")
     text = conversation.path.read_text(encoding="utf-8", errors="replace")
     if not name.endswith(".jsonl"):
         text = render_transcript(Transcript.from_text(text, conversation.id or ""))

@@ -38,7 +38,7 @@ def read_task() -> str:
 
 
 MAX_CHECKED = 1_000_000
-"""Maximum size of a file that is searched for old names after a run, in bytes."""
+"""Maximum size, in bytes, of a file that is searched for leftover old names after a run."""
 
 
 def run_task(task: str, settings: RunSettings) -> int:
@@ -81,7 +81,7 @@ def run_task(task: str, settings: RunSettings) -> int:
 
 
 def _read_file(root: Path, path: str) -> str:
-    """Return the text of a file in the workspace; "" if there is none."""
+    """Return the text of a file in the workspace, or "" if the file is missing, too large or outside it."""
     file = (root / path).resolve()
     is_readable = file.is_relative_to(root.resolve()) and file.is_file() and file.stat().st_size <= MAX_CHECKED
     return file.read_text("utf-8", "replace") if is_readable else ""
@@ -96,7 +96,7 @@ def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspac
     return SessionRecorder(TranscriptWriter(write, secrets, time.time), Path(workspace.root), settings.record)
 
 
-NO_UNDO = "the journal could not be saved, so `adapter undo` cannot undo them (check XDG_STATE_HOME)"
+NO_UNDO = "`adapter undo` cannot undo this run, because its journal could not be saved (check XDG_STATE_HOME)"
 
 
 def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
@@ -108,9 +108,10 @@ def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
 
 @contextmanager
 def _open_transcript(path: Path) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes to ``path``. The file is readable only by the user. An existing file is replaced
-    at the first write, and a new file that stays empty is removed, so that a run that fails before it begins changes
-    nothing.
+    """Yield a function that writes to ``path``. The file is readable only by the user.
+
+    An existing file is overwritten at the first write, and a new file that stays empty is removed. Therefore, a run
+    that fails before it begins changes nothing.
     """
     is_new = not path.exists()
     try:

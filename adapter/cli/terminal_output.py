@@ -24,14 +24,14 @@ if sys.platform != "win32":
     import termios
 
 DRAW_S = 0.1
-"""Minimum time between two drawings of a status that changes with every chunk, in seconds."""
+"""Minimum time, in seconds, between two drawings of a status that changes with every chunk."""
 TICK_S = 0.5
-"""Time between two drawings of an unchanged status, in seconds. Each drawing updates the elapsed time."""
+"""Time, in seconds, between two drawings of an unchanged status. Each drawing updates the elapsed time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFlowStyle:
-    """Style of a kind of flow. ``first``: text before the flow. ``indent``: text before each line except the first."""
+    """Style of a kind of flow. ``first`` is written before the flow, and ``indent`` before all lines but the first."""
 
     to_stdout: bool = False
     style: str = ""

@@ -1,4 +1,4 @@
-"""``adapter tool list | view | add | install | remove``: manages the shell tools of the dialect `promptly`.
+"""`adapter tool list`, `view`, `add`, `install` and `remove`: manage the shell tools of the dialect `promptly`.
 
 Exit code 3 means that the tool does not exist.
 """
@@ -19,9 +19,11 @@ app = typer.Typer(name="tool", help="List and change the shell tools of `--diale
 
 NOT_FOUND = 3
 
-Basename = Annotated[str, option("NAME", "Base name of the tool files.", "--tools")]
+Basename = Annotated[str, option("NAME", "Name of the tool files, without .json.", "--tools")]
+ToolId = Annotated[str, typer.Argument(metavar="TOOL-ID", help="Id of the tool; `adapter tool list` lists the ids.")]
 ConfigFile = Annotated[
-    Path | None, option("FILE", "Tool file to change.", "--config-file", show_default="./tools.json, or the user's")
+    Path | None,
+    option("FILE", "Tools file to change.", "--config-file", show_default="./tools.json if it exists, else the user's"),
 ]
 
 
@@ -49,7 +51,7 @@ def list_(tools: Basename = "tools", include_tools: IncludeTools = None, exclude
 
 
 @app.command()
-def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Basename = "tools") -> None:
+def view(tool_id: ToolId, tools: Basename = "tools") -> None:
     """Show one tool as JSON, with its source."""
     from adapter.dialects.promptly import BUILT_IN
     from adapter.dialects.promptly.tool_files import find_tools
@@ -70,12 +72,14 @@ def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Base
 @app.command()
 def add(
     id: Annotated[str, option("NAME", "Unique name of the tool.", "--id")],
-    name: Annotated[str, option("TEXT", "Description of the tool for the model.", "--name")],
+    name: Annotated[str, option("TEXT", "Description of the tool for the model.", "--description", "--name")],
     command: Annotated[str, option("PROGRAM", "Program to run: a name or a path.", "--command")],
     argument_template: Annotated[
         list[str] | None,
         option(
-            "TOKENS", 'Program arguments, with placeholders for parameters, e.g. "-n,{{count}},{(path)}"; repeatable.'
+            "TOKENS",
+            'Program arguments, separated by commas, with placeholders for parameters, e.g. "-n,{{count}},{(path)}"; '
+            "repeatable.",
         ),
     ] = None,
     parameters: Annotated[str | None, option("JSON", "JSON Schema of the parameters.")] = None,
@@ -83,7 +87,11 @@ def add(
     echo_output: Annotated[bool, flag("Show the output while the program runs.", "--echo-output")] = False,
     truncate_output: Annotated[bool, flag("Truncate long output of the program.", "--truncate-output")] = False,
     exclusive_argument_template: Annotated[
-        bool, flag("Use only the first group whose arguments are all given.", "--exclusive-argument-template")
+        bool,
+        flag(
+            "Use only the first `--argument-template` whose parameters are all given in the call.",
+            "--exclusive-argument-template",
+        ),
     ] = False,
     opt_in: Annotated[bool, flag("Offer the tool only if `--include-tools` matches it.", "--opt-in")] = False,
     config_file: ConfigFile = None,
@@ -95,7 +103,7 @@ def add(
     from adapter.dialects.promptly.tool_files import add_tool, find_target_file
 
     if parameters is not None and parameters_file is not None:
-        raise UsageError("give either --parameters or --parameters-file, not both")
+        raise UsageError("--parameters and --parameters-file cannot be combined; give one of them")
     if parameters_file is not None:
         try:
             parameters = parameters_file.read_text(encoding="utf-8")
@@ -107,7 +115,7 @@ def add(
         try:
             entry["parameters"] = json.loads(parameters)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"the parameters are not JSON: {explain_read_error(error)}") from error
+            raise UsageError(f"the parameters are not valid JSON: {explain_read_error(error)}") from error
     flags = {
         "echoOutput": echo_output,
         "truncateOutput": truncate_output,
@@ -129,7 +137,7 @@ def install(tools: Basename = "tools") -> None:
 
 @app.command()
 def remove(
-    tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")],
+    tool_id: ToolId,
     force: Annotated[bool, flag("Remove the tool without confirmation.", "--force")] = False,
     config_file: ConfigFile = None,
 ) -> None:
@@ -148,7 +156,10 @@ def remove(
     if tool_id not in known:
         raise _build_not_found_exit(tool_id, known, f" in {file}")
     if not force and not sys.stdin.isatty():
-        print(f"adapter: {tool_id} was not removed: confirmation needs a terminal; --force skips it", file=sys.stderr)
+        print(
+            f"adapter: {tool_id} was not removed, because confirmation needs a terminal; --force skips it",
+            file=sys.stderr,
+        )
         raise typer.Exit(1)
     if not force and not typer.confirm(f"Remove tool '{tool_id}' from {file}?", err=True):
         raise typer.Exit(1)

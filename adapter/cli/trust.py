@@ -1,5 +1,5 @@
-"""Ask the user before a tools file in the current folder is used, because its tools run programs. The user is asked
-again only if the file's content changes."""
+"""Ask the user before a tools file in the current folder is used, because its tools run programs. The approval is saved
+and applies until the file's content changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
     """Return the approved text of the tools file in the current folder, or "" if there is none. The caller must use
     this text, because the file may change after the approval.
 
-    ``is_trusted``: whether --trust-tools was given. An approval applies to files with the same content in any folder.
+    ``is_trusted`` is True if --trust-tools was given. An approval applies to files with the same content in any folder.
     Raises UsageError if the user has not approved the text.
     """
     file = find_local_file(basename or DEFAULT_BASENAME)
@@ -35,8 +35,8 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
         return content.decode("utf-8", "replace")
     if not is_trusted and not _ask_user(file, content):
         raise UsageError(
-            f"./{escape_for_display(file.name)} defines tools that run programs, and you have not approved it: check "
-            "it with `adapter tool list`, then give --trust-tools, approve it at a terminal, or use another folder"
+            f"./{escape_for_display(file.name)} defines tools that run programs, and you have not approved it. Check "
+            "it with `adapter tool list`; then give --trust-tools, approve it at a terminal, or use another folder"
         )
     trusted.add(content)
     return content.decode("utf-8", "replace")
@@ -50,7 +50,7 @@ def _ask_user(file: Path, content: bytes) -> bool:
 
 
 def _list_command(tool: ShellTool) -> Iterator[str]:
-    """Yield the path of the program that a tool would run now, and its arguments with their placeholders."""
+    """Yield the name of the program that a tool runs, its arguments with their placeholders, and the program's path."""
     yield tool.executable
     for group in tool.argument_template:
         yield from group

@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
 def view(
     file: Annotated[
-        str, typer.Argument(help="File written by `serve`, `run`, `probe --record` or `eval`; - reads standard input.")
+        str,
+        typer.Argument(
+            help="File written by `serve`, `run` or `probe` with --record, or by `eval`; - reads standard input."
+        ),
     ],
     html: Annotated[Path | None, option("FILE", "Write the page to this file instead of serving it.")] = None,
     format: Annotated[
-        str | None, option("NAME", "Parse the responses again in this format (or auto) and compare the results.")
+        str | None, option("NAME", "Parse the responses again in this format, or auto, and compare the results.")
     ] = None,
     policy: Annotated[
         str | None,
         option(
-            "NAME", "Parse the responses again with this policy (strict, safe, approved, lenient) and compare results."
+            "NAME",
+            "Parse the responses again with this policy (strict, safe, approved or lenient), and compare the results.",
         ),
     ] = None,
 ) -> None:
@@ -65,7 +69,7 @@ def _load_page_data(file: str, format: str | None, policy: str | None) -> PageDa
         return build_exchanges_view(read_exchanges(text, file), name, reparse)
     if is_run_log(text):
         if reparse is not None:
-            raise UsageError("results of `adapter eval` cannot be parsed again: omit --format and --policy")
+            raise UsageError("results of `adapter eval` cannot be parsed again; omit --format and --policy")
         return view_runs(text, name)
     try:
         transcript = Transcript.from_text(text, file)

@@ -102,7 +102,7 @@ def parse_scenarios(text: str, source: str) -> list[Scenario]:
     except ValidationError as error:
         raise UsageError(f"{source}: {explain_validation_error(error)}; see docs/evaluate.md for an example") from error
     except ValueError as error:
-        raise UsageError(f"{source} is not TOML: {error}") from error
+        raise UsageError(f"{source} is not valid TOML: {error}") from error
     tools = {each.name: tool(each.name, each.description, each.optional, **each.parameters) for each in suite.tool}
     return [_make_scenario(data, tools, source) for data in suite.scenario]
 

@@ -82,7 +82,7 @@ def test_profile_of_another_version_is_used_with_a_note():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("version = ", "is not TOML"),
+        ("version = ", "is not valid TOML"),
         ("version = '1'", "is not a profile ('model' is missing"),
         ('[model]\nname="x"\n[use]\nstyle="odd"', "use.style"),
     ],

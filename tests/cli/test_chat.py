@@ -284,9 +284,9 @@ def test_run_without_a_task_starts_a_chat_at_a_terminal_only(model, tmp_path):
     chat.say("Hello")
     assert "\nHi.\n" in chat.end()
     for words, says in (
-        (("run",), "give a task, or -"),
+        (("run",), "no task was given"),
         (("chat",), "standard input is empty"),
-        (("chat", "--continue", "--resume", "2"), "not both"),
+        (("chat", "--continue", "--resume", "2"), "cannot be combined"),
         (("chat", "-w", "elsewhere", "--continue"), "this folder has no saved chat"),
     ):
         (tmp_path / "elsewhere").mkdir(exist_ok=True)

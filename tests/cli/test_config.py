@@ -86,8 +86,8 @@ def test_read_config_reads_every_key(home, workspace):
         ("[models.strong]\nzz = 1", "unknown key 'models.strong.zz'; expected one of: model, base_url, format"),
         ("colour = 1", "unknown key 'colour'; expected one of: search, docs, skills, guardrails, steps, models"),
         ("[models]\nstrong = 'big'", "'models.strong': must be an object"),
-        ("= 1", "is not TOML"),
-        ("\xff", "is not TOML"),
+        ("= 1", "is not valid TOML"),
+        ("\xff", "is not valid TOML"),
     ],
 )
 def test_read_config_error_names_the_nearest_key(home, workspace, text, problem):

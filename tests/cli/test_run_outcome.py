@@ -97,12 +97,12 @@ def test_run_with_only_invalid_calls_fails():
             "the call failed; this model is limited to one call per request: name",
         ),
         ("unsuccessful", [("write_file", REFUSED)], 1, "nothing was done: the call was refused"),
-        ("repetition", [("read_file", OK), ("apply_edit", OK)], 0, "the change is made: 2 calls"),
-        ("stuck", [("write_file", OK)], 0, "the change is made: 1 call"),
+        ("repetition", [("read_file", OK), ("apply_edit", OK)], 0, "the change was made: 2 calls"),
+        ("stuck", [("write_file", OK)], 0, "the change was made: 1 call"),
         ("repetition", [("run_command", OK)], 0, "the command was run: 1 call"),
         ("repetition", [("write_file", OK), ("apply_edit", FAILED)], 1, "the model kept repeating the same call"),
-        ("repetition", [("write_file", OK), ("apply_edit", EQUAL)], 0, "the change is made: 2 calls, 1 failed"),
-        ("repetition", [("apply_edit", OK), ("apply_edit", APPLIED)], 0, "the change is made: 2 calls, 1 failed"),
+        ("repetition", [("write_file", OK), ("apply_edit", EQUAL)], 0, "the change was made: 2 calls, 1 failed"),
+        ("repetition", [("apply_edit", OK), ("apply_edit", APPLIED)], 0, "the change was made: 2 calls, 1 failed"),
         ("repetition", [("apply_edit", EQUAL)], 1, "the model kept repeating the same call, after the call failed"),
         ("repetition", [("read_file", OK)], 1, "the model kept repeating the same call, after 1 call"),
         ("turns", [("write_file", OK)], 1, "the limit of turns was reached, after 1 call: raise --max-turns"),
@@ -135,7 +135,7 @@ def test_run_that_makes_a_part_of_the_change_fails(task, left):
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
     code, line = describe_run_outcome(Finished("repetition", ""), tally, task)
     assert (code, line) == (
-        (1, f"the change is made only in part, without {left}: 1 call") if left else (0, "the change is made: 1 call")
+        (1, f"the change is incomplete; left to change: {left} (1 call)") if left else (0, "the change was made: 1 call")
     )
 
 
@@ -193,7 +193,7 @@ def test_old_name_that_still_stands_is_left(task, edit, text, left):
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
     code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, lambda _: text)
     assert (code, line) == (
-        (1, f"the change is made only in part, without {left}: 1 call") if left else (0, "the model is done: 1 call")
+        (1, f"the change is incomplete; left to change: {left} (1 call)") if left else (0, "the model is done: 1 call")
     )
 
 

@@ -173,7 +173,7 @@ def test_user_suite_is_loaded(tmp_path):
         ('tools = ["look"]', 'tools = ["see"]', "names the unknown tool 'see'; expected look"),
         ('kind = "mine"', "", r"scenario\.0\.kind"),
         ('result = "Q7"', 'error = "no", result = "Q7"', "either a result or an error"),
-        ("[[tool]]", "[[tool", "is not TOML"),
+        ("[[tool]]", "[[tool", "is not valid TOML"),
         ("holds", "hold", r"scenario\.0\.hold"),
     ]:
         with pytest.raises(UsageError, match=output):
