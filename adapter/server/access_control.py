@@ -1,8 +1,8 @@
 """Reject cross-site and unauthenticated requests.
 
-A web page can send requests to 127.0.0.1; its browser then adds ``Origin`` or ``Sec-Fetch-Site``. It can also make its
-own domain name resolve to 127.0.0.1; that name is then in ``Host``. Only pages that the user allows may send requests
-and read answers.
+A web page can send requests to 127.0.0.1; the browser then adds the header ``Origin`` or ``Sec-Fetch-Site``. A page can
+also make its own domain name resolve to 127.0.0.1; the header ``Host`` then contains that name. Only pages that the
+user allows may send requests and read answers.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ class AccessControl:
     """ASGI middleware that checks hosts, origins and API keys.
 
     Args:
-        is_loopback: Whether the server listens only on this machine, so that every ``Host`` header must name it.
+        is_loopback: Whether the server listens only on this machine. If so, every ``Host`` header must name this
+            machine or one of ``trusted_hosts``.
         api_key: Key that clients must send in OpenAI's or Anthropic's headers.
         origins: Origins of allowed web pages.
-        form: A path that is not checked for the key because it authenticates its users.
-        trusted_hosts: Names that a proxy on this machine passes on in ``Host``.
+        form: A path for which the key is not checked, because the page at this path asks for it.
+        trusted_hosts: Additional names that are allowed in ``Host``, for example those of a proxy on this machine.
     """
 
     def __init__(
@@ -79,8 +80,8 @@ class AccessControl:
             raise RequestError(f"the header {repeated[0]} is repeated; send it once")
         if self._is_loopback and not self._is_known(host):
             message = (
-                f"invalid host {host!r}: this server only serves this machine. Use 127.0.0.1, start it with --host, or "
-                "behind a proxy with --trusted-host NAME"
+                f"invalid host {host!r}: this server accepts only requests to this machine. Send them to 127.0.0.1, or "
+                "start the server with --host ADDRESS or, behind a proxy, with --trusted-host NAME"
             )
             raise RequestError(message, status=421)
         if origin in self._origins:
@@ -105,7 +106,7 @@ class AccessControl:
         if self._form and (path == self._form or path.startswith(f"{self._form}/")):
             return
         if not hmac.compare_digest(find_key(headers).encode("utf-8"), self._api_key.encode("utf-8")):
-            raise RequestError("the API key is wrong or missing: send the key passed as --api-key", status=401)
+            raise RequestError("the API key is wrong or missing: send the key of --api-key", status=401)
 
 
 def find_key(headers: Headers) -> str:
@@ -115,7 +116,8 @@ def find_key(headers: Headers) -> str:
 
 
 def _with_cors_headers(send: Send, origin: str) -> Send:
-    """Add CORS headers, so that the browser lets pages of ``origin`` read the response."""
+    """Return a function that sends messages with CORS headers, so that the browser lets pages of ``origin`` read the
+    response."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

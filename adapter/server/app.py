@@ -75,7 +75,7 @@ class ServerSettings:
     patience_s: float = SILENCE_S
     """Maximum time without data from the model server, in seconds."""
     api_key: str | None = None
-    """Key that clients must send; if it is None and other machines can reach the address, a key is generated."""
+    """Key that clients must send. If it is None and other machines can reach the address, a key is generated."""
     options: TranslationOptions = field(default_factory=TranslationOptions)
     profile: str = "none"
     max_streams: int = MAX_STREAMS
@@ -129,8 +129,8 @@ def serve(settings: ServerSettings) -> None:
     require_packages(settings.metrics, settings.traces)
     if settings.view and settings.workers > 1:
         raise UsageError(
-            "--view does not work with several workers, as each would show only its own exchanges: leave out "
-            "--workers, or record with --record FILE and open it with `adapter view FILE`"
+            "--view cannot be combined with several workers, because each would show only its own exchanges: leave out "
+            "--workers, or record with --record FILE and run `adapter view FILE`"
         )
     if not settings.host:
         raise UsageError(
@@ -171,8 +171,8 @@ def serve(settings: ServerSettings) -> None:
 
 
 def _build_view_path(settings: ServerSettings) -> str:
-    """Return the path of the live view. It includes the key unless clients have an API key, which is also valid
-    there."""
+    """Return the path of the live view. If clients need an API key, it is also valid for the view; if not, the path
+    contains a key for the view."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 
@@ -180,7 +180,7 @@ def _serve_with_workers(settings: ServerSettings, listener: socket.socket) -> No
     from uvicorn.supervisors import Multiprocess
 
     if settings.store is None:
-        log_message("responses are not stored, as several workers cannot share memory: pass --store FILE to store them")
+        log_message("responses are not stored, because workers share no memory; pass --store FILE to store them")
     _store(settings).close()  # create its tables once, and report an unusable file now
     with TemporaryDirectory(prefix="adapter-metrics-") as folder:
         os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # as `adapter.cli` does for its own process
@@ -210,7 +210,7 @@ def build_uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
 def _create_worker(settings: ServerSettings) -> ASGIApp:
     """Configure a worker process, and build its application."""
     sys.setswitchinterval(SWITCH_S)
-    gc.freeze()  # collecting garbage among all loaded modules would stop all requests and free nothing
+    gc.freeze()  # a collection that visits all loaded modules would delay all requests and free nothing
     gc.set_threshold(*COLLECTED)
     if settings.log_json:
         use_json_logs()
@@ -218,7 +218,7 @@ def _create_worker(settings: ServerSettings) -> ASGIApp:
 
 
 def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp:
-    """Build the ASGI application. ``observers``: called in addition to the observers that ``settings`` require."""
+    """Build the ASGI application. ``observers`` are called in addition to the observers that ``settings`` require."""
     for each in observers:
         require_sync(each.on_start, "the observer")
         require_sync(each.on_end, "the observer")
@@ -339,7 +339,7 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
 
 
 async def _answer_health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
-    """Return 200, which shows that this process is alive."""
+    """Return 200 as long as this process runs."""
     return JSONResponse(
         {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.dropped.counts)}
     )

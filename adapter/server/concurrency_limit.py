@@ -25,7 +25,7 @@ class QueueFullError(TransportError):
 class ConcurrencyLimit:
     """Runs at most ``streams`` requests at a time, and queues at most ``waiting`` further requests in order of arrival.
 
-    ``on_change``: called with the number of running requests and the number of queued requests.
+    ``on_change`` is called with the number of running requests and the number of queued requests.
     """
 
     def __init__(

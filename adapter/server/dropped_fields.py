@@ -22,7 +22,7 @@ class DroppedFields:
         self.counts: Counter[str] = Counter()
 
     def with_header(self, answer: ASGIApp, route: str, dropped: Sequence[str]) -> ASGIApp:
-        """Add a header to the response that lists the dropped fields. ``answer``: sends the response."""
+        """Return an app that sends the response of ``answer`` with a header that lists the dropped fields."""
         if not dropped:
             return answer
         get_current_request().dropped += dropped

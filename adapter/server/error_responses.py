@@ -38,7 +38,7 @@ class ErrorResponses:
 
 
 def _describe(error: _Failure) -> tuple[int, JsonObject, dict[str, str]]:
-    """Return the status, the error in OpenAI's format, and the headers."""
+    """Return the status, body (an error in OpenAI's format) and headers of the response."""
     match error:
         case RequestError():
             return error.status, build_error_body(error), {"Allow": ", ".join(error.allowed)} if error.allowed else {}

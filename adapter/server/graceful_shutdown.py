@@ -1,7 +1,7 @@
 """Graceful shutdown: after SIGTERM, open requests may finish, and new requests are rejected with 503.
 
-A second SIGTERM, or Ctrl-C, stops the server at once. Running requests are then cancelled, and their clients get an
-error. Endless responses must check `GracefulShutdown.has_begun`.
+A second SIGTERM, or Ctrl-C, stops the server at once: running requests are cancelled, and their clients get an error.
+Code that sends an endless response must check `GracefulShutdown.has_begun`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPEN = ("/health", "/ready", "/metrics")
 class GracefulShutdown:
     """ASGI middleware that waits for open requests during shutdown.
 
-    ``limit_s``: maximum time to wait, in seconds. ``on_begin``: called when the shutdown begins.
+    It waits at most ``limit_s`` seconds, and calls ``on_begin`` when the shutdown begins.
     """
 
     def __init__(self, app: ASGIApp, limit_s: float, on_begin: Callable[[], object] = lambda: None) -> None:

@@ -17,19 +17,20 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 HEAD_S = 8.0
-"""Maximum time, in seconds, until the request line and headers must be complete. It starts with the connection or the
-first byte of a later request."""
+"""Time, in seconds, within which the request line and headers must arrive. It starts when the client connects, or with
+the first byte of a later request."""
 
 MAX_HEAD_BYTES = 32_000
 """Maximum size of the request line and headers together, in bytes."""
 LINGER_S = 2.0
-"""Maximum time, in seconds, to read and discard the rest of a request body before the connection is closed. Otherwise
-the client could lose the response."""
+"""Maximum time, in seconds, to read and discard the rest of a request body before the connection is closed. If it were
+closed earlier, the client could lose the response."""
 STALL_S = 60.0
 """Seconds after which a client that reads nothing of its response is disconnected."""
 UNREAD_BYTES = 65_536
-"""Size of the kernel's send buffer for each client, in bytes (Linux doubles it). The default is several megabytes. Such
-a buffer accepts new data only when a third is free, so that a slow client seems to read nothing."""
+"""Size of the kernel's send buffer for each client, in bytes (Linux doubles it). The default is several megabytes. A
+buffer accepts new data only when a third of it is free, so with a large buffer a slow client would seem to read
+nothing."""
 
 
 class BoundedConfig(Config):

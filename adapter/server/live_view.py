@@ -1,7 +1,8 @@
 """The live view of `adapter serve --view`, a page that shows requests and answers as they arrive.
 
-A browser sends the key in a form, or in the address as ``?key=``, and is redirected to an address without it. It gets a
-cookie that scripts cannot read and that other sites cannot send. Programs can send the key in the usual headers.
+A browser sends the key in a form, or in the address as ``?key=``. It is then redirected to an address without the key,
+and gets a cookie that scripts cannot read and other sites cannot send. Programs can send the key in the headers that
+also carry API keys.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _SAFE = {
     "x-content-type-options": "nosniff",
 }  # fmt: skip
 _FORM = _SAFE | {"referrer-policy": "same-origin"}
-"""Headers of the form. With the policy no-referrer, browsers would send the form with ``Origin: null``."""
+"""Headers of the page with the form for the key. With the policy no-referrer, browsers would send ``Origin: null``."""
 
 
 class LiveView:
@@ -144,12 +145,12 @@ class LiveView:
 
     async def _find_exchange(self, number: int, query: Mapping[str, str]) -> JsonObject:
         if is_format_file(query.get("format")):
-            raise RequestError("expected the name of a format; format files are read only by the command line")
+            raise RequestError("expected the name of a format, got a format file, which only the command line can read")
         try:
             reparse = ReparseOptions.from_names(query.get("format"), query.get("policy"))
         except UsageError as error:
             raise RequestError(str(error)) from error
-        async with self._detail_lock:  # one at a time, as parsing may take long
+        async with self._detail_lock:  # one at a time, because parsing may take long
             detail = partial(self.live.build_detail, number, reparse, answer_only="answer" in query)
             details = await asyncio.to_thread(detail)
         if details is None:
@@ -203,7 +204,8 @@ class LiveView:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _get_version(self, http: HttpRequest) -> int:
-        """Return the version that the page already has; 0 if it is from an earlier run of the server."""
+        """Return the version of the data that the page already has, or 0 if that is from an earlier run of the
+        server."""
         epoch, _, version = (http.headers.get("last-event-id") or http.query_params.get("since", "")).partition(".")
         is_ours = epoch == self.live.epoch and version.isdecimal() and len(version) < 16
         return int(version) if is_ours else 0
@@ -216,7 +218,7 @@ def _build_cookie_name(http: HttpRequest) -> str:
 
 
 async def _read_form_key(http: HttpRequest) -> str:
-    """Return the key in a submitted form; "" if it has none. Raises RequestError if the form is too large."""
+    """Return the key in a submitted form, or "" if the form has none. Raises RequestError if the form is too large."""
     announced = http.headers.get("content-length", "")
     if not announced or len(announced) > 12 or int(announced) > MAX_FORM_BYTES:  # llhttp has checked that it is digits
         raise RequestError(f"the form has more than {MAX_FORM_BYTES:,} bytes", status=413)

@@ -1,4 +1,4 @@
-"""The model server, with the prompt, format and constraints detected for each model."""
+"""The connection to the model server, with the prompt, format and constraints detected for each model."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ KNOWN_FOR_S = 60.0
 """Seconds for which detected information about the models of llama.cpp or Ollama is valid."""
 
 MAX_PROMPTS = 64
-"""Maximum number of models, and of reasoning settings, whose prompts are cached."""
+"""Maximum number of cached generation prompts, one for each model and reasoning setting."""
 
 MAX_TOOLLESS = 1_000
 """Maximum number of cached names of models without native tool calls."""
 
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
-"""Request fields that determine whether llama.cpp's chat templates begin reasoning."""
+"""Request fields that determine whether a prompt rendered by llama.cpp ends inside a reasoning block."""
 
 
 class ModelServer(UpstreamConnection):
@@ -53,9 +53,9 @@ class ModelServer(UpstreamConnection):
 
     Args:
         options: The user's options.
-        profile: See `build_setup_lookup`.
-        limit: Limits requests that use a model.
-        store: Stores responses, by default in memory.
+        profile: Profile to use, as for `build_setup_lookup`.
+        limit: Limits the number of concurrent requests that use a model.
+        store: Stores responses. By default, they are stored in memory.
 
     `UpstreamConnection` describes the other parameters.
     """
@@ -92,7 +92,7 @@ class ModelServer(UpstreamConnection):
         self.store.close()
 
     async def find_options(self, body: Json) -> TranslationOptions:
-        """Return the options for a request: the user's options, completed by the settings detected for the model."""
+        """Return the options for a request: the user's options, completed with the settings detected for its model."""
         info = await self.find_server_info()
         options = await self.with_budgets(info.options)
         model = body.get("model") if isinstance(body, dict) else None
@@ -110,26 +110,28 @@ class ModelServer(UpstreamConnection):
             and info.kind == "llama.cpp"
         ):
             prompt = await self._find_generation_prompt(body)
-            # request raw text: otherwise llama.cpp may split off reasoning by its own rules
+            # request raw text, because llama.cpp could separate the reasoning by rules of its own
             options = replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
         return options
 
     async def translate(self, chat: JsonObject, options: TranslationOptions, size: int) -> TranslatedRequest:
-        """Translate a chat request that nobody else can change. ``size``: its maximum length as JSON, in bytes."""
+        """Translate a chat request. The translation may change ``chat``. ``size`` is the maximum length of the request
+        as JSON, in bytes."""
         conversation = options.memory.conversations.continue_longest(Conversation(chat.get("messages")))
         # most of a conversation was translated before
         new_bytes = len(conversation.encode_new()) if conversation.known else size
         return await self.work.run(new_bytes, partial(translate_chat_request, chat, options, size, conversation))
 
     async def with_budgets(self, options: TranslationOptions) -> TranslationOptions:
-        """Return the options with the server's context size, if it is the budget."""
+        """Return ``options``. If their context budget is ``auto``, replace it with the server's context size."""
         if options.budgets.context != AUTO:
             return options
         info = await self.find_server_info()
         return replace(options, budgets=options.budgets.with_context_size(info.context_tokens))
 
     async def fit(self, content: bytes, body: JsonObject) -> tuple[bytes, str]:
-        """Fit a request that is passed on into its budget. Return its content, and the cuts as a header's value."""
+        """Shorten a request that is passed through until it fits into its context budget. Return its content, and the
+        value of the header that counts the cuts ("" if nothing was cut)."""
         budgets = (await self.with_budgets(self.options)).get_budgets(body)
         if budgets.context is None:
             return content, ""
@@ -137,14 +139,16 @@ class ModelServer(UpstreamConnection):
         return (encode_json(fitted), shortened) if shortened else (content, "")
 
     def with_reasoning_field(self, body: JsonObject) -> JsonObject:
-        """Rename the field for the reasoning budget to vLLM's; remove it if this vLLM rejects it."""
+        """If the server is vLLM, rename the field for the reasoning budget as vLLM calls it. Remove the field if the
+        server has rejected it before."""
         if BUDGET_FIELD not in body or self._server_info is None or self._server_info.kind != "vllm":
             return body
         renamed = {} if self._rejects_budget else {VLLM_FIELD: body[BUDGET_FIELD]}
         return {**remove_budget(body), **renamed}
 
     def rejects_budget(self, status: int, content: bytes) -> bool:
-        """Return whether vLLM rejected a reasoning budget for the first time, as it has no ``--reasoning-parser``."""
+        """Return whether vLLM has just rejected a reasoning budget for the first time, because it was started without
+        ``--reasoning-parser``."""
         if self._rejects_budget or status < 400 or VLLM_FIELD.encode() not in content:
             return False
         self._rejects_budget = True
@@ -152,22 +156,23 @@ class ModelServer(UpstreamConnection):
         return True
 
     async def leaves_markup(self, body: JsonObject) -> bool:
-        """Return whether the answer to an untranslated request must be parsed; see `needs_reading`."""
+        """Return whether the answer to a request without tools must be parsed to find its reasoning. `needs_reading`
+        describes the conditions."""
         if not needs_reading(body, self.options, splits=False):
             return False
         splits = (await self.find_server_info()).kind in ("llama.cpp", "ollama")
         return needs_reading(body, self.options, splits=splits)
 
     def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
-        """Log that a request is sent as plain text because its template prompt failed."""
+        """Log that a request is sent with a generated prompt, because its chat template failed."""
         self.detected.log_once(
-            f"the template prompt ({find_transport(body)}) was rejected, so the request was sent as text: {error}"
+            f"the chat template ({find_transport(body)}) failed, so a generated prompt was sent: {error}"
         )
 
     def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
-        """Return whether the server rejected the tools of a request.
+        """Return whether the server rejected the tools of a request, and remember this.
 
-        If so, tools for ``model`` are described in the prompt from then on.
+        From then on, the tools for ``model`` are described in a generated prompt.
         """
         if not refuses_tools(status, content.decode("utf-8", "replace")):
             return False
@@ -175,12 +180,12 @@ class ModelServer(UpstreamConnection):
             if len(self._toolless) >= MAX_TOOLLESS:
                 self._toolless.clear()
             self._toolless.add(model)
-            log_message(f"the model server does not support tools for {model}: they are now described in the prompt")
+            log_message(f"the model server does not support tools for {model}; they are now described in the prompt")
         return True
 
     async def _find_generation_prompt(self, body: Json) -> str | None:
-        """Return the end of the prompt that llama.cpp renders; None if unavailable. It is cached for each reasoning
-        setting."""
+        """Return the generation prompt: the text that llama.cpp renders after the last message. Return None if it is
+        not available. The prompt is cached for each reasoning setting."""
         settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
         content = encode_json({"messages": [{"role": "user", "content": _QUESTION}], **settings})
         if content not in self._prompts:
@@ -195,7 +200,8 @@ class ModelServer(UpstreamConnection):
         return self._prompts[content]
 
     async def find_server_info(self) -> ServerInfo:
-        """Return the kind of server and the settings for its model. They are detected again after they expire."""
+        """Return the kind of server and the settings for its model. They are cached, and detected again when the cache
+        expires."""
         async with self._detecting:
             now = asyncio.get_running_loop().time()
             if self._server_info is None or now > self._expires_at:
@@ -216,8 +222,8 @@ class ModelServer(UpstreamConnection):
         )
 
     def _choose_lifetime_s(self, info: ServerInfo) -> float:
-        """Return how long ``info`` is valid, in seconds. While the server is not ready, that is 0, because its model is
-        unknown."""
+        """Return how long ``info`` is valid, in seconds. The result is 0 while the server is not ready, because its
+        model is not known yet."""
         if info.kind == "llama.cpp":
             return KNOWN_FOR_S if info.options.prompt.template else 0.0
         if info.kind == "ollama":

@@ -17,13 +17,16 @@ MAX_PAGE = 100
 def paginate(items: Sequence[JsonObject], http: HttpRequest) -> JSONResponse:
     """Return a page of ``items``.
 
-    The query parameters select it: ``order`` (newest first by default), ``limit``, and ``after`` (the id of the item
-    before the page).
+    These query parameters select it: ``order`` (``asc``, or ``desc`` for the newest first, the default), ``limit``
+    (number of items), and ``after`` (id of the last item of the previous page).
     """
     query = http.query_params
     order, limit, after = query.get("order", "desc"), query.get("limit", "20"), query.get("after")
     if order not in ("asc", "desc") or not limit.isascii() or not limit.isdigit() or not 1 <= int(limit) <= MAX_PAGE:
-        raise RequestError(f"order must be asc or desc, and limit between 1 and {MAX_PAGE}", "limit")
+        raise RequestError(
+            f"order must be asc or desc, and limit between 1 and {MAX_PAGE}; got {order[:20]!r} and {limit[:20]!r}",
+            "limit",
+        )
     ordered = list(items) if order == "asc" else list(reversed(items))
     if after is not None:
         ordered = ordered[

@@ -1,4 +1,4 @@
-"""Pass the model server's answers through without changing a byte."""
+"""Pass the model server's answers through unchanged."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ HOP_BY_HOP = frozenset(
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
 )  # fmt: skip
-"""Endings of paths whose requests use the model. Other requests, such as model lists and tokenization, do not wait in
-the queue."""
+"""Endings of the paths of requests that use the model. Other requests, such as those for model lists and tokenization,
+do not wait in the queue."""
 
 END_BYTES = 4_096
 """Number of bytes at the end of an answer that are searched for token usage."""
@@ -38,10 +38,10 @@ class PassthroughResponse(StreamingProxy):
     """Send the model server's answer unchanged, except that its API key is redacted.
 
     Args:
-        writer: Encodes keepalives that are sent before the answer begins.
-        instead: Called with the status and body of an error; it returns a response to send instead, or None to pass the
+        writer: Encodes the keepalives that are sent before the answer begins.
+        instead: Called with the status and body of an error. It returns another response to send, or None to pass the
             error through.
-        shortened: Value of the header about cuts in the conversation, or "".
+        shortened: Value of the header that counts the cuts in the conversation, or "" if there are none.
     """
 
     def __init__(

@@ -29,13 +29,13 @@ _DATA_URL = f"data:{PDF};base64,"
 MAX_PDFS = 20
 """Maximum number of PDFs in a request."""
 CACHED_TEXTS = 20
-"""Number of texts that are kept, because clients send a PDF with every turn of its conversation."""
+"""Number of texts in the cache. Clients send a PDF again with every turn of a conversation."""
 MAX_CACHED_CHARACTERS = 1_000_000
-"""Maximum length of a text that is kept."""
+"""Maximum length, in characters, of a text in the cache."""
 
 
 class PdfReader:
-    """Reads the PDFs in requests, one at a time: each starts a process, which may take `PDF_SECONDS`."""
+    """Reads the PDFs in requests. It reads one PDF at a time, because each needs a process for up to `PDF_SECONDS`."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[str, str] = OrderedDict()
@@ -51,12 +51,12 @@ class PdfReader:
         if PDF.encode() in content:
             found = await work.run(size, partial(_find_pdfs, body))
             if len(found) > MAX_PDFS:
-                raise RequestError(f"a request can have up to {MAX_PDFS} PDFs, got {len(found)}")
+                raise RequestError(f"a request can contain at most {MAX_PDFS} PDFs, got {len(found)}")
             for part, title in found:
                 text = await self._read_document_text(_get_data(part), title or "the document")
                 text_size += len(text)
                 if text_size > MAX_TEXT:
-                    raise RequestError(f"the PDFs have more than {MAX_TEXT:,} characters of text; send fewer of them")
+                    raise RequestError(f"the PDFs contain more than {MAX_TEXT:,} characters of text; send fewer PDFs")
                 _replace(part, text)
         return size + text_size, body
 
@@ -116,7 +116,7 @@ def _read_text(data: str, title: str) -> str:
     try:
         text, _ = read_pdf_text(base64.b64decode(data, validate=True), title)
     except binascii.Error as error:
-        raise RequestError(f"{title} is not encoded in base64: {error}") from error
+        raise RequestError(f"{title} is not valid base64: {error}") from error
     except ToolError as error:
         raise RequestError(str(error)) from error
     return text.encode("utf-8", "replace").decode()

@@ -17,14 +17,14 @@ from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.translation_threads import USUAL_BYTES, Reserve, WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-"""Maximum size of a request body, in bytes. A conversation with about twenty screenshots fits into it. Translation
-makes several copies."""
+"""Maximum size of a request body, in bytes. It is enough for a conversation with about twenty screenshots. Translation
+makes several copies of a body."""
 
 BODY_S = 10.0
-"""Maximum time, in seconds, until a request body is complete. Each part of a large body must arrive in its share of
-this time, because large bodies wait for one another."""
+"""Maximum time, in seconds, until a request body is complete. A large body must also arrive at an even rate: each part
+of it in a proportional part of this time, because large bodies wait for one another."""
 GRACE_S = 2.0
-"""Maximum delay of a large body, in seconds."""
+"""Time, in seconds, by which a part of a large body may be late."""
 
 READ_BYTES = 384 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. Decoding usually takes half a millisecond, and
@@ -32,15 +32,13 @@ twenty if the body contains only empty lists. A thread would take more processor
 
 
 RESERVE = "adapter.reserve"
-"""Key in the scope of a request, of the function that reserves memory for its body."""
+"""Key, in an ASGI scope, of the function that reserves memory for the body of the request."""
 
 
 class TranslatingEndpoint:
-    """An ASGI app that responds to a request with a body, and limits the memory for large bodies. ``respond``: returns
-    the response.
+    """An ASGI app that sends the response that ``respond`` returns, and limits the memory for large request bodies.
 
-    It is not a plain function, because Starlette would wrap a function in an app that handles exceptions, which never
-    occur here.
+    It is a class, because Starlette would wrap a function in another app that handles exceptions.
     """
 
     def __init__(self, work: WorkQueue, respond: Callable[[HttpRequest], Awaitable[ASGIApp]]) -> None:
@@ -56,7 +54,8 @@ class TranslatingEndpoint:
 async def read_content(http: HttpRequest) -> bytes:
     """Return the body of a request. Raises RequestError if it is too large or too slow.
 
-    Memory for a large body is reserved when its first part has arrived, so that a client that sends nothing takes none.
+    Memory for a large body is reserved only when its first part has arrived, so a client that sends nothing blocks no
+    memory.
     """
     pieces: list[bytes] = []
     size = 0
@@ -87,7 +86,7 @@ async def read_content(http: HttpRequest) -> bytes:
 
 def _build_too_large_error() -> RequestError:
     advice = "shorten the conversation, or send fewer images"
-    return RequestError(f"the request body is larger than {MAX_BODY_BYTES} bytes: {advice}", status=413)
+    return RequestError(f"the request body is larger than {MAX_BODY_BYTES:,} bytes; {advice}", status=413)
 
 
 async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, JsonObject]:
@@ -102,7 +101,9 @@ async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, Jso
             f"a request from a web page must have the Content-Type application/json, got {kind[:80]!r}", status=415
         )
     if encoding != "identity":
-        raise RequestError(f"Content-Encoding is not supported, got {encoding[:80]!r}", status=415)
+        raise RequestError(
+            f"Content-Encoding {encoding[:80]!r} is not supported; send the body uncompressed", status=415
+        )
     content = await read_content(http)
     body = await work.run(0 if len(content) <= READ_BYTES else len(content), partial(read_body, content))
     get_current_request().set_model(body)

@@ -17,8 +17,8 @@ from adapter.server.response_store import ResponseStore
 class ResponsesRequest:
     """A request to the responses API.
 
-    ``size``: size of the request in bytes, including referenced items. Raises RequestError if a referenced item is not
-    stored.
+    ``size`` is the size of the body in bytes; the attribute ``size`` also counts the items that the request refers to.
+    Raises RequestError if such an item is not stored.
     """
 
     def __init__(self, body: JsonObject, store: ResponseStore, size: int) -> None:
@@ -30,7 +30,7 @@ class ResponsesRequest:
         )
         if references_stored_items(body):
             self._resolve_references()
-        # unguessable, as the id is enough to read the response
+        # random, because any client that knows the id can read the response
         self._head = build_answer_head(body, f"resp_{token_hex(16)}", int(time.time()), is_stored=self._stores_response)
         self._tools = ResponsesTools()
 
@@ -78,7 +78,7 @@ def _list_items(value: Json) -> list[JsonObject]:
 
 
 def _is_reference(item: JsonObject) -> bool:
-    """Return whether an item is a reference. In OpenAI's API, a reference needs no type."""
+    """Return whether an item is a reference to a stored item. In OpenAI's API, a reference needs no type."""
     return item.get("type") == "item_reference" or (item.keys() == {"id"} and isinstance(item["id"], str))
 
 

@@ -40,7 +40,7 @@ _APPLICATION_ID = 0x41_44_50_54
 """Marks the file as a store of this program (``ADPT``), by SQLite's ``application_id``."""
 
 LOCK_WAIT_S = 1.0
-"""Maximum time to wait for another program that uses the file, in seconds."""
+"""Maximum time, in seconds, to wait until another program has finished using the file."""
 
 _TABLES = f"""
 PRAGMA user_version = {_VERSION};
@@ -56,11 +56,12 @@ CREATE TABLE items (
 CREATE INDEX items_by_holder ON items (holder);
 CREATE INDEX items_by_id ON items (id);
 """
-"""A holder is a response or a conversation. The items of a response are its new input and its output."""
+"""The tables. A holder is a response or a conversation, which holds items. The items of a response are its new input
+and its output."""
 
 
 class StoreError(TransportError):
-    """Raised if the file cannot be read or written at the moment."""
+    """The file of stored responses cannot be read or written at the moment."""
 
 
 class ResponseStore:
@@ -173,7 +174,7 @@ class ResponseStore:
         return None if row is None else json.loads(row[0])
 
     def delete(self, holder: str, kind: str) -> bool:
-        """Delete a response or a conversation, and return whether it existed. ``kind``: ``resp_`` or ``conv_``."""
+        """Delete a response (``kind`` is ``resp_``) or a conversation (``conv_``), and return whether it existed."""
         if not holder.startswith(kind):
             return False
         with self._begin_transaction():
@@ -223,7 +224,7 @@ class ResponseStore:
             return self._execute(query, (conversation_id, item_id)).rowcount > 0
 
     def _execute(self, query: str, values: Sequence[str | float | None] = ()) -> sqlite3.Cursor:
-        """Execute a query. Lone surrogates in ids from clients are replaced by ``?``."""
+        """Execute a query. Lone surrogates in ``values``, such as ids from clients, are replaced by ``?``."""
         return self._tables.execute(
             query, [_replace_surrogates(value) if isinstance(value, str) else value for value in values]
         )
@@ -285,7 +286,8 @@ def _open(file: Path | None) -> sqlite3.Connection:
 
 
 def _check_owner(tables: sqlite3.Connection) -> int:
-    """Return the version of the store; 0 if the database is empty. Raises DatabaseError for any other database."""
+    """Return the version of the store, or 0 if the database is empty. Raises DatabaseError if the database belongs to
+    another program or has another version."""
     (version,) = tables.execute("PRAGMA user_version").fetchone()
     (application,) = tables.execute("PRAGMA application_id").fetchone()
     names = {name for (name,) in tables.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -22,7 +22,7 @@ LIST = "/api/v0/models"
 
 
 def list_routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
-    """Return the routes. ``pass_on``: answers requests for models that are not listed."""
+    """Return the routes. ``pass_on`` answers requests for models that the model server does not list."""
     return [
         Route("/v1/models/{id:path}", partial(_answer_model, upstream, pass_on), methods=["GET"]),
         Route(LIST, partial(_answer_lm_studio, upstream, pass_on), methods=["GET"]),

@@ -140,8 +140,7 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
 
 
 def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer], Awaitable[ASGIApp]]) -> Route:
-    """Return a route that passes requests through if the model server is Ollama, and otherwise responds with
-    ``answer``."""
+    """Return a GET route. If the model server is Ollama, requests are passed through; if not, ``answer`` responds."""
 
     async def answer_or_pass(http: HttpRequest) -> ASGIApp:
         if await _is_ollama(upstream):
@@ -156,7 +155,7 @@ async def _answer_version(_: ModelServer) -> ASGIApp:
 
 
 async def _answer_loaded(upstream: ModelServer) -> ASGIApp:
-    """List all models as loaded models."""
+    """List all models as loaded. Only Ollama reports which models are loaded."""
     return await _list_models(upstream, ModelDescription.to_loaded)
 
 
@@ -174,7 +173,7 @@ async def _report_running(_: HttpRequest) -> ASGIApp:
 
 
 async def _show(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
-    """Describe a model, with the capability "tools", which Ollama's clients require."""
+    """Describe a model. The description includes the capability "tools", which Ollama's clients require."""
     is_native = await _is_ollama(upstream)
     content, body = await read_json_body(http, upstream.work)
     if not is_native:

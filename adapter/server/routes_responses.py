@@ -71,13 +71,13 @@ async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
 
 
 async def _refuse_compaction(_: HttpRequest) -> JSONResponse:
-    message = "this server cannot compact conversations: summarize the older input yourself, or send less of it"
+    message = "this server cannot compact conversations; summarize older input items yourself, or send fewer of them"
     raise RequestError(message, status=404, code="unsupported_endpoint")
 
 
 def _get_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
     if http.query_params.get("stream") == "true":
-        raise RequestError("stored responses cannot be streamed: omit 'stream'", "stream")
+        raise RequestError("stored responses cannot be streamed; omit 'stream'", "stream")
     return JSONResponse(_require(store.load_response(http.path_params["id"]), http))
 
 

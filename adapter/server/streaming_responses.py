@@ -51,7 +51,7 @@ class ProxiedResponse:
             self.on_disconnect()
 
     def on_disconnect(self, why: str = "") -> None:
-        """Finish the exchange after the response. ``why``: the reason for a missing answer."""
+        """Finish the exchange after the response. ``why`` is the reason if there was no answer."""
 
     async def run(self, send: Send) -> None:
         try:
@@ -72,7 +72,7 @@ class ProxiedResponse:
     async def _fall_back_to_text(
         self, send: Send, instead: JsonObject | None, body: JsonObject, error: TemplatePromptError
     ) -> JsonObject | None:
-        """Return ``instead``, the request with a text prompt; if it is None, send the client the error."""
+        """Return ``instead``, the request with a generated prompt. If it is None, send the client an error."""
         if instead is None:
             message = f"the model's chat template rejects this conversation: {error}"
             await self.fail(send, 400, build_error_object(message, "invalid_request_error"))
@@ -81,7 +81,7 @@ class ProxiedResponse:
         return instead
 
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
-        """Send an error to the client. ``retry_after``: value of the model server's ``Retry-After`` header."""
+        """Send an error to the client. ``retry_after`` is the value of the model server's ``Retry-After`` header."""
         self._request_info.record_error(error)
         self.on_disconnect(f"{status}: {get_error_text(error)}")
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
@@ -91,8 +91,7 @@ class ProxiedResponse:
 class StreamingProxy(ProxiedResponse):
     """A response that may take a long time. It sends keepalives after ``keep_alive_s`` seconds without output.
 
-    ``writer``: encodes the keepalives. The first keepalive begins the response, so that later errors must be sent as
-    events.
+    ``writer`` encodes the keepalives. The first keepalive begins the response, so later errors are sent as events.
     """
 
     def __init__(self, upstream: ModelServer, keep_alive_s: float, writer: AnswerWriter | None) -> None:
@@ -107,7 +106,7 @@ class StreamingProxy(ProxiedResponse):
         self._timer: asyncio.TimerHandle | None = None
         self._pinging: asyncio.Task[None] | None = None
         self._written_at = self._now()
-        self._listening_since = math.inf  # infinite while the client, not the model server, is slow
+        self._listening_since = math.inf  # infinite while the client, not the model server, causes the delay
 
     async def run(self, send: Send) -> None:
         self._check_silence(send)
@@ -228,8 +227,7 @@ class _Translated(ProxiedResponse):
         return await self._upstream.ask(CHAT, body)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
-        """Read the model server's response. Return the body of the next request; None if there is no further
-        request."""
+        """Read the model server's response. Return the body of the follow-up request, or None if there is none."""
         raise NotImplementedError
 
     async def deliver(self, send: Send, answer: Any) -> None:
@@ -237,7 +235,8 @@ class _Translated(ProxiedResponse):
         raise NotImplementedError
 
     async def _uses_previous(self, send: Send) -> bool:
-        """Send the previous answer if the server rejected a follow-up. Return False if there was no follow-up."""
+        """If the server rejected a follow-up request, send the client the previous answer. Return False if the rejected
+        request was the first one."""
         if (previous := self._exchange.give_up()) is None:
             return False
         await self.deliver(send, previous)
@@ -276,7 +275,7 @@ class TranslatedStream(_Translated, StreamingProxy):
             try:
                 piece = await response.content.readany()
             except aiohttp.ClientError:
-                break  # `StreamedExchange.close` reports it
+                break  # `StreamedExchange.close` reports the error
             if not piece:
                 break
             text, size = remover.feed(piece), streamed.waiting + len(piece)
@@ -290,7 +289,7 @@ class TranslatedStream(_Translated, StreamingProxy):
         out += streamed.feed(rest) if (rest := remover.close()) else b""
         body = streamed.build_next_body()
         if body is None:
-            self._unsent = out  # sent with the end of the stream: sending takes more time than the rest
+            self._unsent = out  # sent together with the end of the stream, because each call of send is slow
         elif out:
             await self.write(send, out)
         return body

@@ -51,8 +51,8 @@ def estimate_prompt_tokens(body: JsonObject) -> int:
 
 
 SAMPLE = 20_000
-"""Maximum number of characters that are tokenized for an estimate. This takes a few milliseconds, because clients wait
-for the result.
+"""Maximum number of characters that are tokenized for an estimate. Clients wait for the result, and this number takes
+only a few milliseconds.
 """
 
 _FRAME = 5

@@ -17,19 +17,19 @@ Reserve: TypeAlias = Callable[[int], Awaitable[None]]
 
 QUICK_BYTES = 65_536
 """Maximum size, in bytes, of a request that is translated in the event loop. Translation usually takes half a
-millisecond, with new tools eight, and at most forty. A thread would take a third of a millisecond more."""
+millisecond; new tools can raise this to eight milliseconds, in the worst case forty. A thread would add a third of a
+millisecond."""
 
 USUAL_BYTES = 1024 * 1024
-"""Maximum size, in bytes, of a request that does not wait for larger ones. An agent's conversation with all its tools
-fits into it."""
+"""Maximum size, in bytes, of a request that does not wait for larger ones. It is enough for an agent's conversation
+with all its tools."""
 
 ROOM_BYTES = 32 * 1024 * 1024
-"""Maximum total size, in bytes, of the large bodies that are in memory at a time. Translation makes several copies of
-each."""
+"""Maximum total size, in bytes, of the large bodies in memory. Translation makes several copies of each."""
 
 SWITCH_S = 0.001
-"""Thread switch interval, in seconds. Python's default of 5 ms is too long: the delays add up over the chunks of a
-stream."""
+"""Thread switch interval, in seconds. Python's default of 5 ms is too long, because the delays of a stream's chunks add
+up."""
 
 COLLECTED = (20_000, 50, 100)
 """Garbage collection thresholds.
@@ -54,8 +54,8 @@ class WorkQueue:
 
     @asynccontextmanager
     async def reserve_room(self) -> AsyncIterator[Reserve]:
-        """Yield a function that reserves memory for a request body until the end of the block. Requests are served in
-        the order in which they reserve it."""
+        """Yield a function that reserves memory for a request body until the end of the block. If there is not enough,
+        the function waits; requests are served in the order in which they call it."""
         reserved = 0
 
         async def reserve(size: int) -> None:

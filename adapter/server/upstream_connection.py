@@ -36,19 +36,19 @@ _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 def _describe_status_problem(status: int, *, is_work: bool) -> str:
-    """Return why an answer with this status is of no use to a client; "" if it is. ``is_work``: whether the request
-    uses the model."""
+    """Return the reason why an answer with this status cannot be passed to a client, or "" if it can. ``is_work`` is
+    True if the request uses the model."""
     if status < 200:
         return "changed the protocol of the connection, which was not requested"
     if status > 599:
         return f"sent the status {status}, which HTTP does not define"
     if is_work and 300 <= status < 400:
-        return f"redirected the request (status {status}), which is not followed: is the address right?"
+        return f"redirected the request (status {status}), and redirects are not followed: check the address"
     return ""
 
 
 class UpstreamError(TransportError):
-    """An error of the connection to the model server. ``status``: HTTP status for the client, 502 or 504."""
+    """The connection to the model server failed. ``status`` is the HTTP status for the client: 502 or 504."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -56,8 +56,8 @@ class UpstreamError(TransportError):
 
 
 class KeyRedactor:
-    """Redacts ``key`` in streamed text. If a chunk ends with what may be the start of the key, that part is buffered
-    until the next chunk."""
+    """Redacts ``key`` in streamed text. If the end of a chunk may be the beginning of the key, it is buffered until the
+    next chunk."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -140,9 +140,9 @@ class UpstreamConnection:
         return KeyRedactor((self._key or "").encode())
 
     async def ask(self, path: str, body: JsonObject, *, has_own_timeout: bool = False) -> aiohttp.ClientResponse:
-        """Send a request, and return the response when its headers have arrived. ``has_own_timeout``: see `send`.
+        """Send a request, and return the response when its headers have arrived. `send` describes ``has_own_timeout``.
 
-        Raises TemplatePromptError if the template prompt cannot be built.
+        Raises TemplatePromptError if the chat template cannot build the prompt.
         """
         last = await self.prepare(path, body)
         content = encode_json(last.body)
@@ -198,8 +198,8 @@ class UpstreamConnection:
     ) -> aiohttp.ClientResponse:
         """Send a request. Raises UpstreamError if the server cannot be reached.
 
-        ``has_own_timeout``: whether the caller limits the time without data. ``retries``: whether the request uses the
-        model. It is retried while the server is starting, loading or busy, and redirects are errors.
+        ``has_own_timeout`` is True if the caller limits the time without data. ``retries`` is True if the request uses
+        the model; then it is retried while the server is starting, loading or busy, and redirects are errors.
         """
 
         async def send_once() -> aiohttp.ClientResponse:
@@ -208,7 +208,7 @@ class UpstreamConnection:
             except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
                 if isinstance(error, aiohttp.ClientConnectorError):
                     raise
-                # Servers close a connection after a while, or after its hundredth request (llama.cpp), in this moment.
+                # The server may just have closed an idle connection, or one with a hundred requests (llama.cpp).
                 return await self._send_request(method, path, content, headers, has_own_timeout)
 
         try:
@@ -221,7 +221,7 @@ class UpstreamConnection:
             raise self.build_connection_error(error, has_begun=False) from error
 
     def build_connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
-        """Return the error for the client after the connection failed. ``has_begun``: whether part of the answer had
+        """Return the error for the client after the connection failed. ``has_begun`` is True if part of the answer had
         arrived.
         """
         if isinstance(error, aiohttp.SocketTimeoutError):
@@ -233,7 +233,7 @@ class UpstreamConnection:
             message = (
                 f"The model server at {self.endpoint.display_url} accepted the request but sent no answer ({reason})"
             )
-            return UpstreamError(f"{message}. Retry, or see its log.", 502)
+            return UpstreamError(f"{message}. Retry, or check the server's log.", 502)
         return UpstreamError(f"No server answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
 
     def build_silence_error(self) -> UpstreamError:
@@ -258,7 +258,7 @@ class UpstreamConnection:
     async def _send_request(
         self, method: str, path: str, content: bytes, headers: Mapping[str, str], has_own_timeout: bool
     ) -> aiohttp.ClientResponse:
-        # Passed-through answers keep their encoding. Some servers compress others although they must not.
+        # Answers that are passed through keep their encoding. Some servers compress other answers uninvited.
         session = self._decoding_session if "Accept-Encoding" in headers else self._session
         assert session is not None
         return await session.request(

@@ -15,8 +15,8 @@ RETRY_S = 15.0
 """Maximum time, in seconds, to retry while a server reports that it is loading or busy. Clients also retry."""
 
 REFUSED_S = 3.0
-"""Maximum time, in seconds, to retry while the connection is refused. The server may be starting, but usually it is not
-running."""
+"""Maximum time, in seconds, to retry while the connection is refused. It is short, because the server may be starting,
+but usually it is not running."""
 
 MAX_PAUSE_S = 3.0
 """Maximum pause between retries, in seconds, unless the server requests a longer one."""

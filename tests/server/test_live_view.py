@@ -265,7 +265,7 @@ def test_log_does_not_contain_key(scripted):
 def test_several_workers_are_rejected():
     done = adapter("serve", "--upstream", "http://127.0.0.1:9", "--port", "0", "--view", "--workers", "2")
     assert done.returncode != 0
-    assert "--view does not work with several workers" in done.stderr
+    assert "--view cannot be combined with several workers" in done.stderr
     assert UsageError.__name__ not in done.stderr
 
 

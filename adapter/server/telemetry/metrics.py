@@ -1,8 +1,8 @@
 """Prometheus metrics of requests and their durations.
 
-The number of label values is limited. Routes are the server's patterns. Of the names that clients or models make up,
-only the first hundred are used, and later ones are replaced by ``other``. If there are several workers, each writes a
-file in the directory named by ``PROMETHEUS_MULTIPROC_DIR``, and any worker can answer a scrape for all of them.
+The number of label values is limited: a route is one of the server's patterns, and only the first hundred names from
+clients or models become labels; later ones are counted as ``other``. If there are several workers, each writes a file
+in the directory named by ``PROMETHEUS_MULTIPROC_DIR``, and any worker can answer a scrape for all of them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class BoundedLabels:
 
 
 class Metrics:
-    """An observer that counts requests. ``folder``: directory of the workers' files, if there are several workers."""
+    """An observer that counts requests. ``folder`` is the directory of the workers' files, or None for one worker."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -164,7 +164,8 @@ class Metrics:
 
 
 def _drop_dead_workers(folder: Path) -> None:
-    """Remove the gauges of workers that have exited. On Windows, signal 0 would be Ctrl-C, so they stay."""
+    """Remove the gauges of workers that have exited. On Windows they stay, because signal 0, which tests whether a
+    process exists, is Ctrl-C there."""
     if sys.platform == "win32":
         return
     for file in folder.glob("gauge_live*_*.db"):

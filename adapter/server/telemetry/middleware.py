@@ -24,7 +24,7 @@ _ID = re.compile(r"[\w.:/+=@-]{1,128}", re.ASCII)
 class TelemetryMiddleware:
     """Assigns request ids and calls observers.
 
-    ``routes``: the route pattern for each endpoint. A client's ``X-Request-Id`` is used if it is a plain word.
+    ``routes`` maps endpoints to their route patterns. A client's ``X-Request-Id`` is used if it is a plain word.
     """
 
     def __init__(self, app: ASGIApp, routes: Mapping[Any, str], observers: Sequence[RequestObserver]) -> None:

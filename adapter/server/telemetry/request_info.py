@@ -1,4 +1,4 @@
-"""Data about a request for logs, metrics and traces. Until its end, `get_current_request` returns it."""
+"""Data about a request for logs, metrics and traces. `get_current_request` returns it while the request is handled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RequestInfo:
     """Data about one request."""
 
     id: str = ""
-    """The request id, which the client, the log and the model server share."""
+    """The request id that the client, the log and the model server see."""
     began: float = field(default_factory=time.monotonic)
     method: str = ""
     path: str = ""
@@ -58,7 +58,7 @@ class RequestInfo:
 
     @property
     def operation(self) -> str:
-        """The name of the operation; "" if the request does not use a model."""
+        """The name of the operation, or "" if the request does not use a model."""
         return OPERATIONS.get(self.path, "") if self.method == "POST" else ""
 
     def mark_first_piece(self) -> None:
@@ -92,7 +92,7 @@ _CURRENT: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
 
 
 def get_current_request() -> RequestInfo:
-    """Return the request that is being processed. Outside of a request, return a placeholder that is not observed."""
+    """Return the request that is being handled. Outside of a request, return a placeholder that is not observed."""
     return _CURRENT.get() or RequestInfo()
 
 

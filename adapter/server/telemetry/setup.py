@@ -53,7 +53,7 @@ def require_packages(metrics: bool, traces: bool) -> None:
 def are_traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:
     """Return whether traces are enabled.
 
-    By default, they are enabled if an endpoint is configured and the package is installed.
+    If ``requested`` is None, they are enabled if an endpoint is configured and the package is installed.
     """
     if requested is not None:
         return requested

@@ -36,7 +36,7 @@ _REQUEST_ATTRIBUTES = {
 class TraceExporter:
     """An observer that creates a span for each request to a model.
 
-    ``provider``: creates and exports the spans. ``upstream``: base URL of the model server.
+    ``provider`` creates and exports the spans. ``upstream`` is the base URL of the model server.
     """
 
     def __init__(self, provider: TracerProvider, upstream: str) -> None:
@@ -121,7 +121,8 @@ def _list_request_attributes(request: RequestInfo) -> dict[str, Any]:
 
 
 def _find_error_type(request: RequestInfo) -> str:
-    """Return the ``error.type`` of a request: the type of the error that the client got, otherwise the HTTP status."""
+    """Return the ``error.type`` of a request, or "" if it succeeded: the type of the error that the client got, the
+    HTTP status, or ``broken_off`` if the response was cut off."""
     if request.error:
         return request.error
     if request.status >= 400:
@@ -130,7 +131,7 @@ def _find_error_type(request: RequestInfo) -> str:
 
 
 def build_trace_exporter(upstream: str, environment: Mapping[str, str]) -> TraceExporter:
-    """Build the exporter that the ``OTEL_*`` variables configure. ``upstream``: base URL of the model server."""
+    """Build the exporter that the ``OTEL_*`` variables configure. ``upstream`` is the base URL of the model server."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider

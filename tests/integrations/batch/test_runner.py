@@ -198,7 +198,7 @@ def test_exit_code_is_nonzero_if_no_row_was_parsed(tmp_path):
     done = adapter("read", "-", "--out", "-", "--column", "b", text='{"a": "x"}\n{"a": "y"}\n', cwd=tmp_path)
     assert done.returncode == 1
     assert len(done.stdout.splitlines()) == 2
-    assert "name the text column with --column" in done.stderr
+    assert "name the column that has the text with --column" in done.stderr
 
 
 def _reader():
