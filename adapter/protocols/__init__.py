@@ -8,14 +8,19 @@
     BufferedCompletion(request).feed(completion)                    a buffered answer
 
 `adapter.server` uses it in an HTTP server, and `adapter.integrations.openai_client.wrap` in an OpenAI client. A request
-passes through these modules: `anthropic_request`, `openai_responses_request` or `ollama` (from the client's API to a
-chat), `translation_options`, `tool_request` (tools and format), `translate`, with `budgets` (long conversations),
-`request_prompt` and `request_constraint`, `translated_request` (the result), `template_prompt` (how it is sent),
-`exchange` (bytes to chunks and back), `openai_chat_response` (chunks to choices), `openai_choice` (text to events, with
-`choice_follow_ups` asking for more, `choice_output` writing deltas, `held_answer` recording the answer,
-`tool_call_deltas` numbering calls, `cut_calls` and `native_calls`; `prefill` lets the model go on with its text),
-and the writer of the client's API (`anthropic_response`, `ollama`, `openai_responses_stream`), which encodes the parts
-of the answer (`answer_parts`).
+passes through these modules:
+
+- `anthropic_request`, `openai_responses_request` or `ollama` convert it from the client's API to an OpenAI chat.
+- `translate` builds a `translated_request`, with the settings of `translation_options`. `tool_request` selects the
+  tools and the format, `budgets` shortens long conversations, and `request_prompt` and `request_constraint` add the
+  prompt and the constraint.
+- `template_prompt` determines the requests that are sent to the model server.
+- `exchange` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
+- `openai_choice` parses the text of a choice. `choice_follow_ups` requests more text, `choice_output` writes deltas,
+  `held_answer` records the answer, `tool_call_deltas` numbers calls, `cut_calls` and `native_calls` handle special
+  calls, and `prefill` lets the model continue its text.
+- `anthropic_response`, `ollama` or `openai_responses_stream` write the answer in the client's API. They encode the
+  parts that `answer_parts` collects.
 """
 
 __all__ = [

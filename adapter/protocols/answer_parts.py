@@ -19,7 +19,7 @@ _TEXT_KINDS: tuple[tuple[str, Kind], ...] = (("reasoning_content", "reasoning"),
 
 @dataclass(slots=True)
 class AnswerPart:
-    """A part of an answer. ``index``: its 0-based position. The text of a call is its arguments, as JSON."""
+    """A part of an answer. ``index`` is its 0-based position. The text of a call is its arguments, as JSON."""
 
     kind: Kind
     index: int
@@ -33,13 +33,13 @@ class AnswerPart:
 
 
 Step: TypeAlias = tuple[Action, AnswerPart, str]
-"""A change of the last part: it opens, gets the text in the third field, or is complete."""
+"""A change of the last part: it is opened, the text in the third field is added to it, or it is closed."""
 
 
 class AnswerParts:
-    """Collects the parts of one answer from its chunks. ``usage``: in OpenAI's format, as in `adapter.protocols.usage`.
+    """Collects the parts of one answer from its chunks. `feed` and `close` yield the steps by which the parts change.
 
-    Both `feed` and `close` return the steps by which the parts change.
+    ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`.
     """
 
     def __init__(self) -> None:

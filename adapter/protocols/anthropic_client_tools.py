@@ -1,4 +1,4 @@
-"""Definitions of Anthropic's client-side tools, whose parameters only Anthropic's models know.
+"""Definitions of Anthropic's client-side tools. Requests omit them, because Anthropic's models know their parameters.
 
 Source: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use (bash tool, text editor tool, memory tool) and the
 commands of the memory tool in anthropic-sdk-python. Version 20250429 of the text editor removed ``undo_edit`` and
@@ -21,8 +21,8 @@ _RANGE = {
 
 
 def define_client_tool(tool: JsonObject) -> JsonObject | None:
-    """Return the full definition of a client-side tool, or None for other tools. The request contains only its type and
-    name.
+    """Return the full definition of a client-side tool, or None for other tools. ``tool`` is the tool in the request,
+    which contains only its type and name.
     """
     match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
     if match is None:

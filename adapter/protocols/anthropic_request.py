@@ -35,15 +35,16 @@ FIELDS = build_field_table(
 _PASSED = [name for name, handling in FIELDS.items() if handling == "passed"]
 
 _EFFORTS = {"xhigh": "high", "max": "high"}
-"""Anthropic's effort levels that other servers do not support, and the level sent instead."""
+"""Anthropic's effort levels that other servers do not support, and the levels that are sent instead."""
 
 _BILLING = "x-anthropic-billing-header:"
-"""Start of a line that Claude Code puts first. Its value changes, so that the server could not reuse its cache."""
+"""Beginning of the line that Claude Code writes first. Its value changes with each request, so with this line the model
+server could not reuse its prompt cache."""
 
 
 def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises
-    RequestError."""
+    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises RequestError
+    for an invalid request."""
     dropped = [] if dropped is None else dropped
     dropped += list_unknown_fields(body, FIELDS)
     messages = require_type(list, body.get("messages"), "messages")
@@ -69,7 +70,7 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
 
 
 def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject]:
-    """Convert client-side tools, and drop tools that Anthropic's servers run (web search, code execution)."""
+    """Convert tools that the client runs, and drop tools that Anthropic's servers run (web search, code execution)."""
     tools = []
     for tool in definitions:
         definition = tool if tool.get("type", "custom") == "custom" else define_client_tool(tool)
@@ -122,7 +123,7 @@ def _remove_billing(text: str) -> str:
 
 
 class _ContentReader:
-    """Converts messages and their blocks. ``dropped``: names of dropped block types."""
+    """Converts messages and their blocks. The names of dropped block types are appended to ``dropped``."""
 
     def __init__(self, dropped: list[str]) -> None:
         self._dropped = dropped
@@ -158,7 +159,7 @@ class _ContentReader:
             yield {"role": role, "content": rest, **({"tool_calls": calls} if calls else {})}
 
     def convert_system_text(self, content: Json) -> str:
-        """Return the text of the system prompt, without the part that differs in each request."""
+        """Return the text of the system prompt, without the line that differs in each request."""
         if isinstance(content, str):
             return _remove_billing(content)
         parts = [

@@ -34,8 +34,8 @@ class AnthropicWriter:
     content_type = "text/event-stream; charset=utf-8"
 
     def __init__(self, model: str, message_id: str, prompt_tokens: int = 0) -> None:
-        """Create a writer. ``prompt_tokens``: an estimate, used if the server reports the number only after the
-        answer.
+        """Create a writer. ``prompt_tokens`` is an estimate, which is used if the server reports the number only after
+        the answer.
         """
         self._model, self._id, self._prompt_tokens = model, message_id, prompt_tokens
         self._answer = AnswerParts()
@@ -129,7 +129,7 @@ def to_error(error: JsonObject, status: int) -> JsonObject:
 
 def build_thread_error() -> JsonObject:
     """Return the error for a request that continues a thread. It makes the SDK send the whole conversation instead."""
-    error = to_error({"error": {"message": "threads are not supported: send the whole conversation"}}, 400)
+    error = to_error({"error": {"message": "threads are not supported; send the whole conversation"}}, 400)
     error["error"]["details"] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
     return error
 

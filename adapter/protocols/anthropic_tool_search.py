@@ -1,4 +1,4 @@
-"""Select the tools that a request offers at its end: tools can be deferred, and messages can add or remove tools.
+"""Select the tools that the model may call next: tools can be deferred, and messages can add or remove tools.
 
 Source: the types of anthropic-sdk-python (``BetaToolParam``: a tool with ``defer_loading`` is available once a
 ``tool_reference`` names it, as in Claude Code's tool search) and
@@ -17,7 +17,8 @@ from adapter.protocols.openai_errors import require_objects
 def list_available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]:
     """Return the tools that may be called after ``messages``.
 
-    Deferred tools are included only if a message references them, or if Anthropic's servers would search for them.
+    A deferred tool is included only if a message references it, or if the request uses the tool search of Anthropic's
+    servers, which does not exist here.
     """
     tools = list(require_objects(definitions, "tools"))
     defined: dict[str, JsonObject] = {}

@@ -1,4 +1,4 @@
-"""Limits on the tokens of a conversation, and their application to requests."""
+"""Limits on the tokens of a conversation and of an answer's reasoning, and their application to requests."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 
 SHORTENED = "adapter-shortened"
-"""Response header with the numbers of shortened results, summarized turns and shortened messages."""
+"""Response header that counts shortened results, summarized turns and shortened messages."""
 
 AUTO: Literal["auto"] = "auto"
-"""Context budget that stands for the model server's context size, if the server reports one."""
-
+"""Context budget that means the context size of the model server, if the server reports one."""
 MIN_CONTEXT = 256
-"""Minimum context budget, in tokens. Less has no room for a system prompt and an answer."""
+"""Minimum context budget, in tokens. A smaller one has no room for a system prompt and an answer."""
 
 ContextBudget: TypeAlias = int | Literal["auto"] | None
 
@@ -26,14 +25,14 @@ class Budgets:
     """Token budgets for a conversation."""
 
     context: ContextBudget = None
-    """Maximum number of tokens of a prompt and its answer; None is unlimited. Longer conversations are shortened; see
-    `fit_messages`.
+    """Maximum number of tokens of a prompt and its answer; None is unlimited. `fit_messages` shortens longer
+    conversations.
     """
     reasoning: int | None = None
     """Maximum number of tokens of reasoning in an answer; None is unlimited."""
 
     def override(self, other: Budgets | None) -> Budgets:
-        """Return these budgets, overridden by those that ``other`` sets."""
+        """Return these budgets, with those that ``other`` sets in their place."""
         if other is None:
             return self
         context = self.context if other.context is None else other.context
@@ -44,7 +43,8 @@ class Budgets:
         return replace(self, context=tokens) if self.context == AUTO else self
 
     def fit(self, messages: Json, rest: Json) -> FittedMessages:
-        """Shorten ``messages``. ``rest``: the rest of the prompt, such as tool definitions."""
+        """Shorten ``messages`` so that they fit into the context budget, together with ``rest``, the other parts of the
+        prompt, such as tool definitions."""
         if not isinstance(self.context, int):
             return FittedMessages(messages)
         return fit_messages(messages, compute_prompt_limit(self.context) - count_json_tokens(rest))
@@ -61,7 +61,7 @@ class Budgets:
 def validate_reasoning_budget(value: Json) -> int | None:
     """Return ``value``. Raises UsageError if it is not a valid reasoning budget."""
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise UsageError(f"reasoning_budget must be a number of tokens, 0 or more, got {value!r}")
+        raise UsageError(f"reasoning_budget must be a number of tokens that is 0 or more, got {value!r}")
     return value
 
 
@@ -71,7 +71,7 @@ def build_shortened_header(shortened: str) -> dict[str, str]:
 
 
 def parse_context_budget(text: str | None) -> ContextBudget:
-    """Parse the value of ``--context-budget``. Raises UsageError."""
+    """Parse the value of ``--context-budget``. Raises UsageError for an invalid value."""
     if text is None or text == "off":
         return None
     return AUTO if text == AUTO else validate_context_budget(int(text) if text.isdecimal() else text)

@@ -1,4 +1,4 @@
-"""Decide whether a choice of a completion needs another request: a retry, a lookup or a further call."""
+"""Decide whether a choice of a completion needs another request: a retry, a tool search or a further call."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
 
 Rest: TypeAlias = tuple[Sequence[Event], int]
-"""A list of events, and the index of the first event in the rest. Copying the rest for each event would take quadratic
-time."""
+"""The remaining events: a list of events, and the index of the first remaining one. Copying the remaining events for
+each event would take quadratic time."""
 NOTHING: Rest = ((), 0)
 
 
 _HEAD = 8
-"""Number of characters at the beginning of a call by which a repeated call is recognized."""
+"""Number of characters at the beginning of a call by which a repetition of the call is recognized."""
 
 
 def list_remaining(rest: Rest) -> Sequence[Event]:
@@ -37,7 +37,7 @@ def list_remaining(rest: Rest) -> Sequence[Event]:
 
 
 class FollowedChoice(ChoiceOutput):
-    """An answer that can lead to further requests; see `ChoiceStream`."""
+    """An answer that can lead to further requests. `ChoiceStream` is the class to use."""
 
     def take_next(self) -> TranslatedRequest | None:
         """Start the next attempt and return its request, or None if no follow-up request is needed."""
@@ -62,9 +62,11 @@ class FollowedChoice(ChoiceOutput):
     def _retry(
         self, event: ToolCall | InvalidToolCall | None, rest: Rest, finish_reason: str | None
     ) -> TranslatedRequest | None:
-        """Return a request for a better answer if ``event`` is unusable, or None to accept it. If ``event`` is None,
-        check the whole answer at its end. ``rest``: the events from ``event`` on. Once the client has a call of the
-        answer, it is not retried."""
+        """Return a request for a better answer if ``event`` is unusable, or None to accept it.
+
+        If ``event`` is None, the whole answer is checked at its end. ``rest`` has the events from ``event`` on. An
+        answer is not retried once the client has one of its calls.
+        """
         guard, attempt, calls = self._request.follow_up.guard, self.attempt, len(self._calls)
         has_call = bool(self._request.begun_call) or self._calls.is_open
         has_call = has_call or (calls > 0 and self._request.follow_up.constraint != "arguments")
@@ -84,9 +86,9 @@ class FollowedChoice(ChoiceOutput):
         return self._request.with_retry(retry, attempt.build_written_text(event))
 
     def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
-        """Return the next request after the model searched for tools.
+        """Return the request that follows a call of the tool search.
 
-        Return None, which drops the call, if the client already has calls or the model searched too often.
+        Return None if the client already has calls or the model has searched too often; the call is then dropped.
         """
         if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:
             return None
@@ -94,7 +96,7 @@ class FollowedChoice(ChoiceOutput):
         return self._request.with_lookup(call, self.attempt.build_written_text(call))
 
     def _build_next_call(self, finish_reason: str) -> TranslatedRequest | None:
-        """Return the request for another call of the same answer; None if the answer has all its calls."""
+        """Return the request for another call of the same answer, or None if the answer is complete."""
         next_call, calls = self._request.follow_up.next_call, self._calls.whole
         if next_call is None or finish_reason != "stop" or len(calls) == self._calls_before:
             return None
@@ -121,9 +123,11 @@ class FollowedChoice(ChoiceOutput):
         return guard is not None and guard.has_ended(self.attempt.build_candidate(rest=list_remaining(rest)).content)
 
     def _continue_call(self, events: Sequence[Event], finish_reason: str) -> TranslatedRequest | None:
-        """Return the request for the rest of a call that was cut off, or None to give the call up. ``events``: the last
-        events of the answer, without the call. Once the client has a call, or the answer contains a complete one, the
-        call is not continued."""
+        """Return the request for the rest of a call that was cut off, or None to give the call up.
+
+        ``events`` are the last events of the answer, without the call. The call is given up if the client already has a
+        call, or if the answer contains a complete one.
+        """
         guard, cut_text = self._request.follow_up.guard, self._cut_text
         if guard is None or not guard.may_continue or finish_reason != "length" or not cut_text:
             return None
@@ -139,7 +143,7 @@ class FollowedChoice(ChoiceOutput):
         return request
 
     def _is_wrongly_continued(self, call: ToolCall | InvalidToolCall) -> bool:
-        """Return whether the model wrote something other than the rest of its call, such as the whole call again."""
+        """Return whether the model did not continue its call correctly, but for example repeated the whole call."""
         begun, head = self._request.begun_call, (self._cut_text or "").lstrip()[:_HEAD]
         if not begun:
             return False
@@ -147,7 +151,7 @@ class FollowedChoice(ChoiceOutput):
         return isinstance(call, InvalidToolCall) or text[len(begun) :].lstrip().startswith(head)
 
     def _give_up(self) -> list[JsonObject | str]:
-        """End the answer with the call cut off."""
+        """End the answer without the call that was cut off."""
         self._cut_text = self._request.begun_call
         return [self._finish("length")]
 

@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
 class ChoiceOutput:
-    """The deltas of one answer, and the state behind them; see `ChoiceStream`."""
+    """The deltas of one answer, and the state from which they are built. `ChoiceStream` is the class to use."""
 
     def __init__(self, index: int, attempt: HeldAnswer, *, is_whole: bool = False) -> None:
         self.index = index
@@ -39,7 +39,7 @@ class ChoiceOutput:
         self.was_reasoning = 0
         """Length of the leading content that turned out to be reasoning."""
         self.was_content = False
-        """True if all reasoning turned out to be content."""
+        """True if all of the reasoning turned out to be content."""
         self.follow_up: TranslatedRequest | None = None
         self.is_flooded = False
         """True if the answer was ended because too many of its calls were dropped."""
@@ -49,19 +49,19 @@ class ChoiceOutput:
         self._has_role = False
         self.reasoned = 0
         """Number of characters of reasoning."""
-        self._last_reasoning = ""  # of the rejected answer
-        self._repeated = ""  # the beginning of this answer's reasoning, as long as it is the same
-        self._size = self._separate = 0  # characters in the text, and outside of it
-        self._length = 0  # characters in the text and the server's calls
+        self._last_reasoning = ""  # reasoning of the rejected answer
+        self._repeated = ""  # beginning of this answer's reasoning, while it repeats the rejected answer's
+        self._size = self._separate = 0  # characters in the text, and in reasoning that the server separated
+        self._length = 0  # characters in the text and in calls that the server parsed
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
-        self._later_calls: list[ToolCall] = []  # after a dropped call; used at the end, unless the model floods
+        self._later_calls: list[ToolCall] = []  # calls after a dropped one, for the end of the answer
         self._native = NativeCalls()
         self._cut_text: str | None = None  # see `separate_cut_call`
         self._may_remember = True  # False after a retry, or a call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
         self._space = ("", -1)  # the last whitespace and its position
-        self._rejected_end = -1  # position after text that looked like a call
+        self._rejected_end = -1  # position after a rejected call that was sent as text
         self._logprobs: LogprobAligner | None = None
         self._begin(attempt)
 
@@ -72,7 +72,7 @@ class ChoiceOutput:
         self._has_text = self._content.size > 0  # text of an earlier attempt
         guard = self._request.follow_up.guard
         self._dropped_before = len(guard.dropped) if guard is not None else 0
-        # A model that was sent a message may copy it, which is known only at the end.
+        # A model may copy the message of a retry, which can be detected only at the end of the answer.
         is_retry = not self._request.is_continuation and (self._has_text or attempt.retry > 0)
         attempt.holds_text = guard is not None and (is_retry or guard.holds_text)
 
@@ -83,8 +83,8 @@ class ChoiceOutput:
 
     @property
     def notice(self) -> JsonObject:
-        """A response field that reports the guardrails that caused retries, the dropped calls, a call that was cut off,
-        and why reasoning was closed."""
+        """The response field ``adapter``: guardrails that caused retries, dropped calls, a call that was cut off, and
+        the reason why reasoning was closed."""
         guard = self._request.follow_up.guard
         notice = dict(guard.report) if guard else {}
         notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
@@ -92,7 +92,8 @@ class ChoiceOutput:
         return {EXTENSION: notice} if notice else {}
 
     def _send_reasoning(self, text: str) -> list[JsonObject | str]:
-        """Return the deltas for reasoning. That of a retry is held back while it repeats what the client has."""
+        """Return the deltas for reasoning. Reasoning of a retry is held back while it repeats the reasoning that the
+        client already has."""
         shown, repeated = self._last_reasoning, self._repeated
         if not shown:
             return [{"reasoning_content": text}]
@@ -113,7 +114,8 @@ class ChoiceOutput:
     def _release(self, finish_reason: str | None = None) -> list[JsonObject | str]:
         """Return the deltas for the text that was held back.
 
-        If the client has text of an earlier attempt, it gets only the new part of the text, and only at the end.
+        If the client already has text of an earlier attempt, it gets only the new part, and only at the end of the
+        answer.
         """
         if not self.attempt.holds_text:
             return []
@@ -126,7 +128,8 @@ class ChoiceOutput:
         return self._send_text("\n\n" + text.lstrip().removeprefix(before).lstrip())
 
     def _send_whitespace(self, raw: str) -> list[JsonObject | str]:
-        """Treat whitespace around a rejected call as text: without tools, the rejected call is also sent as text."""
+        """Return the deltas for whitespace between markers. Whitespace next to a rejected call is text, because without
+        tools the rejected call is also sent as text."""
         if self._rejected_end == self._get_position():
             deltas = self._send_text(raw)
             self._rejected_end = self._get_position()
@@ -135,7 +138,7 @@ class ChoiceOutput:
         return []
 
     def _clean_rejected_text(self, raw: str) -> str:
-        """Return the text of a rejected call, without the special tokens that most servers remove."""
+        """Return a rejected call as text, without the special tokens that most servers remove."""
         tokens = get_format(self._request.parsing.format).special_tokens
         space, position = self._space
         space = space if position == self._get_position() else ""
@@ -147,8 +150,8 @@ class ChoiceOutput:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Return whether to send a call of the tool ``name`` to the client. Without tools, no call is sent. A call of
-        an unknown tool is sent, because the client can respond to it."""
+        """Return whether calls of the tool ``name`` are sent to the client. If the request has tools, calls of unknown
+        tools are sent unless the tools are restricted, because the client can respond to them."""
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
@@ -157,7 +160,8 @@ class ChoiceOutput:
         return shortlist is not None and name == shortlist.finder
 
     def _is_repeated(self, call: ToolCall) -> bool:
-        """Return whether a constrained model repeats a call of this answer, or a call that already has a result."""
+        """Return whether ``call`` repeats a call of this answer, or a call that already has a result. This is checked
+        only for constrained models."""
         if self._request.parsing.reply is None:
             return False
         key, keys = (
@@ -186,7 +190,7 @@ class ChoiceOutput:
         return guard is not None and len(guard.dropped) > self._dropped_before
 
     def _send_later_calls(self) -> list[JsonObject | str]:
-        """Return the deltas for the calls after a dropped one, which were held back."""
+        """Return the deltas for the calls that were held back because they came after a dropped call."""
         later, self._later_calls = self._later_calls, []
         return [delta for call in later for delta in self._send_call(call)]
 
@@ -201,9 +205,10 @@ class ChoiceOutput:
         return [*before, *self._calls.add_call(call.id, call.name, arguments)]
 
     def _send_invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
-        """Send an invalid call as text; if part of its arguments was already sent, fail the answer."""
+        """Return the deltas that send an invalid call as text. If part of its arguments was already sent, set the
+        error, which makes the answer fail."""
         if self._request.parsing.reply is not None and finish_reason == "length":
-            return []  # written only because of the constraint
+            return []  # the model wrote the call only because of the constraint
         if not self._calls.is_open:
             return self._send_text(self._clean_rejected_text(wrong.raw))
         self.error = build_error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
@@ -229,7 +234,7 @@ class ChoiceOutput:
             str(self._content)[self.was_reasoning if self._is_whole else 0 :],
             self._verbatim.build_text(),
         )
-        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # later calls were dropped
+        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # calls may have been dropped
         if self._request.is_native or is_one_of_several or self._cut_text is not None or not self._may_remember:
             return
         if verbatim != content and (content or self._calls.whole):

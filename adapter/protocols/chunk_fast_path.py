@@ -18,8 +18,8 @@ _MARKED = b'"\\u0000"'
 
 @dataclass(frozen=True, slots=True)
 class ChunkTemplate:
-    """The encoded form of the server's text chunks for the choice ``index``: they differ only in the text between
-    ``before`` and ``after``."""
+    """The encoded form that the server's text chunks for the choice ``index`` share. They differ only in the text
+    between ``before`` and ``after``."""
 
     before: bytes
     after: bytes
@@ -38,8 +38,8 @@ class ChunkTemplate:
 
 
 def build_chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
-    """Return the template of a text chunk, to recognize later chunks without decoding them. ``event``: ``chunk`` as the
-    server encoded it. Return None unless the chunk contains only text of a single choice.
+    """Return the template of a text chunk, by which similar chunks are recognized without being decoded. Return None if
+    the chunk contains anything but text of a single choice. ``event`` is the chunk as the server encoded it.
     """
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:

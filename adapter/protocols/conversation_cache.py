@@ -18,7 +18,8 @@ turns. With the data built for them, they take up to 60 MB.
 MAX_CONVERSATIONS = 256
 """Maximum number of cached conversations. Each request is compared with all of them."""
 MAX_BUILT = 6
-"""Maximum number of different data built for a conversation. A client with a set of tools needs three."""
+"""Maximum number of objects that are cached for a conversation. A client that always sends the same tools needs
+three."""
 _HEAD = 5
 """Length of a marshalled list's type and length, in bytes. Its items follow."""
 
@@ -33,7 +34,8 @@ def hash_beginning(encoded: bytes) -> Blake2b:
 
 
 def encode_messages(messages: Json) -> bytes:
-    """Return bytes that begin with the bytes of other messages if and only if ``messages`` begin with them."""
+    """Encode messages. The result begins with the encoding of other messages if and only if ``messages`` begins with
+    these messages."""
     return marshal.dumps(messages, NO_REFERENCES)[_HEAD:]
 
 
@@ -44,13 +46,14 @@ def copy_messages(messages: Json) -> Json:
 
 @dataclass(slots=True, eq=False)
 class Conversation:
-    """A conversation as sent, with the data built for its messages, which must not be changed."""
+    """The messages of a request, which must not be changed, and the data that was built for them."""
 
     messages: Json
     beginnings: Sequence[str] = ()
-    """For a shortened conversation, the hashes of the client's messages before each message, and of all."""
+    """For a shortened conversation: for each message, the hash of the client's messages before it, and at the end the
+    hash of all of them."""
     known: int = 0
-    """Number of messages at the beginning that an earlier request had too."""
+    """Number of messages at the beginning that an earlier request already contained."""
     size: int = 0
     """Length of the ``known`` messages, in bytes; after `ConversationCache.store`, of all messages."""
     compared: list[Any] = field(init=False)
@@ -62,19 +65,20 @@ class Conversation:
         self.compared = [*zip(self.beginnings, messages, strict=False)] if self.beginnings else messages
 
     def continue_from(self, beginning: Conversation) -> None:
-        """Take over the data built for the ``beginning`` of this conversation."""
+        """Reuse the data that was built for ``beginning``, a conversation that this one continues."""
         self.known, self.size, self._found = len(beginning.compared), beginning.size, beginning
         self._built = dict([*beginning._built.items()][-MAX_BUILT:])
 
     def begins_with(self, other: Conversation) -> bool:
-        """Return whether the messages begin with those of ``other``. Numbers and booleans may have equal values."""
+        """Return whether the messages begin with those of ``other``. Equal values of different types, such as 1 and
+        True, do not count as a difference."""
         count = len(other.compared)
         if not 0 < count <= len(self.compared) or self.compared[count - 1] != other.compared[-1]:
             return False  # the last messages usually differ
         return self.compared[:count] == other.compared
 
     def get_built(self, key: Hashable, default: Built) -> Built:
-        """Return the data stored with ``key`` for a beginning of this conversation."""
+        """Return the data stored with ``key`` for this conversation, or for a beginning of it."""
         built: Built = self._built.get(key, default)
         return built
 
@@ -83,7 +87,7 @@ class Conversation:
         self._built[key] = built
 
     def encode_new(self) -> bytes:
-        """Encode the messages that no earlier request had."""
+        """Encode the messages that no earlier request contained."""
         return encode_messages(self.compared[self.known :])
 
     def hash_messages(self) -> str:
@@ -95,14 +99,14 @@ class Conversation:
         return beginning.hexdigest()
 
     def hash_before(self, index: int, beginning: Blake2b) -> str:
-        """Return the hash of the client's messages before a message. ``beginning``: the hash of the sent messages
-        before it.
+        """Return the hash of the client's messages before the message at ``index``. ``beginning`` is the hash of the
+        messages of this conversation before it.
         """
         return self.beginnings[index] if self.beginnings else beginning.hexdigest()
 
     def shorten(self, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
-        """Return the conversation after shortening. ``fitted``: the messages that remain; ``indices``: their positions
-        in this conversation.
+        """Return a shortened conversation. ``fitted`` are its messages, and ``indices`` their positions in this
+        conversation.
         """
         hashes, beginning = list[str](), hash_beginning(b"")
         for message in self.messages:
@@ -113,7 +117,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedMessages:
-    """The ``messages`` for the model, made from the first ``count`` messages of the client."""
+    """The ``messages`` for the model, which were built from the first ``count`` messages of the client."""
 
     count: int
     messages: list[JsonObject]
@@ -133,7 +137,7 @@ class ReadTemplateMessages:
     order: dict[str, int] = field(default_factory=dict)
     """The position of each call, by the template's id."""
     written: dict[str, str] = field(default_factory=dict)
-    """Text that the model wrote, as in `TemplateMessages`."""
+    """Texts that the model wrote, by placeholder, as in `TemplateMessages`."""
     beginning: Blake2b = field(default_factory=lambda: hash_beginning(b""))
     """`hash_beginning` of the client's messages."""
 
@@ -147,8 +151,8 @@ NOTHING = ConvertedMessages(0, [], {}, hash_beginning(b""))
 
 
 class ConversationCache:
-    """The conversations of the last requests. Threads may share a cache; a race between them loses at most a
-    conversation.
+    """The conversations of the last requests. Threads can share a cache; in a race, at most one conversation is not
+    cached.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
@@ -157,7 +161,7 @@ class ConversationCache:
         self._max_bytes = max_bytes
 
     def continue_longest(self, conversation: Conversation) -> Conversation:
-        """Take over the data of the longest cached beginning of ``conversation``, and return the conversation."""
+        """Let ``conversation`` reuse the data of its longest cached prefix, and return it."""
         conversations, _ = self._conversations
         found = [each for each in conversations if conversation.begins_with(each)]
         if found:
@@ -165,7 +169,7 @@ class ConversationCache:
         return conversation
 
     def store(self, conversation: Conversation) -> None:
-        """Store a conversation in place of the beginning that it continues."""
+        """Store a conversation. It replaces the cached conversation that it continues."""
         before, size = self._conversations
         found, conversation._found = conversation._found, None
         kept = [each for each in before if each is not found]

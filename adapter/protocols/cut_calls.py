@@ -1,4 +1,4 @@
-"""Recognize the start of a call at the end of an answer that was cut off."""
+"""Recognize an incomplete call at the end of an answer that was cut off."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ CUT_REASONS = ("length", "content_filter")
 _HELD = TextDelta | MarkupDelta | RejectedCall | ToolCallProgress
 
 _MIN_START = 2
-"""Minimum length of the start of a call: a single character, such as ``<``, is text."""
+"""Minimum length, in characters, of text that can be the start of a call. A single character, such as ``<``, is
+text."""
 
 
 def separate_cut_call(
     events: Sequence[Event], format: Format, names: Collection[str]
 ) -> tuple[Sequence[Event], str | None]:
-    """Separate a call that was cut off from ``events``, which the parser held until the end of the answer.
+    """Separate a call that was cut off from ``events``, the events that the parser reported at the end of the answer.
 
-    Return the other events and the text of the call; the text is None if no call was cut off. The parser reports an
-    `InvalidToolCall` once it is sure that a call has begun, and all later text belongs to that call. Before that, the
-    text is compared to calls of the tools ``names`` in ``format``.
+    Return the other events and the text of the call. The text is None if no call was cut off. If the parser is sure
+    that a call has begun, it reports an `InvalidToolCall`, and all later text belongs to that call. If not, the text is
+    compared to the beginning of calls of the tools ``names`` in ``format``.
     """
     invalid = next((index for index, event in enumerate(events) if isinstance(event, InvalidToolCall)), None)
     if invalid is not None:

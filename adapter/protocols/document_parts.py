@@ -19,17 +19,17 @@ def build_document(text: str, title: str, context: str = "") -> JsonObject:
 
 
 def decode_document(kind: str, data: str, title: str, path: str) -> str:
-    """Decode a base64 document. ``kind``: its media type. Raises RequestError if the document is not text."""
+    """Decode a base64 document of the media type ``kind``. Raises RequestError if the document is not text."""
     name = kind.partition(";")[0].strip().lower()
     if not name.startswith("text/") and name not in _TEXTS:
         raise RequestError(
-            f"{path} is {title or 'a document'} of type {kind[:80]!r}, but only text is supported. Send its text",
+            f"{path} is {title or 'a document'} of type {kind[:80]!r}, but only text is supported; send its text",
             path,
         )
     try:
         return base64.b64decode(data, validate=True).decode("utf-8")
     except (binascii.Error, ValueError) as error:
-        raise RequestError(f"{path} is not base64-encoded UTF-8: {error}", path) from error
+        raise RequestError(f"{path} is not valid UTF-8 text in base64: {error}", path) from error
 
 
 def build_unsupported_document(kind: str, path: str) -> RequestError:

@@ -25,7 +25,8 @@ _UNSAFE = re.compile(r"[^\w .:/*()-]", re.ASCII)
 
 
 def build_field_table(names: Mapping[FieldHandling, str]) -> Mapping[str, FieldHandling]:
-    """Return the handling of each field. ``names``: the space-separated field names for each kind of handling."""
+    """Return the handling of each field. ``names`` has the field names for each kind of handling, separated by
+    spaces."""
     return {name: handling for handling, listed in names.items() for name in listed.split()}
 
 

@@ -24,18 +24,18 @@ from adapter.protocols.template_prompt import convert_to_chat, streams_lines
 from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_MISSES = 20
-"""Number of consecutive events without a common template after which the fast path is disabled."""
+"""Number of consecutive events that do not fit a `ChunkTemplate`, after which the fast path is disabled."""
 
 MAX_STREAM_BYTES = 256_000_000
 """Maximum size of a streamed answer, in bytes. A token takes about two hundred bytes."""
 
 REJECTED = "rejected by the server; retried as plain text"
-"""Outcome that observers get for a request whose tools or template prompt the server rejects."""
+"""Outcome that observers get for a request whose tools or chat template the server rejected."""
 
 
 class AnswerWriter(Protocol):
     """Writes one answer in the format of the client's API: a stream as encoded chunks, a completion as a JSON object.
-    ``ping``: a keepalive that clients ignore."""
+    ``ping`` is a keepalive that clients ignore."""
 
     content_type: str
     ping: bytes
@@ -67,7 +67,7 @@ Answer = TypeVar("Answer", StreamedCompletion, BufferedCompletion)
 
 
 class _Exchange(Generic[Answer]):
-    """A request to the model server and its answer. ``created``: seconds since 1970."""
+    """A request to the model server and its answer. ``created`` is the time in seconds since 1970."""
 
     _answer: Answer
 
@@ -80,8 +80,8 @@ class _Exchange(Generic[Answer]):
         raise NotImplementedError
 
     def switch_to_text(self) -> JsonObject | None:
-        """Switch to the text prompt, because the server rejected the tools or the template prompt. Return the body of
-        the new request; None if the rejected request already had a text prompt."""
+        """Switch to a generated prompt, because the server rejected the tools or the chat template. Return the body of
+        the new request, or None if the rejected request already had a generated prompt."""
         if self.request.as_text is None:
             return None
         self._answer.cancel(REJECTED)
@@ -90,15 +90,16 @@ class _Exchange(Generic[Answer]):
         return self.request.body
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
+        """Stop the answer, because the client disconnected or needs no more of it. ``why`` is the reason if there was
+        no answer."""
         self._answer.cancel(why)
 
 
 class StreamedExchange(_Exchange[StreamedCompletion]):
     """A streamed exchange: `feed` takes the server's bytes in chunks of any size, and `close` ends the stream.
 
-    ``writer``: encodes chunks for the client. Once `is_done` is True, ignore the rest of the server's answer.
-    `build_next_body` may then return a follow-up request, whose answer is also passed to `feed`.
+    ``writer`` encodes chunks for the client. Once `is_done` is True, the caller ignores the rest of the server's
+    answer. `build_next_body` may then return a follow-up request, whose answer is also passed to `feed`.
     """
 
     def __init__(self, request: TranslatedRequest, created: int, writer: AnswerWriter | None = None) -> None:
@@ -145,8 +146,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
-        """Return the rest of the previous answer after the server rejected a follow-up, or None if there was no
-        follow-up.
+        """Return the rest of the previous answer after the server rejected a follow-up request, or None if there was no
+        follow-up request.
         """
         chunks = self._answer.use_previous()
         if chunks is None:
@@ -163,7 +164,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         if self._reader.waiting > MAX_EVENT_BYTES:
             message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
         elif self._size > MAX_STREAM_BYTES:
-            message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes without an end"
+            message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes without ending its answer"
         else:
             return b""
         return self.fail(build_error_object(message, "upstream_error"))
@@ -209,7 +210,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         self._answer = BufferedCompletion(self.request, self._created)
 
     def give_up(self) -> JsonObject | None:
-        """Return the previous completion after the server rejected a follow-up; see `StreamedExchange.give_up`."""
+        """Return the previous completion after the server rejected a follow-up request, or None if there was none."""
         return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
@@ -222,7 +223,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
             excerpt = body[:80].decode("utf-8", "replace")
             return 502, build_error_object(
-                f"the model server answered {excerpt!r}, not a chat completion", "upstream_error"
+                f"the model server sent {excerpt!r}, expected a chat completion", "upstream_error"
             )
         answer = self._answer.feed(completion)
         if isinstance(answer, TranslatedRequest):

@@ -1,4 +1,4 @@
-"""Ground the arguments of a client's tools: limit enforced calls to values from the conversation or the client."""
+"""Ground the arguments of a client's tools: limit constrained calls to values from the conversation or the client."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _TEXTS = {
 class Ground(Protocol):
     """Returns the values that a tool's argument may take; None allows any value, and an empty list allows none.
 
-    ``messages``: the conversation so far, in OpenAI's format. The function is called for each argument in each request,
-    so it must be fast. Arguments inside objects and lists are passed by their own names. If the function raises an
-    exception or returns any other type, the request is rejected.
+    ``messages`` is the conversation so far, in OpenAI's format. The function is called for each argument in each
+    request, so it must be fast. For an argument inside an object or list, it gets the inner name. If it raises an
+    exception or returns a value of another type, the request is rejected.
     """
 
     def __call__(self, tool: str, argument: str, messages: Sequence[Mapping[str, Json]]) -> Sequence[str] | None: ...

@@ -1,4 +1,4 @@
-"""Retry unusable answers within an exchange, so that the client gets only the accepted answer. No I/O.
+"""Decide which answers of an exchange are retried, so that the client gets only the accepted answer. No I/O.
 
 Each request with tools has a `ResponseGuard`, which contains the state of the guardrails and the retry limits.
 """
@@ -46,9 +46,9 @@ class RetryPolicy:
     retries: int = RETRIES
     """Maximum number of retries per request."""
     tokens: int = 4_096
-    """Maximum total length of the discarded answers."""
+    """Maximum total length of the discarded answers, in tokens."""
     seconds: float = 120.0
-    """Time after the start of a request during which it is retried, measured by ``clock``."""
+    """Time after the start of a request within which a retry can begin, measured by ``clock``."""
     clock: Callable[[], float] = float
     """Returns the time in seconds. The default always returns 0."""
     max_calls: int = MAX_CALLS
@@ -63,7 +63,7 @@ class RetryPolicy:
         Args:
             is_enforced: Whether this answer is constrained to calls.
             may_enforce: Whether the answer to a retry may be constrained to calls.
-            requires_valid_calls: Whether to check for broken calls even if that guardrail is off.
+            requires_valid_calls: Whether invalid calls are retried even if the guardrails for them are off.
 
         Raises RequestError for invalid steps.
         """
@@ -83,7 +83,7 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class ResponseGuard:
-    """Decides whether to retry an answer. ``may_enforce``: whether the server can constrain an answer to a call."""
+    """Decides whether to retry an answer. ``may_enforce`` is True if the server can constrain an answer to a call."""
 
     _guardrails: Guardrails
     _messages: Json
@@ -113,17 +113,17 @@ class ResponseGuard:
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.past))
 
     def holds_call(self, name: str) -> bool:
-        """Return whether a call of the tool ``name`` may lead to a retry. If so, send nothing of the call until it is
-        complete."""
+        """Return whether a call of the tool ``name`` may lead to a retry. No part of such a call is sent before the
+        call is complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
-        """Return the call without forbidden arguments; see `Guardrails.remove_forbidden`."""
+        """Return the call without forbidden arguments, as `Guardrails.remove_forbidden` does."""
         return self._guardrails.remove_forbidden(call, is_final=is_final)
 
     def drops(self, call: ToolCall, sent: Sequence[Call]) -> bool:
-        """Return whether to drop a call instead of sending it to the client. ``sent``: the calls of this answer that
-        the client already has."""
+        """Return whether to drop a call instead of sending it to the client, and record a dropped call. ``sent`` has
+        the calls of this answer that the client already has."""
         earlier = [PastCall(name, arguments) for _, name, arguments in sent]
         reason = self._guardrails.find_drop_reason(self.past, call, earlier)
         if reason:
@@ -131,7 +131,7 @@ class ResponseGuard:
         return bool(reason)
 
     def drop(self, call: ToolCall, reason: str) -> None:
-        """Record a call that is not sent to the client. ``reason``: a guardrail."""
+        """Record a call that is not sent to the client. ``reason`` is the name of a guardrail."""
         self.dropped.append(DroppedCall(call.name, reason))
 
     def drops_answer(self, answer: CandidateAnswer) -> bool:
@@ -144,7 +144,7 @@ class ResponseGuard:
         return self.past.last_result
 
     def has_ended(self, content: str) -> bool:
-        """Return whether the answer ended within ``content``, because the model then wrote the user's next message.
+        """Return whether the answer ended within ``content`` because the model began to write the user's next message.
         Later calls are ignored."""
         return self._guardrails.answer_has_ended(self.past, content)
 
@@ -157,7 +157,7 @@ class ResponseGuard:
     def judge(
         self, answer: CandidateAnswer, finish_reason: str | None, written_text: Callable[[], str]
     ) -> Retry | None:
-        """Return a retry if the answer is unusable, or None to accept it. ``written_text``: returns the whole answer as
+        """Return a retry if the answer is unusable, or None to accept it. ``written_text`` returns the whole answer as
         text."""
         verdict = self._guardrails.check_response(self.past, answer, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
@@ -170,7 +170,7 @@ class ResponseGuard:
 
 
 def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
-    """Parse the steps in a request. Raises RequestError."""
+    """Parse the required steps in a request. Raises RequestError if they are invalid."""
     extension = body.get(EXTENSION)
     if not isinstance(extension, dict) or extension.get("steps") is None:
         return Steps()
@@ -194,7 +194,7 @@ def build_guard_headers(completion: JsonObject) -> dict[str, str]:
 
 
 def with_retry_message(messages: Sequence[Json], written_text: str, message: str) -> list[Json]:
-    """Append an unusable answer, and the message that asks for a better answer, to the conversation."""
+    """Return the conversation with the unusable answer, and the message that asks for a better one, at its end."""
     conversation = list(messages)
     if written_text.strip():
         conversation.append({"role": "assistant", "content": written_text})

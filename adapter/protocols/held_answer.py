@@ -1,4 +1,4 @@
-"""The state of a model's answer: its text for the response guard, recordings and live views."""
+"""The state of a model's answer, for the response guard, recordings and live views."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from adapter.protocols.verbatim_calls import Call
 class HeldAnswer:
     """The state of one answer, which can be held back until it is accepted.
 
-    ``retry``: number of attempts before this answer. ``holds_text``: no text is sent to the client until the answer is
-    accepted. Data for recordings is collected only if the request is observed.
+    ``retry`` is the number of attempts before this answer. While ``holds_text`` is True, no text is sent to the client
+    until the answer is accepted. Data for recordings is collected only if the request is observed.
     """
 
     def __init__(self, request: TranslatedRequest, retry: int = 0) -> None:
@@ -78,7 +78,8 @@ class HeldAnswer:
             self._listener.take([ReasoningDelta(text, "")])
 
     def take_text(self, events: Sequence[Event], text: str) -> None:
-        """Record an event list that contains only a `TextDelta`; see `take`."""
+        """Record ``events`` like `take`, but faster. The list must contain only one `TextDelta`, whose text is
+        ``text``."""
         self._content.add(text)
         if self._listener is not None:
             self._listener.take(events)
@@ -125,7 +126,8 @@ class HeldAnswer:
     def build_candidate(
         self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()
     ) -> CandidateAnswer:
-        """Return the answer up to and including ``event``. ``rest``: the recorded events that follow it."""
+        """Return the answer up to and including ``event``. ``rest`` has the recorded events after it, which are left
+        out."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""
@@ -147,8 +149,8 @@ class HeldAnswer:
     def record_outcome(
         self, calls: Sequence[Call], finish_reason: str | None, dropped: Sequence[DroppedCall] = ()
     ) -> None:
-        """Record the ``calls`` sent to the client, and the ``dropped`` ones. ``finish_reason``: None if the answer is
-        retried."""
+        """Record the ``calls`` that were sent to the client, and the ``dropped`` ones. ``finish_reason`` is None if the
+        answer is retried."""
         self.has_outcome = True
         if self._is_observed:
             self._facts |= {
@@ -161,7 +163,8 @@ class HeldAnswer:
             }
 
     def close(self, why: str = "") -> None:
-        """Report the exchange to its observers, unless already done. ``why``: the reason for a missing answer."""
+        """Report the exchange to its observers, if this has not been done. ``why`` is the reason if there was no
+        answer."""
         if not self._is_observed or self._is_closed:
             return
         self._is_closed = True

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from adapter.core.events import Json, JsonObject
 
 WORD, PATTERN = 1, 2
-"""Values of llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE. WORD: the grammar applies from the start of a string. PATTERN: it
-applies from the start of the first group of a regular expression."""
+"""Values of llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE. With WORD, the grammar applies from the start of a given string;
+with PATTERN, from the start of the first group of a regular expression."""
 
 _CHAT_ONLY = frozenset(
     {
@@ -39,7 +39,7 @@ def build_lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], ba
         word: Beginning of every string that the grammar accepts.
         tokens: Strings that may be single tokens. llama.cpp rejects a trigger word that is a token unless it is listed
             here, and removes listed tokens from the text.
-        bare: Names of tools whose calls may also be bare JSON on a line or in a fence.
+        bare: Names of tools whose calls may also be JSON without markers, on a line of its own or in a code fence.
     """
     triggers: list[Json] = [{"type": WORD, "value": word}]
     if names := "|".join(re.escape(name) for name in bare):

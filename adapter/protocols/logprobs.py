@@ -13,8 +13,8 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """Assigns tokens to parsed events: ``add`` accepts the model's text with its tokens, and ``take`` consumes
-    characters.
+    """Assigns tokens to parsed events. `add` receives the model's text with its tokens, and `take` returns the tokens
+    of the next characters.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,8 @@ class LogprobAligner:
         self._added += len(text)
 
     def attach(self, event: Event, deltas: Sequence[JsonObject | str]) -> None:
-        """Add the logprobs of ``event`` to its delta, if the delta is the event's unchanged text."""
+        """Add the logprobs of ``event`` to its delta. This is possible only if the delta is the unchanged text of the
+        event."""
         delta = deltas[0] if len(deltas) == 1 and isinstance(deltas[0], dict) else {}
         is_shown = delta.get("content") == event.raw and bool(event.raw)
         if tokens := self.take(len(event.raw), is_shown=is_shown):

@@ -17,9 +17,11 @@ _LEFT_OUT = {
 
 
 def adapt_media(messages: Json, unsupported: Collection[str], start: int = 0) -> Json:
-    """Return the messages with media in OpenAI's format; the same list if no content is a list of parts.
-    ``unsupported``: media that the model cannot take; text replaces them. ``start``: index of the first message that
-    may have such content."""
+    """Return the messages with media in OpenAI's format. Return the same list if no content is a list of parts.
+
+    ``unsupported`` names the kinds of media that the model does not accept; they are replaced by a text. ``start`` is
+    the index of the first message to convert.
+    """
     if not isinstance(messages, list) or not any(map(_has_parts, messages[start:])):
         return messages
     return [_convert_message(each, unsupported) if _has_parts(each) else each for each in messages]

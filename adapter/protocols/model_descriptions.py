@@ -23,7 +23,7 @@ _QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gp
 class ModelDescription:
     """A model as described by its server.
 
-    The family, the number of parameters and the quantization are taken from the name.
+    The family, the number of parameters and the quantization are derived from the name.
     """
 
     name: str
@@ -122,7 +122,7 @@ def describe_models(
 ) -> list[ModelDescription]:
     """Return the models in the answer of ``/v1/models``.
 
-    ``context``: the server's context size in tokens, for models without one of their own.
+    ``context`` is the server's context size in tokens. It applies to models for which the answer gives none.
     """
     entries = [each for each in models.get("data") or () if isinstance(each, dict) and "id" in each]
     return [

@@ -1,4 +1,5 @@
-"""Calls that a model server parsed although it got no tools: they are decoded like calls in the model's text."""
+"""Collect calls that a model server parsed although the request had no tools, and decode them like calls in the model's
+text."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def read_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
 
 
 def begins_call(call_id: str, name: str, earlier_id: str) -> bool:
-    """Return whether a fragment begins another call than the earlier one with its index. Ollama gives all calls the
-    index 0, and other servers repeat the id or name of a call."""
+    """Return whether a fragment begins a new call, although an earlier call has the same index. Ollama gives all calls
+    the index 0. Other servers repeat the id or name of a call in each fragment."""
     return bool(name and call_id and earlier_id) and call_id != earlier_id
 
 
@@ -65,7 +66,7 @@ class NativeCalls:
             fragments.arguments.add(arguments)
 
     def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
-        """Return the calls. ``turn``: prefix of generated call ids."""
+        """Return the calls. The ids of calls without one are generated from ``turn``."""
         return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls)]
 
 

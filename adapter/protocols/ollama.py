@@ -82,8 +82,8 @@ NATIVE = (
 
 
 def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises
-    RequestError."""
+    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises RequestError
+    for an invalid request."""
     messages = require_objects(body.get("messages"), "messages")
     options = require_type(dict, body.get("options"), "options")
     if dropped is not None:
@@ -123,7 +123,7 @@ def convert_generation_to_chat(body: JsonObject) -> JsonObject:
     chats."""
     for field, handling in GENERATE_FIELDS.items():
         if handling == "refused" and body.get(field):
-            raise RequestError(f"{field!r} requires Ollama as the model server: omit it, or use /api/chat", field)
+            raise RequestError(f"{field!r} requires Ollama as the model server; omit it, or use /api/chat", field)
     prompt = {"role": "user", "content": require_type(str, body.get("prompt"), "prompt"), "images": body.get("images")}
     rules = require_type(str, body.get("system"), "system")
     chat = {key: value for key, value in body.items() if key not in ("prompt", "system", "images")}
@@ -137,9 +137,7 @@ def build_embedding_request(body: JsonObject) -> JsonObject:
 
 
 def build_embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
-    """Convert OpenAI's embeddings to an Ollama answer. ``is_old``: whether the request was sent to
-    ``/api/embeddings``.
-    """
+    """Convert OpenAI's embeddings to an Ollama answer. ``is_old`` is True for the older route ``/api/embeddings``."""
     embeddings = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
     if is_old:
         return {"embedding": next(iter(embeddings), [])}
@@ -175,7 +173,7 @@ _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "
 
 
 EXTRA = "ollama"
-"""Key of a translated request under which the fields in `NATIVE` are kept if the model server is Ollama."""
+"""Key in a translated request for the fields in `NATIVE`. It is used if the model server is Ollama."""
 
 
 def build_extra_fields(body: JsonObject) -> JsonObject:
@@ -184,8 +182,8 @@ def build_extra_fields(body: JsonObject) -> JsonObject:
 
 
 def convert_to_native(plain: JsonObject) -> JsonObject:
-    """Convert a translated request to ``/api/chat``: the fields of the client's request, with the plain messages and
-    the constraint of ``plain``."""
+    """Convert a translated request to a request to ``/api/chat``. It has the fields of the client's request, and the
+    messages and the constraint of ``plain``."""
     native: JsonObject = dict(plain[EXTRA])
     if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
         native["format"] = plain["response_format"]["json_schema"]["schema"]
@@ -196,7 +194,7 @@ def convert_to_native(plain: JsonObject) -> JsonObject:
 
 
 def build_render_request(body: JsonObject) -> JsonObject:
-    """Return the request to ``/api/chat`` that only renders the chat template; see
+    """Return the request to ``/api/chat`` that only renders the chat template, for
     `adapter.protocols.template_prompt`."""
     messages = [_with_calls(message) for message in body["messages"]]
     native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("think", "options", "keep_alive")}
@@ -342,8 +340,8 @@ class OllamaWriter:
         return {**head, "response": message["content"], **thinking}
 
     def _build_ending(self) -> JsonObject:
-        """Return the fields of a stream's last line. The time until the answer began is used if the server does not
-        report how long it processed the prompt."""
+        """Return the fields of a stream's last line. If the server does not report how long it processed the prompt,
+        the time until the answer began is used."""
         elapsed_ns, first_ns = self._elapsed_ns(), self._first_ns or 0
         usage = self._answer.usage
         return {
@@ -371,7 +369,7 @@ def to_error(error: JsonObject, _status: int = 500) -> JsonObject:
 
 
 def _get_timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
-    """Return a duration that llama.cpp measured, in nanoseconds; ``default`` if it is missing."""
+    """Return a duration that llama.cpp measured, in nanoseconds, or ``default`` if it is missing."""
     timings = last.get("timings")
     milliseconds = timings.get(name) if isinstance(timings, dict) else None
     if isinstance(milliseconds, int | float) and 0 <= milliseconds < 1e12:

@@ -1,8 +1,8 @@
 """Convert the answer of a model that writes text to OpenAI's chat completion with ``tool_calls``, streamed or buffered.
 
-The stream suits the openai SDK, which concatenates repeated strings: ``role`` and a call's ``id`` and ``name`` are sent
-once. ``index`` counts from 0 without gaps, there is one finish chunk, and ``id``, ``created`` and ``model`` never
-change. Usage has a chunk of its own at the end, if the client requested it.
+The openai SDK concatenates repeated strings, so a stream contains ``role`` and a call's ``id`` and ``name`` only once.
+``index`` counts from 0 without gaps, there is one finish chunk, and ``id``, ``created`` and ``model`` never change. If
+the client requested usage, it is sent in a separate chunk at the end.
 """
 
 from __future__ import annotations
@@ -20,21 +20,19 @@ from adapter.protocols.usage import Usage, get_object, parse_usage
 
 DIED = (
     "the model server closed the connection in the middle of its answer; an unfinished tool call was discarded. "
-    "Retry, or see its log."
+    "Retry, or check the server's log."
 )
 
 
 _OURS = ("id", "object", "created", "model", "choices", "usage")
 _CHOICE = ("index", "delta", "message", "text", "finish_reason", "logprobs")
 _MESSAGE = ("role", "content", "reasoning", "reasoning_content", "tool_calls", "function_call")
-"""Fields of completions, choices and messages that are written here. A server's other fields are passed on."""
+"""Fields of completions, choices and messages that this module writes. A server's other fields are passed on."""
 
 
 class _Completion:
-    """The choices of a completion. The first choice continues the attempt that began with the request.
-
-    ``created``: seconds since 1970, used if the server sends no timestamp.
-    """
+    """The choices of a completion. ``created`` is the time in seconds since 1970, which is used if the server sends no
+    timestamp."""
 
     _is_whole = False
 
@@ -51,14 +49,16 @@ class _Completion:
         self._first = HeldAnswer(request)
 
     def begin_next_request(self) -> TranslatedRequest | None:
-        """Begin and return the follow-up request if an answer was rejected; otherwise return None."""
+        """If an answer needs a follow-up request, begin its next attempt and return the request. If not, return
+        None."""
         for choice in self._choices.values():
             if request := choice.take_next():
                 return request
         return None
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
+        """Stop the answer, because the client disconnected or needs no more of it. ``why`` is the reason if there was
+        no answer."""
         for choice in self._choices.values():
             choice.cancel()
         if not self._choices:
@@ -80,9 +80,9 @@ class _Completion:
             next((choice.attempt for choice in self._choices.values()), self._first).count(usage)
 
     def _build_usage_fields(self) -> JsonObject:
-        """Return the usage for the client; empty if the server reported none.
+        """Return the usage for the client, or {} if the server reported none.
 
-        The share of the reasoning is estimated by its length if the server does not count it.
+        If the server does not count the tokens of reasoning, their number is estimated from its length.
         """
         usage = self._usage
         if usage is None:
@@ -105,15 +105,15 @@ class _Completion:
         answers = self._request.client.answers
         expected = f"{answers} answers" if answers > 1 else "one answer"
         return build_error_object(
-            f"the model server sent answer {index} (0-based); expected {expected}", "upstream_error"
+            f"the model server sent an answer with the index {index}; expected {expected}", "upstream_error"
         )
 
 
 class StreamedCompletion(_Completion):
     """The streamed answer to a request.
 
-    `feed` takes the server's chunks and `close` ends the stream; both return the client's chunks and raise no
-    exceptions. ``is_done``: the client's answer is complete.
+    `feed` takes the server's chunks and `close` ends the stream. Both return chunks for the client, and raise no
+    exceptions. ``is_done`` is True once the client's answer is complete.
     """
 
     def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
@@ -167,15 +167,15 @@ class StreamedCompletion(_Completion):
 
     @property
     def awaits_more(self) -> bool:
-        """True if the answer was rejected, so that the rest of it is ignored and a follow-up request comes next."""
+        """True if a follow-up request comes next, so the rest of this answer is ignored."""
         for choice in self._choices.values():  # noqa: SIM110  # called per chunk: a generator is three times slower
             if choice.follow_up:
                 return True
         return False
 
     def use_previous(self) -> list[JsonObject] | None:
-        """Return the chunks of the rejected answer after the server rejected the follow-up, or None if there was no
-        follow-up.
+        """Return the rest of the previous answer after the server rejected a follow-up request, or None if there was no
+        follow-up request.
         """
         chunks: list[JsonObject] = []
         for choice in self._choices.values():
@@ -185,9 +185,9 @@ class StreamedCompletion(_Completion):
         return chunks or None
 
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
-        """Return the last chunks. If the server stopped early, they include an error, as the answer is incomplete.
+        """Return the last chunks. If the server stopped early, they include an error, because the answer is incomplete.
 
-        ``has_ended``: whether the server sent the end of the stream, even without a finish reason.
+        ``has_ended`` is True if the server sent the end of the stream, even without a finish reason.
         """
         chunks = [] if self.is_done else self._take_rest(has_ended)
         self._close()
@@ -223,8 +223,8 @@ class StreamedCompletion(_Completion):
         return chunks
 
     def _build_chunk(self, choice: ChoiceStream, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
-        """Build a chunk. ``delta``: a delta, or the finish reason. ``rest``: the server's other fields (such as
-        timings), which are added to the finish chunk."""
+        """Build a chunk. ``delta`` is a delta, or the finish reason as a string. The other fields of the server's chunk
+        ``rest``, such as timings, are added to the finish chunk."""
         if isinstance(delta, str):
             further = _select_other_fields(rest, _OURS) | choice.notice
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
@@ -271,7 +271,7 @@ class BufferedCompletion(_Completion):
         return self._build_completion(choices)
 
     def use_previous(self) -> JsonObject | None:
-        """Return the rejected completion after the server rejected the follow-up, or None if there was no follow-up."""
+        """Return the previous completion after the server rejected a follow-up request, or None if there was none."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:
@@ -291,8 +291,8 @@ class BufferedCompletion(_Completion):
         }
 
     def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
-        """Replace the message of ``given`` by one made from all deltas of ``choice``. ``new``: deltas of this
-        completion."""
+        """Return the choice ``given`` with a message that is built from all deltas of ``choice``, including ``new``,
+        the deltas of this completion."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
         others = _select_other_fields(get_object(given.get("message")), _MESSAGE)
@@ -329,7 +329,7 @@ def _fold_deltas(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> Js
 
 
 def _join_content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject | None:
-    """Return the logprobs of the content's tokens; None if text was moved between content and reasoning."""
+    """Return the logprobs of the content's tokens, or None if text was moved between content and reasoning."""
     tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
     return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
 

@@ -30,21 +30,21 @@ from adapter.protocols.openai_errors import build_error_object
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""This library's finish reasons: the server disconnected before the end of the answer, or the client did."""
-
+"""Finish reasons that this library adds: the server (incomplete) or the client (abandoned) disconnected before the end
+of the answer."""
 FAILED_REASONS = ("error", "abort")
-"""Finish reasons of vLLM and SGLang for a request that failed while it was answered."""
+"""Finish reasons of vLLM and SGLang for a request that failed after its answer began."""
 
 
 class ChoiceStream(FollowedChoice):
     """One of the ``n`` answers, as deltas (dicts) and a finish reason (a string).
 
-    ``attempt``: the model's current answer. If it is unusable, `follow_up` is the request for another answer; text that
-    the client already has is not retracted. ``is_whole``: the client gets a buffered answer.
+    ``attempt`` is the model's current answer. If it is unusable, `follow_up` is the request for another answer; text
+    that the client already has is not retracted. ``is_whole`` is True if the client gets a buffered answer.
     """
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
-        """Return the client's deltas and, at the end, the finish reason. ``logprobs``: the logprobs of the text in
+        """Return the client's deltas and, at the end, the finish reason. ``logprobs`` are those of the text in
         ``delta``.
         """
         if self.finish_reason or self.follow_up:
@@ -95,7 +95,8 @@ class ChoiceStream(FollowedChoice):
         return event.text
 
     def _take_native(self, calls: Json) -> list[JsonObject | str]:
-        """Forward calls that the server parsed. If none were requested, they are treated as the model's text."""
+        """Return the deltas for calls that the server parsed. If the request had no tools, the calls are collected and
+        decoded at the end, like calls in the model's text."""
         if self._is_too_long(measure_calls(calls)):
             return []
         if not self._request.is_native:
@@ -107,7 +108,7 @@ class ChoiceStream(FollowedChoice):
         return [*deltas]
 
     def _end_native(self, finish_reason: str) -> list[JsonObject]:
-        """Return the deltas for the calls that the server parsed and that were held, without one that was cut off."""
+        """Return the deltas for the held calls that the server parsed. A call that was cut off is left out."""
         if finish_reason in CUT_REASONS and (name := self._calls.drop_cut_native()) is not None:
             self._cut_text = name
         deltas = self._calls.release_native(default="{}")
@@ -158,7 +159,7 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def _has_nothing(self) -> bool:
-        """Return whether everything in the answer is dropped, although no tool result can replace it."""
+        """Return whether everything in the answer is dropped, and there is no tool result to send instead."""
         guard = self._request.follow_up.guard
         if guard is None or guard.last_result or self._content.size:
             return False
@@ -167,7 +168,8 @@ class ChoiceStream(FollowedChoice):
         return is_empty or (self.attempt.holds_text and guard.drops_answer(candidate))
 
     def _end_flood(self) -> list[JsonObject | str]:
-        """End an answer with calls for the client once too many of its calls were dropped; see `Guardrails.screen`."""
+        """End the answer if too many of its calls were dropped and the client has at least one call.
+        `Guardrails.screen` does the same for agents."""
         guard = self._request.follow_up.guard
         if guard is None or len(guard.dropped) - self._dropped_before <= MAX_DROPPED:
             return []
@@ -180,8 +182,8 @@ class ChoiceStream(FollowedChoice):
         return [self._finish("stop")]
 
     def _take_whole_call(self, text: str) -> list[JsonObject | str]:
-        """Return the deltas for the first call of an answer, which was cut off after that call, and the end of the
-        answer; [] if there is no complete call."""
+        """Return the deltas for the first call of an answer that was cut off after this call, and for the end of the
+        answer. Return [] if the answer has no complete call."""
         whole = find_leading_call(text)
         if self._request.follow_up.guard is None or len(self._calls) > 0 or not whole or text.endswith(whole):
             return []
@@ -195,7 +197,7 @@ class ChoiceStream(FollowedChoice):
 
     def _take_last_text(self, finish_reason: str) -> list[JsonObject | str]:
         """Return the deltas for the rest of the text. If everything in the answer was dropped, the client gets the last
-        tool result instead of nothing."""
+        tool result instead."""
         guard = self._request.follow_up.guard
         if guard is None or len(self._calls) > 0:
             return self._release(finish_reason)
@@ -211,7 +213,7 @@ class ChoiceStream(FollowedChoice):
         return self._send_text(guard.last_result) if is_dropped and not text and not self._content.size else text
 
     def _close_parser(self, finish_reason: str) -> Sequence[Event]:
-        """Return the last events, without the start of a call that was cut off."""
+        """Close the parser, and return the last events without a call that was cut off."""
         request, native = self._request, self._native
         self._native = NativeCalls()
         events: Sequence[Event] = self._create_parser().close(finish_reason)
@@ -222,7 +224,7 @@ class ChoiceStream(FollowedChoice):
         return [*events, *native.build_events(request.tools, request.turn)]
 
     def _is_too_long(self, more: int) -> bool:
-        """Count ``more`` characters. If the answer is too long, set the error, and return True."""
+        """Count ``more`` further characters. Return True, and set the error, if the answer has become too long."""
         self._length += more
         if self._length > MAX_ANSWER_CHARACTERS:
             reason = f"the model's answer has more than {MAX_ANSWER_CHARACTERS:,} characters"
@@ -256,12 +258,12 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def _build_event_deltas(self, event: Event, rest: Rest, finish_reason: str | None) -> list[JsonObject | str]:
-        """Return the deltas of ``event``. ``rest``: the events from ``event`` on."""
+        """Return the deltas of ``event``. ``rest`` has the events from ``event`` on."""
         match event:
             case TextDelta(text=text):
                 is_guarded = self._request.follow_up.guard is not None
                 if is_guarded and not self._content.size and find_leading_call(text):
-                    self.attempt.holds_text = True  # it may be no answer
+                    self.attempt.holds_text = True  # the text may be a call that was not recognized
                 return self._send_text(text)
             case ReasoningDelta(text=text):
                 self.attempt.reasoned.add(text)
@@ -274,7 +276,7 @@ class ChoiceStream(FollowedChoice):
                 self.was_content, self.reasoned = True, 0
                 return self._send_text(
                     str(self.attempt.reasoned)
-                )  # streamed twice, but otherwise the answer would be empty
+                )  # the client gets the text twice, because its content would be empty without it
             case ToolCallDelta():
                 return self._build_fragment(event)
             case ToolCall() | InvalidToolCall() if self._has_ended(rest):
@@ -319,8 +321,8 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *self._calls.add_fragment(event)]
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """Return the rest of the rejected answer after the server rejected the follow-up, or None if no answer was
-        rejected.
+        """Return the deltas for the rest of the previous answer after the server rejected a follow-up request, or None
+        if there was no follow-up request.
         """
         if self._withheld is None:
             return None

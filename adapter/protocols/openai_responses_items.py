@@ -22,7 +22,7 @@ UNSEEN = (
     "configuration_update", "program", "program_output",
 )  # fmt: skip
 """Types of items that are not shown to the model: calls of other servers, encrypted summaries, approval requests. If
-such an item introduces tools, they are used (`list_tools`)."""
+such an item introduces tools, `list_tools` returns them."""
 
 
 def list_tools(items: Json) -> list[Json]:

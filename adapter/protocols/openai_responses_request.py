@@ -37,12 +37,12 @@ def convert_to_openai(
 ) -> JsonObject:
     """Return the chat completion request, and append the names of dropped fields to ``dropped``.
 
-    ``tools``: the request's tools. Raises RequestError if the request is invalid.
+    ``tools`` are the request's tools, if they have been parsed. Raises RequestError if the request is invalid.
     """
     dropped = [] if dropped is None else dropped
     tools = parse_tools(body, dropped) if tools is None else tools
     if body.get("prompt"):
-        raise RequestError("'prompt' refers to a template stored at OpenAI: send its text as 'instructions'", "prompt")
+        raise RequestError("'prompt' names a template stored at OpenAI; send its text as 'instructions'", "prompt")
     dropped += list_dropped_fields(body, _LEFT_OUT)
     request: JsonObject = {key: body[key] for key in body if FIELDS.get(key, "passed") == "passed"}
     request |= {key: body[key] for key in ("stream", "parallel_tool_calls") if key in body}

@@ -3,7 +3,7 @@
 Source: https://platform.openai.com/docs/api-reference/responses-streaming. After an error, the stream contains both an
 ``error`` event, which the openai SDK raises, and ``response.failed``, which codex waits for. Reasoning has OpenAI's
 events (``response.reasoning_text.delta``), which clients show. Open Responses (https://www.openresponses.org) names
-them ``response.reasoning.delta``; its compliance tests reject all events of other names, so that no stream suits both.
+them ``response.reasoning.delta``, and its compliance tests reject events with other names, so no stream suits both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adapter.protocols.usage import count_cached_tokens, count_reasoning_tokens
 def build_answer_head(
     body: Mapping[str, Json], response_id: str, created: int, *, is_stored: bool = True
 ) -> JsonObject:
-    """Return the response fields that depend only on the request. ``created``: seconds since 1970."""
+    """Return the response fields that depend only on the request. ``created`` is the time in seconds since 1970."""
     given = {key: body[key] for key in _ECHOED if body.get(key) is not None}
     head: JsonObject = {**_ECHOED, **given, **_UNSUPPORTED, "store": is_stored}
     if isinstance(reasoning := head["reasoning"], dict):
@@ -41,7 +41,7 @@ _ECHOED: JsonObject = {
     "frequency_penalty": 0.0, "previous_response_id": None, "prompt_cache_key": None, "safety_identifier": None,
     "user": None,
 }  # fmt: skip
-"""Defaults of request fields that a response repeats. OpenAI's API requires all of them."""
+"""Defaults of request fields that a response repeats. In OpenAI's API, a response must contain all of them."""
 
 _UNSUPPORTED: JsonObject = {
     "background": False, "max_tool_calls": None, "service_tier": "default", "top_logprobs": 0,
@@ -57,7 +57,7 @@ def _format(format: Json) -> JsonObject:
 
 
 def _convert_tool(tool: JsonObject) -> JsonObject:
-    """Return a tool as a response repeats it. Some clients nest functions, as in chats."""
+    """Return a tool as a response repeats it. Some clients nest functions as in the chat API; they are flattened."""
     if tool.get("type") != "function":
         return tool
     function = tool.get("function")
@@ -174,7 +174,7 @@ class ResponsesWriter:
         }
 
     def _encode_steps(self, steps: Iterable[Step], status: str) -> Iterator[bytes]:
-        """Encode changes of the answer. ``status``: the status of complete items."""
+        """Encode changes of the answer. ``status`` is the status of complete items."""
         for action, part, text in steps:
             kind = self._get_item_kind(part)
             is_streamed = kind not in _BUFFERED

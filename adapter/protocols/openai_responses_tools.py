@@ -67,8 +67,11 @@ class ResponsesTool:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesTools:
-    """The tools of a responses request. ``functions``: the tools for a chat request. ``by_name``: the client's tool for
-    each function name. Names that are not listed are ordinary functions."""
+    """The tools of a responses request.
+
+    ``functions`` are the tools for the chat request, and ``by_name`` has the client's tool for each function name.
+    Names that it lacks are ordinary functions.
+    """
 
     functions: list[JsonObject] = field(default_factory=list)
     by_name: Mapping[str, ResponsesTool] = field(default_factory=dict)
@@ -77,7 +80,7 @@ class ResponsesTools:
         return self.by_name.get(name) or ResponsesTool("function", name)
 
     def find_model_name(self, name: str) -> str:
-        """Return the function name of a tool. ``name``: the client's name, with or without the namespace."""
+        """Return the function name of a tool. ``name`` is the client's name, with or without the namespace."""
         if name in self.by_name:
             return name
         matches = [function for function, tool in self.by_name.items() if tool.name == name]
@@ -85,9 +88,10 @@ class ResponsesTools:
 
 
 def parse_responses_tools(tools: Json, dropped: list[str], later: Json = None) -> ResponsesTools:
-    """Convert the tools of a request. ``later``: tools that items in its conversation introduce.
+    """Convert the tools of a request. ``later`` has the tools that items in its conversation introduce.
 
-    Tools that OpenAI's servers run, or that only OpenAI's models know, are dropped.
+    Tools that OpenAI's servers run, or that only OpenAI's models know, are dropped, and their names are appended to
+    ``dropped``.
     """
     definitions = require_objects(tools, "tools")
     if any(map(_is_clients_search, definitions)):
@@ -108,7 +112,7 @@ def _is_clients_search(tool: JsonObject) -> bool:
 
 
 def _remove_deferred(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
-    """Drop deferred tools, also in namespaces, because the client's search returns them."""
+    """Leave out deferred tools, also those in namespaces. The client's search returns them later."""
     for tool in tools:
         if tool.get("type") == "namespace":
             yield {**tool, "tools": list(_remove_deferred(require_objects(tool.get("tools"), "tools.tools")))}
@@ -244,7 +248,7 @@ def _join_command_line(words: list[str]) -> str:
 
 
 def parse_result_item(item: JsonObject) -> Json:
-    """Return the content of a result item, which is text or a list of parts."""
+    """Return the content of a result item: text, or a list of parts."""
     output = item.get("output")
     match item.get("type"):
         case "apply_patch_call_output":

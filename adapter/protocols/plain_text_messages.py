@@ -1,9 +1,9 @@
-"""Convert a conversation with tool calls to plain text: calls and results in the format the model was trained on.
+"""Convert a conversation with tool calls to plain messages, with calls and results as text in the model's format.
 
 Everything that a chat template might reject is normalized. Calls become assistant text, and results become user text.
 Consecutive user messages are merged, and ``developer`` becomes ``system``. Leading system messages are merged, and
-later ones become user messages. Parts that are not text (images) are kept. Control tokens and calls are escaped in user
-messages, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
+later ones become user messages. Parts that are not text, such as images, are kept. Control tokens and calls are escaped
+in user messages, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def render_plain_messages(
     Args:
         tools: The request's tools.
         system: Text appended to the conversation's system message.
-        closing: A last user message.
+        closing: A user message that is added at the end, or "".
 
-    Raises RequestError.
+    Raises RequestError for an invalid message.
     """
     converted = _convert(conversation, format, system, tools, memory)
     ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])
@@ -53,7 +53,7 @@ def render_plain_messages(
 def _convert(
     conversation: Conversation, format: Format, system: str, tools: ToolSet, memory: VerbatimCallCache
 ) -> ConvertedMessages:
-    """Convert the messages of a conversation, except those of its last request, which were converted before."""
+    """Convert the messages of a conversation. Messages that were converted for an earlier request are reused."""
     messages, key = conversation.messages, (format, tools, system)
     before = conversation.get_built(key, NOTHING)
     if before.count and before.count == len(messages):
@@ -85,8 +85,8 @@ def _convert_messages(
     tools: ToolSet,
     memory: VerbatimCallCache,
 ) -> Iterator[JsonObject]:
-    """Convert the messages from ``start`` on. ``beginning``: the hash of those before. ``names``: the names of earlier
-    calls, by id; those of later ones are added."""
+    """Convert the messages from ``start`` on. ``beginning``, the hash of the messages before, and ``names``, the names
+    of earlier calls by id, are updated."""
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
@@ -138,9 +138,8 @@ def read_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObj
 
 
 def has_misplaced_system(messages: Sequence[Json]) -> bool:
-    """Return whether a message is from the developer, or is a system message after the first message.
-
-    Templates may reject both.
+    """Return whether there is a ``developer`` message, or a system message after the first message. Templates may
+    reject both.
     """
     roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
     return "developer" in roles or "system" in roles[1:]

@@ -1,4 +1,4 @@
-"""Let the model continue a text that it has begun, in the same answer."""
+"""Let the model continue a text that it has begun, as part of the same answer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ CONTINUED = "continued_text"
 """Field of a translated request with the text to append to its prompt, which is not sent to the server."""
 
 Prefill: TypeAlias = Literal["completion", "final_message", "message"]
-"""Ways to continue a text without a template prompt. completion: llama.cpp's ``/completion``, because its chat
-endpoint refuses it while the template allows reasoning. final_message: vLLM's ``continue_final_message``. message: an
-answer at the end of the conversation, which Ollama and most other servers continue."""
+"""Ways to continue a text if this library does not render the chat template.
+
+completion: llama.cpp's ``/completion``, because its chat endpoint refuses to continue a text if the template allows
+reasoning. final_message: vLLM's ``continue_final_message``. message: an answer at the end of the conversation, which
+Ollama and most other servers continue.
+"""
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 MIN_TOKENS = 16
-"""Minimum number of tokens that are left for the rest of an answer."""
+"""Minimum token limit for the rest of an answer."""
 
 _OWN_PROMPT = "own_prompt"
 

@@ -1,8 +1,8 @@
 """Limits on reasoning: the client's and the user's budgets, the model server's fields, and reasoning that loops.
 
 llama.cpp's chat endpoint (``reasoning_budget_tokens``) and vLLM (``thinking_token_budget``) end the reasoning
-themselves. With other servers and prompts, and if reasoning loops, a streamed answer is stopped, and continued from a
-prompt in which the reasoning is closed.
+themselves. With other servers and prompts, and if reasoning loops, this library stops a streamed answer, closes the
+reasoning, and lets the model continue from there.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from adapter.parsing.format import Format
 from adapter.parsing.marker_tables import REASONING
 
 BUDGET_FIELD = "reasoning_budget_tokens"
-"""llama.cpp's request field. The other protocols' fields are converted to it."""
+"""llama.cpp's request field. The fields of other APIs are converted to it."""
 VLLM_FIELD = "thinking_token_budget"
 """vLLM's request field. Servers without ``--reasoning-parser`` reject it."""
 REASONING_HEADER = "adapter-reasoning"
 """Response header with the reasoning budget."""
 
 EFFORTS: Mapping[str, float] = {"none": 0, "minimal": 1 / 8, "low": 1 / 4, "medium": 1 / 2}
-"""Share of the user's budget for each effort that a client can request. All other efforts have the whole budget."""
+"""Share of the user's budget for each effort that a client can request. All other efforts get the whole budget."""
 
 BYTES_PER_TOKEN = 4
 """Estimated length of a token in reasoning, which is mostly prose."""
 SERVER_MARGIN = 1.5
-"""Multiple of the budget up to which the model server may still apply its own limit."""
-
+"""If the model server limits the reasoning itself, this library steps in only at this multiple of the budget."""
 LOOP, PERIOD, STEP = 2_048, 256, 512
-"""Reasoning loops if its last `LOOP` characters repeat up to `PERIOD` characters. It is checked every `STEP`."""
+"""Reasoning loops if its last `LOOP` characters are repetitions of at most `PERIOD` characters. This is checked every
+`STEP` characters."""
 
 _FIELDS = (BUDGET_FIELD, "thinking_budget_tokens", VLLM_FIELD)
 _OUT_OF_TIME = (
@@ -37,13 +37,13 @@ _OUT_OF_TIME = (
 )
 """The words with which Qwen3 was trained to end its reasoning early (Qwen3 Technical Report, section 4.7)."""
 _WHOLE_CLOSINGS = {"harmony": "<|end|><|start|>assistant"}
-"""Ends of reasoning in formats that do not have closing markers."""
+"""Texts that end the reasoning in formats without closing markers."""
 
 
 def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
     """Return the maximum number of tokens of reasoning in the answer to a chat request, or None if it is unlimited.
 
-    ``default``: the user's budget; each effort level gets a share of it. A client can only lower it.
+    ``default`` is the user's budget. An effort level gets a share of it, and clients can only lower it.
     """
     effort = body.get("reasoning_effort")
     share = EFFORTS.get(effort, 1.0) if isinstance(effort, str) else 1.0
@@ -57,7 +57,8 @@ def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
 
 
 def build_server_field(kind: str | None, budget: int) -> JsonObject:
-    """Return the field for a server that can limit reasoning, or no field. `adapter.server` uses vLLM's name for it."""
+    """Return the request field for a server that can limit reasoning, or {} for others. `adapter.server` renames it for
+    vLLM."""
     return {BUDGET_FIELD: budget} if kind in ("llama.cpp", "vllm") else {}
 
 
@@ -69,7 +70,7 @@ def remove_budget(body: JsonObject) -> JsonObject:
 def find_closing_words(format: Format, text: str) -> str | None:
     """Return the text that ends the reasoning at the end of ``text``, or None if the format has none.
 
-    ``text``: the end of the prompt, and the model's text.
+    ``text`` consists of the end of the prompt and the model's text.
     """
     if format.name in _WHOLE_CLOSINGS:
         return _WHOLE_CLOSINGS[format.name]
@@ -82,7 +83,7 @@ def find_closing_words(format: Format, text: str) -> str | None:
 
 
 class ReasoningWatch:
-    """Detects reasoning that exceeds its budget or loops. ``max_tokens``: None is unlimited."""
+    """Detects reasoning that exceeds ``max_tokens`` (None is unlimited) or loops."""
 
     def __init__(self, max_tokens: float | None) -> None:
         self._max_bytes = None if max_tokens is None else max_tokens * BYTES_PER_TOKEN
@@ -90,7 +91,7 @@ class ReasoningWatch:
         self._tail = ""
 
     def add(self, text: str) -> str:
-        """Add reasoning. Return ``budget`` or ``loop`` if it must end, otherwise ""."""
+        """Add reasoning. Return the reason why it must end, ``budget`` or ``loop``, or "" if it may continue."""
         self._bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         if self._max_bytes is not None and self._bytes > self._max_bytes:
             return "budget"

@@ -59,7 +59,7 @@ class RecordedExchange(BaseModel):
     """The call format that the prompt describes. Calls in other formats are also parsed."""
     policy: str
     generation_prompt: str | None = None
-    """The end of the prompt, which the model's text continues; see `Parser`."""
+    """The end of the prompt, which the model's text continues. `Parser` explains it."""
     sent: JsonObject
     """The request body."""
     messages: tuple[JsonObject, ...] | None = None
@@ -76,7 +76,7 @@ class RecordedExchange(BaseModel):
     text: str
     """The model's text."""
     reasoning: str = ""
-    """The part that the server separated from the text."""
+    """The reasoning that the server separated from the text."""
     finish_reason: str | None = None
     """The server's finish reason, ``incomplete`` if the server disconnected, or ``abandoned`` if the client did."""
     calls: tuple[RecordedCall, ...] = ()
@@ -116,9 +116,9 @@ class RecordedExchange(BaseModel):
 class ExchangeListener(Protocol):
     """Observes an answer while it is received.
 
-    `take` gets the answer's events, including reasoning that the server separated from the text; such events have an
-    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None if there was no answer, for the
-    reason ``why``.
+    `take` is called with the answer's events. Events for reasoning that the server separated from the text have an
+    empty ``raw``. `end` is called after the answer. If there was no answer, ``exchange`` is None, and ``why`` is the
+    reason.
     """
 
     def take(self, events: Sequence[Event]) -> None: ...
@@ -147,13 +147,12 @@ class Observation:
 
 
 def is_exchange_recording(text: str) -> bool:
-    """Return whether a file is a recording of exchanges. ``text``: its content."""
+    """Return whether ``text``, the content of a file, is a recording of exchanges."""
     return text.lstrip().startswith('{"kind": "exchange"')
 
 
 def read_exchanges(text: str, name: str) -> list[RecordedExchange]:
-    """Return the exchanges in a recording. ``name``: the file name for errors. Raises UsageError with the number of an
-    invalid line."""
+    """Return the exchanges in a recording. Raises UsageError, which names the file ``name`` and the invalid line."""
     exchanges = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():

@@ -9,33 +9,33 @@ from adapter.core.json.load import load_json
 from adapter.protocols.openai_errors import RequestError
 
 MAX_VALUES = 1_000_000
-"""Maximum number of values in one body. Empty lists take thirty times their length in memory. Text with so many commas
-and brackets does not fit into any model's context."""
+"""Maximum number of values in one body. In memory, an empty list takes thirty times its length. Text with so many
+commas and brackets does not fit into any model's context."""
 
 MAX_TEXT = 4_000_000
-"""Maximum length of a request's text, in characters, not counting images. It is about a million tokens, more than
-today's models accept."""
+"""Maximum length of a request's text, in characters, not counting images. This is about a million tokens, more than
+current models accept."""
 
 
 def read_body(content: bytes) -> JsonObject:
     """Parse a request body. Raises RequestError if it is not a JSON object."""
     if len(content) > MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise RequestError(f"the request body has more than {MAX_VALUES} values. Shorten the conversation")
+        raise RequestError(f"the request body has more than {MAX_VALUES:,} values; shorten the conversation")
     try:
         body = load_json(content)
     except ValueError as error:
-        raise RequestError(f"the request body is invalid JSON: {error}") from error
+        raise RequestError(f"the request body is not valid JSON: {error}") from error
     if not isinstance(body, dict):
-        raise RequestError("the request body must be a JSON object")
+        raise RequestError(f"the request body must be a JSON object, got {str(body)[:80]!r}")
     return body
 
 
 def check_size(body: JsonObject) -> None:
     """Raise RequestError if a request contains more text than any model accepts."""
-    # Encoded without references, no text is shorter. This is ten times faster than counting.
+    # The encoding is never shorter than the text. Measuring it is ten times faster than counting characters.
     if len(marshal.dumps(body, 2)) > MAX_TEXT and (size := _count_characters(body)) > MAX_TEXT:
-        message = f"the request has {size:,} characters of text; the maximum is {MAX_TEXT:,}"
-        raise RequestError(f"{message}. Shorten its messages or tools", "messages")
+        message = f"the request has {size:,} characters of text, and the maximum is {MAX_TEXT:,}"
+        raise RequestError(f"{message}; shorten its messages or tools", "messages")
 
 
 def _count_characters(value: Json) -> int:

@@ -1,4 +1,4 @@
-"""Constrain the answer to a request, so that the model can only write valid calls."""
+"""Build the constraint on the answer to a request, so that the model can only write valid calls."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def build_lazy_constraint_fields(
 ) -> JsonObject:
     """Return the request fields for a constraint that applies only after the model begins a call."""
     if options.constraints.enforce is not None:
-        with suppress(UsageError):  # too large, or without an allowed value: the call is not constrained
+        with suppress(UsageError):  # the grammar is too large, or a value has no choices: the call stays unconstrained
             return options.constraints.enforce(
                 request.prompted_tools, enforcement.choices, format=request.format.name, waits=True
             )
@@ -69,7 +69,7 @@ def build_lazy_constraint_fields(
 
 
 def _choose_constraint(body: JsonObject, options: TranslationOptions, must_call: bool) -> Constraint:
-    """Return the constraint mode of a request. If the client constrains the answer, the mode is "off"."""
+    """Return the constraint mode of a request. The mode is "off" if the client constrains the answer itself."""
     if options.constraints.mode == "off" or body.keys() & CONSTRAINTS:
         return "off"
     return "required" if must_call else options.constraints.mode or "off"

@@ -1,4 +1,4 @@
-"""Describe the tools and the conversation of a request to the model: with its chat template, or as plain text."""
+"""Build the prompt of a request, from its tools and its conversation: with the model's chat template, or as text."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class PromptedRequest:
     """The messages in ``body``."""
     beginning: str
     own: TemplatePrompt | None
-    """The template prompt; None for a text prompt."""
+    """The chat template that renders the prompt, or None for a generated prompt."""
     shortened: str = ""
 
 
 def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> PromptedRequest:
     """Add the conversation and the tools to the request, for the chat template or as plain text."""
-    # Describe all tools even if only some may be called now: an unchanged prompt prefix is cached.
+    # Describe all tools even if only some may be called now, because the server caches an unchanged prefix.
     shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
     # The request itself must directly precede the answer if values are taken from it.
     instruction = "" if options.constraints.choices is not None else _describe_choice(request)
@@ -73,7 +73,7 @@ def _build_template_prompt(
     shown: ToolSet,
     instruction: str,
 ) -> PromptedRequest:
-    # Add an instruction that is not part of the template only if the call is not enforced anyway.
+    # Without a restriction, the template needs no further instruction. An enforced call does not need one either.
     is_free = not request.must_call and not request.is_restricted
     closing = "" if is_free or (enforcement.fields and enforcement.constraint == "required") else instruction
     plain = select_passthrough_fields(request.body)
@@ -90,7 +90,8 @@ def _build_template_prompt(
 
 
 def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:
-    """Return the conversation within its budget, and its cuts. ``rest``: the rest of the prompt."""
+    """Return the conversation, shortened to fit into its budget together with ``rest``, the other parts of the prompt,
+    and a summary of the cuts."""
     fitted = options.get_budgets(request.body).fit(request.messages, rest)
     if not fitted.cuts:
         return request.conversation, ""
@@ -102,8 +103,8 @@ def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple
 
 
 def _describe_choice(request: ToolRequest) -> str:
-    """Describe which tools must or may be called, as text at the end of the prompt. The rest of the prompt stays
-    unchanged."""
+    """Describe which tools must or may be called. This text is added at the end of the prompt, so that the rest of the
+    prompt stays unchanged."""
     which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
     one = "" if request.is_parallel else " Make one call only."
     if request.must_call:
@@ -120,5 +121,5 @@ def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
 
 @lru_cache(CACHE_SIZE)
 def _render_prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
-    """Build the text prompt. Equal arguments always give equal prompts, so that the server can use its cache."""
+    """Generate the prompt. Equal arguments always give equal prompts, so that the server can use its prompt cache."""
     return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

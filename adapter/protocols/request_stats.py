@@ -47,7 +47,7 @@ class RequestStats:
 
     @property
     def tokens(self) -> tuple[int, int] | None:
-        """The number of prompt and completion tokens of all attempts; None if the server does not report them."""
+        """The numbers of prompt and completion tokens of all attempts, or None if the server does not report them."""
         if self._tokens is None:
             return None
         return self._before[0] + self._tokens[0], self._before[1] + self._tokens[1]
@@ -62,11 +62,11 @@ class RequestStats:
         self.answer_id = str(chunk.get("id") or "")[:MAX_NAME]
 
     def count(self, usage: Usage) -> None:
-        """Record the token usage of the current attempt. A later report of the attempt replaces earlier ones."""
+        """Record the token usage of the current attempt. A later report on the same attempt replaces earlier ones."""
         self._tokens = usage.prompt, usage.written
 
     def count_in(self, end: bytes) -> None:
-        """Record the token usage in ``end``, the last bytes of an untranslated answer of any API."""
+        """Record the token usage in ``end``, the last bytes of an untranslated answer in the format of any API."""
         counts = {name in _OF_PROMPT: int(number) for name, number in _COUNTS.findall(end)}
         if counts:
             self._tokens = counts.get(True, 0), counts.get(False, 0)

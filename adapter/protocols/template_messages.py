@@ -38,8 +38,8 @@ from adapter.tools.tool import Tool, ToolSet
 class TemplateMessages:
     """Messages for a chat template.
 
-    ``written``: the text that the model wrote, for each placeholder in the messages. The rendered prompt contains the
-    placeholders, and they must be replaced there.
+    ``written`` has the text that the model wrote for each placeholder in the messages. The placeholders must be
+    replaced in the rendered prompt.
     """
 
     messages: list[JsonObject]
@@ -59,10 +59,11 @@ def prepare_template_messages(
     written: Mapping[int, str] | None = None,
     is_escaped: bool = False,
 ) -> TemplateMessages:
-    """Return a conversation for the chat template. ``closing``: an additional user message at the end.
+    """Return a conversation for the chat template. ``closing`` is a user message that is added at the end, or "".
 
-    Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if
-    the template inserts text unchanged. ``is_escaped``: whether the messages are already escaped. Raises RequestError.
+    If the template inserts text unchanged, calls in ``memory``, and calls in messages whose index is in ``written``,
+    are replaced by the text that the model wrote. ``is_escaped`` is True if the messages are already escaped. Raises
+    RequestError for an invalid message.
     """
     memory, key = memory or VerbatimCallCache(), (traits, format, tools)
     state = conversation.get_built(key, ReadTemplateMessages()).copy()
@@ -111,7 +112,7 @@ def _to_function(definition: JsonObject) -> JsonObject:
 
 
 def _escape_definition(definition: JsonObject, escape: Callable[[str], str]) -> JsonObject:
-    """Escape everything except the name, because descriptions are untrusted."""
+    """Escape everything except the name. Descriptions are untrusted."""
     function = {
         key: value if key == "name" else map_strings(escape, value) for key, value in definition["function"].items()
     }
@@ -173,7 +174,8 @@ class _MessageReader:
         return answer
 
     def _create_placeholder(self, verbatim: str) -> str:
-        """Return an unguessable placeholder for ``verbatim``. Neither the messages nor the model can contain it."""
+        """Return a placeholder for ``verbatim``. It is random, so that it cannot occur in the messages by chance or by
+        intention."""
         word = f"answer-{len(self.state.written)}-{token_hex(10)}"
         self.state.written[word] = verbatim
         return word
@@ -208,7 +210,7 @@ class _MessageReader:
         return {"role": "tool", "tool_call_id": template_id, "name": name, "content": parts}
 
     def _is_next_result(self, message: JsonObject) -> bool:
-        """Return whether a result without an id has the name of a call. Ollama's clients send such results."""
+        """Return whether a result has no id, but the name of an earlier call. Ollama's clients send such results."""
         name = message.get("name")
         return not message.get("tool_call_id") and any(name == call_name for _, call_name in self.state.calls.values())
 

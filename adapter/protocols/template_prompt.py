@@ -34,16 +34,16 @@ Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 MARKS = "own_prompt"
 
 PROMPT_MODES = ("auto", "own", "words")
-"""Ways to describe tools. own: the model's chat template; if it cannot be used, the request fails. words: a text
-prompt. auto: the chat template if possible, otherwise a text prompt."""
+"""Ways to describe tools. own: the model's chat template; if it cannot be used, the request fails. words: a generated
+prompt. auto: the chat template if possible, otherwise a generated prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplatePrompt:
     """A usable chat template.
 
-    ``bos``: token at the start of its prompts, which servers also add. ``server``: kind of the server that completes
-    the prompt, if the transport is ``template``.
+    ``bos`` is the token at the start of its prompts, which servers also add. ``server`` is the kind of server that
+    completes the prompt, if the transport is ``template``.
     """
 
     transport: Transport
@@ -53,8 +53,8 @@ class TemplatePrompt:
 
 
 NOT_OWN = (
-    "the chat template cannot be used for this request, and --prompt own forbids falling back to text: the server or "
-    "the template does not support it (see the log), or the request has images, several answers (n) or logprobs"
+    "the chat template cannot be used for this request, and --prompt own forbids a generated prompt. Either the server "
+    "or the template does not support it (see the log), or the request has images, logprobs or several answers (n)"
 )
 
 
@@ -95,30 +95,31 @@ Steps: TypeAlias = Generator[HttpPost | RenderTemplate, Json, HttpPost]
 
 
 class TemplatePromptError(Exception):
-    """The template, or the server that renders it, rejects the conversation. ``str(error)``: the error message."""
+    """The template, or the server that renders it, rejected the conversation. ``str(error)`` is its error message."""
 
 
 def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
-    """Mark a translated request, so that it is sent with the template prompt. ``written``: see `TemplateMessages`."""
+    """Mark a translated request, so that its prompt is rendered by the chat template. `TemplateMessages` describes
+    ``written``."""
     return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
 def find_transport(body: JsonObject) -> Transport | None:
-    """Return the transport of a request with a template prompt, or None for other requests."""
+    """Return the transport of a request whose prompt the chat template renders, or None for other requests."""
     marks = body.get(MARKS)
     return marks["way"] if isinstance(marks, dict) else None
 
 
 def streams_lines(body: JsonObject) -> bool:
-    """Return whether the answer is streamed as JSON lines, as by Ollama."""
+    """Return whether the answer is streamed as JSON lines, as Ollama does."""
     return find_transport(body) == "ollama" or body.get(MARKS, {}).get("server") == "ollama" or ollama.EXTRA in body
 
 
 def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
     """Yield the steps that build the prompt, and return the final request.
 
-    ``path``: the path of the original request; that of the final request may differ. Raises TemplatePromptError if the
-    prompt cannot be built.
+    ``path`` is the path of the original request; the final request may have another one. Raises TemplatePromptError if
+    the prompt cannot be built.
     """
     continued = str(body.get(CONTINUED) or "")
     body = {key: value for key, value in body.items() if key != CONTINUED}
@@ -162,14 +163,14 @@ def _get_prompt(answer: Json, key: str) -> str:
         return prompt
     error = answer.get("error") if isinstance(answer, dict) else None
     message = error.get("message") if isinstance(error, dict) else error
-    raise TemplatePromptError(str(message or f"the server answered {str(answer)[:80]!r}, not a prompt"))
+    raise TemplatePromptError(str(message or f"the server sent {str(answer)[:80]!r}, expected a prompt"))
 
 
 def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
     """Complete a rendered prompt.
 
-    Replace placeholders by the text that the model wrote, and remove the bos token, which the server adds again. If the
-    answer must begin with a call, close the reasoning.
+    Placeholders are replaced by the text that the model wrote. The bos token is removed, because the server adds it
+    again. If the answer must begin with a call, the reasoning is closed.
     """
     for word, written in marks["written"].items():
         prompt = prompt.replace(word, written)

@@ -20,12 +20,12 @@ class _NativeCall:
 
 
 class ToolCallDeltas:
-    """Build the deltas for the tool calls of one choice.
+    """Builds the deltas for the tool calls of one choice. ``whole`` has the complete calls that were sent to the
+    client.
 
     Args:
         kinds: Types of the client's tools.
         turn: Prefix of generated call ids.
-        whole: The complete calls that were sent to the client.
     """
 
     def __init__(self, kinds: ToolTypes, turn: str) -> None:
@@ -39,7 +39,7 @@ class ToolCallDeltas:
         self._held: dict[int, _NativeCall] = {}  # by the server's index
 
     def __len__(self) -> int:
-        """Return the number of calls that were sent to the client at least partly."""
+        """Return the number of calls that were sent to the client, completely or partly."""
         return len(self._ids)
 
     @property
@@ -63,11 +63,10 @@ class ToolCallDeltas:
         return [self._build_header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
     def take_native(self, calls: Json, *, streams: bool) -> list[JsonObject]:
-        """Accept calls, or fragments of calls, that the server parsed, and return the deltas for those that are
-        complete.
+        """Add calls, or fragments of calls, that the server parsed. Return the deltas for the complete calls.
 
-        A call is complete when the next one begins; see `release_native`. ``streams``: whether to return the fragments
-        at once.
+        A call is complete when the next one begins; `release_native` returns the last call. If ``streams`` is True,
+        fragments are returned at once.
         """
         deltas: list[JsonObject] = []
         for index, call_id, name, text in read_fragments(calls):
@@ -84,8 +83,8 @@ class ToolCallDeltas:
         return deltas
 
     def release_native(self, default: str = "") -> list[JsonObject]:
-        """Return the deltas for the server's calls that were held. They are renumbered, because other calls may precede
-        them. ``default``: replaces missing arguments."""
+        """Return the deltas for the held calls that the server parsed. They are renumbered, because other calls may
+        precede them. ``default`` replaces missing arguments."""
         deltas: list[JsonObject] = []
         for index, call in self._held.items():
             self._native[index] = len(self._ids)
@@ -95,7 +94,7 @@ class ToolCallDeltas:
         return deltas
 
     def drop_cut_native(self) -> str | None:
-        """Drop the server's last call if its arguments are incomplete. Return its name, or None if none was dropped."""
+        """Drop the held call if its arguments are incomplete. Return its name, or None if no call was dropped."""
         for index, call in self._held.items():
             try:
                 json.loads("".join(call.arguments) or "{}", strict=False)

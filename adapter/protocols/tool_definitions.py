@@ -1,7 +1,7 @@
 """Parse the tool definitions that clients send, and validate everything that later code relies on.
 
-They are not checked against the JSON Schema metaschema. Clients send ``"type": "any"`` and ``"required": true``, which
-are harmless, and model servers accept them.
+Schemas are not checked against the JSON Schema metaschema, because some clients send ``"type": "any"`` or ``"required":
+true``. These are harmless, and model servers accept them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ definitions."""
 MAX_CACHED_CHARACTERS = 250_000
 """Maximum length of definitions that are cached, in characters. It limits the cache to 8 MB."""
 NO_REFERENCES = 2
-"""Version of marshal in which equal values have equal bytes."""
+"""Version of marshal that encodes equal values as equal bytes."""
 
 
 def parse_tool_set(definitions: Json) -> ToolSet:
-    """Return the tools of a request. Raises RequestError that names the path of an invalid definition."""
+    """Return the tools of a request. Raises RequestError, which names the path of the invalid definition."""
     tools = require_objects(definitions, "tools")
     if len(tools) > MAX_TOOLS:
-        raise RequestError(f"'tools' has {len(tools):,} tools; the maximum is {MAX_TOOLS:,}. Send fewer", "tools")
+        raise RequestError(f"'tools' has {len(tools):,} tools, and the maximum is {MAX_TOOLS:,}; send fewer", "tools")
     encoded = marshal.dumps(tools, NO_REFERENCES)  # a quarter of the time of JSON
     check = _check_tools if len(encoded) <= MAX_CACHED_CHARACTERS else _check_tools.__wrapped__
     return check(encoded)
@@ -107,6 +107,6 @@ def check_schema(schema: JsonObject, path: str) -> JsonObject:
 
 
 def _check_subschema(value: Json, path: str) -> JsonObject:
-    """Check a subschema. Booleans become an empty schema, because ``false``, which allows nothing, is too rare for a
-    special case."""
+    """Check a subschema. A boolean becomes an empty schema, which allows everything. ``false``, which allows nothing,
+    is too rare for a special case."""
     return {} if isinstance(value, bool) else check_schema(require_type(dict, value, path), path)

@@ -37,7 +37,7 @@ class ToolRequest:
     """True if the model must call a tool."""
     format: Format
     shortlist: ToolShortlist | None = None
-    """The tools that are described to the model; None if all are."""
+    """The tools that are described to the model, or None if all tools are described."""
     reasoning_budget: int | None = None
     conversation: Conversation = field(default_factory=lambda: Conversation(None))
 
@@ -67,7 +67,7 @@ class ToolRequest:
 def parse_tool_request(
     body: JsonObject, kinds: ToolTypes, options: TranslationOptions, conversation: Conversation
 ) -> ToolRequest:
-    """Parse a chat request. ``conversation``: its messages."""
+    """Parse a chat request. ``conversation`` has its messages. Raises RequestError for invalid tools."""
     described = parse_tool_set(body.get("tools"))
     allowed, must_call = _parse_choice(body.get("tool_choice"), described)
     format = with_control_tokens(
@@ -77,8 +77,8 @@ def parse_tool_request(
 
 
 def choose_request_format(body: JsonObject, options: TranslationOptions) -> str | None:
-    """Return the format that the user selected, the format detected from the template, or a guess from the model
-    name."""
+    """Return the format that the user selected. If there is none, return the format detected from the chat template, or
+    else a guess from the model's name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
     guessed = _guess_format(options.prompt.model or model, options.prompt.template) or _guess_format(model, None)
     return options.prompt.format or options.prompt.recognized or guessed
@@ -98,7 +98,7 @@ def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> T
 
 
 def build_shortlist(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolShortlist | None:
-    """Select tools by the user's messages and the earlier calls. Return None if no selection is needed."""
+    """Select tools by the user's messages and the earlier calls. Return None if there are at most ``limit`` tools."""
     if limit is None or len(tools) <= limit:
         return None
     return shortlist_tools(tools, list(_list_user_requests(body.get("messages"))), limit)

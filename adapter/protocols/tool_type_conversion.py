@@ -23,7 +23,7 @@ INPUT = "input"
 class ToolTypes:
     """The types of a request's tools.
 
-    ``custom``: names of custom tools. ``is_legacy``: whether the client expects ``function_call`` instead of
+    ``custom`` has the names of custom tools. ``is_legacy`` is True if the client expects ``function_call`` instead of
     ``tool_calls``.
     """
 
@@ -31,7 +31,7 @@ class ToolTypes:
     is_legacy: bool = False
 
     def build_call(self, index: int, call_id: str, name: str, arguments: str) -> JsonObject:
-        """Return the delta for a call. ``arguments``: JSON text."""
+        """Return the delta for a call. ``arguments`` is JSON text."""
         if self.is_legacy:
             return {"function_call": {"name": name, "arguments": arguments}}
         call: JsonObject = {"index": index, "id": call_id, "type": "function"}
@@ -50,7 +50,8 @@ FUNCTIONS = ToolTypes()
 def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonObject, ToolTypes]:
     """Convert all tools and calls of a request to functions, and return the request and the original types.
 
-    ``start``: index of the first message that may contain other calls. Raises RequestError.
+    ``start`` is the index of the first message that may contain calls of other types. Raises RequestError for an
+    invalid tool or message.
     """
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_list_custom_names(body.get("tools")))
@@ -163,7 +164,7 @@ def _convert_to_function_call(call: Json) -> Json:
 
 
 def get_text_argument(arguments: str, name: str) -> str:
-    """Return the string argument ``name`` of a call; if it is missing, return all arguments as JSON."""
+    """Return the string argument ``name`` of a call. If it is missing, return all arguments as JSON."""
     text = read_object(arguments).get(name)
     return text if isinstance(text, str) else arguments
 

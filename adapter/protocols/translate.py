@@ -1,4 +1,4 @@
-"""Translate an OpenAI chat request with tools into a request that any server accepts, with the tools in the prompt."""
+"""Translate an OpenAI chat request with tools to a request that any server accepts, with the tools in the prompt."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def remove_empty_tools(body: JsonObject) -> JsonObject:
 def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
     """Return whether the answer to an untranslated request must be parsed.
 
-    ``splits``: whether the server separates reasoning from the text. If it does not, answers of known model families
+    ``splits`` is True if the server separates reasoning from the text. If it does not, answers of known model families
     are parsed. Answers of gpt-oss are always parsed, because some servers leave its channel tokens in the text.
     """
     format = choose_request_format(body, options)
@@ -91,10 +91,10 @@ def translate_chat_request(
     json_bytes: int | None = None,
     conversation: Conversation | None = None,
 ) -> TranslatedRequest:
-    """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report.
+    """Translate a chat request. Raises RequestError if it is invalid.
 
-    ``json_bytes``: the length of ``body`` as JSON, if it is known. Its text is not longer. ``conversation``: the
-    messages, if nobody else can change them; otherwise they are copied.
+    ``json_bytes`` is the length of ``body`` as JSON, if it is known; it limits the length of the request's text.
+    ``conversation`` has the messages, if no other code can change them; without it, they are copied.
     """
     if json_bytes is None or json_bytes > MAX_TEXT:
         check_size(body)
@@ -154,8 +154,8 @@ _PREFILLS: dict[str, Prefill] = {"llama.cpp": "completion", "vllm": "final_messa
 
 
 def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) -> ToolRequest:
-    """Return the request with its budget, and with the model server's field for it. A budget of 0 turns reasoning
-    off."""
+    """Return the request with its reasoning budget, and with the model server's field for this budget. A budget of 0
+    turns reasoning off."""
     budget = find_requested_budget(request.body, options.get_budgets(request.body).reasoning)
     if budget is None:
         return request
@@ -205,7 +205,7 @@ def _build_response_guard(
 
 
 def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHistory | None:
-    """Return the history of a conversation. Only what follows its last request is read."""
+    """Return the call history of a conversation. Only messages that no earlier request contained are read."""
     if not (request.allowed and options.retry_policy.on):
         return None
     before = request.conversation.get_built(request.allowed, UNREAD)
@@ -215,7 +215,7 @@ def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHist
 
 
 def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """Return the unchanged request, with the client's settings for its answer."""
+    """Return a request with the client's body, and with the client's settings for its answer."""
     body = request.body
     stream_options = body.get("stream_options")
     return TranslatedRequest(
@@ -266,8 +266,8 @@ def _build_assisted_request(
 ) -> TranslatedRequest:
     """Build the request for a model that is too small to choose a tool.
 
-    It must call the best match for the user's message, or reply in words if no tool matches. After the call, it must
-    make the further calls that the message asks for.
+    The model must call the tool that matches the user's message best, or reply in words if no tool matches. After that,
+    it must make the further calls that the message requires.
     """
     options = replace(options, assists=None)
     user_text, has_result = find_last_request(request.messages)
@@ -290,7 +290,7 @@ def _build_planned_request(
     only = {**request.body, "tools": tools, "tool_choice": "required"}
     try:
         planned = _translate(parse_tool_request(only, request.kinds, constrained, request.conversation), constrained)
-    except RequestError:  # no grammar for these tools: they are still the only ones that may be called
+    except RequestError:  # there is no grammar for these tools, so the model may call only them, without a constraint
         return _translate(replace(request, allowed=ToolSet(request.allowed[name] for name in assist.tools)), options)
     if options.constraints.enforce is None or not (request.is_single_choice and request.is_parallel):
         return planned
@@ -301,7 +301,7 @@ def _build_planned_request(
 def _build_next_call(
     request: ToolRequest, options: TranslationOptions, user_text: str, calls: Sequence[tuple[str, JsonObject]]
 ) -> TranslatedRequest | None:
-    """Return the request for the call that follows ``calls`` in the same answer; None if there is none."""
+    """Return the request for the call that follows ``calls`` in the same answer, or None if no call is left."""
     assist = plan_next_call(user_text, request.allowed, calls)
     return _build_planned_request(request, options, assist, user_text) if assist.tools else None
 

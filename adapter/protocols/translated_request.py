@@ -47,7 +47,7 @@ NextCall: TypeAlias = Callable[[Sequence[tuple[str, JsonObject]]], "TranslatedRe
 class ClientSettings:
     """The client's settings for its answer.
 
-    ``messages``: the client's unchanged messages. ``answers``: the number of answers (``n``).
+    ``messages`` are the client's unchanged messages. ``answers`` is the number of answers (``n``).
     """
 
     messages: list[JsonObject] | None = None
@@ -63,7 +63,7 @@ class ClientSettings:
 class ParserSettings:
     """Settings for parsing the model's text.
 
-    ``generation_prompt``: see `PromptSettings`; "" if a call is enforced.
+    `PromptSettings` explains ``generation_prompt``. It is "" if a call is enforced.
     """
 
     format: str = DEFAULT_FORMAT
@@ -90,18 +90,18 @@ class ParserSettings:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Settings for retries and other follow-up requests. ``guard``: decides on retries; None accepts every answer."""
+    """Settings for retries and other follow-up requests. ``guard`` decides on retries; None accepts every answer."""
 
     guard: ResponseGuard | None = None
     constraint: Constraint = "off"
     enforce: ConstraintBuilder | None = None
     choices: Choices = field(default_factory=dict)
     previous_calls: frozenset[str] = frozenset()
-    """Keys (see `build_call_key`) of the calls whose results are at the end of the conversation."""
+    """Keys, built by `build_call_key`, of the calls whose results are at the end of the conversation."""
     shortlist: ToolShortlist | None = None
-    """The tools that are described to the model; None if all are."""
+    """The tools that are described to the model, or None if all tools are described."""
     next_call: NextCall | None = None
-    """Returns the request for a further call of the same answer, or None if the given calls are all."""
+    """Returns the request for a further call of the same answer, or None if the calls so far are all."""
     lookups: int = 0
     """Number of times the model has searched for tools."""
 
@@ -113,20 +113,20 @@ class TranslatedRequest:
     body: JsonObject
     """The request body."""
     tools: ToolSet
-    """The tools that may be called, empty for ``tool_choice: "none"``."""
+    """The tools that may be called. It is empty for ``tool_choice: "none"``."""
     turn: str = ""
     """Part of the call ids, so that they differ from those of other turns."""
     beginning: str = ""
-    """`hash_beginning` of the client's messages, by which ``memory`` knows the answer."""
+    """`hash_beginning` of the client's messages. It is part of the key under which ``memory`` stores the answer."""
     shortened: str = ""
-    """The cuts that made the conversation fit into its budget, as a header's value."""
+    """Value of the header that counts the cuts in the conversation, or "" if there are none."""
     reasoning_budget: int | None = None
     """Maximum number of tokens of reasoning."""
     prefill: Prefill = "message"
     is_continuation: bool = False
-    """True if the model continues its own text, and the client already has the beginning."""
+    """True if the model continues its own text, and the client already has the beginning of that text."""
     begun_call: str = ""
-    """Text of the model that ends in the beginning of a call, which the model continues."""
+    """The text that the model continues, if it ends with an incomplete call."""
     client: ClientSettings = field(default_factory=ClientSettings)
     parsing: ParserSettings = field(default_factory=ParserSettings)
     follow_up: FollowUp = field(default_factory=FollowUp)
@@ -134,9 +134,9 @@ class TranslatedRequest:
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
     stats: RequestStats = field(default_factory=RequestStats)
     is_native: bool = False
-    """True if the server also parses calls, which are then forwarded."""
+    """True if the server describes the tools and parses the calls, which are then forwarded."""
     as_text: Callable[[], TranslatedRequest] | None = None
-    """Returns the same request with a text prompt, for a server that rejects the tools or the template prompt."""
+    """Returns the same request with a generated prompt, for a server that rejects the tools or the chat template."""
     clock: Callable[[], float] = float
     """Function that returns the time in seconds."""
 
@@ -148,8 +148,8 @@ class TranslatedRequest:
 
     @property
     def reasoning_limit(self) -> float | None:
-        """Number of reasoning tokens after which this library closes the reasoning: more than the model server's own
-        limit.
+        """Number of reasoning tokens after which this library closes the reasoning, or None. It is larger than the
+        budget if the model server limits the reasoning itself.
         """
         if self.reasoning_budget is None:
             return None
@@ -159,7 +159,7 @@ class TranslatedRequest:
     def with_closed_reasoning(self, raw: str, reasoning: str) -> TranslatedRequest | None:
         """Return the follow-up request for the answer after unfinished reasoning, or None if it cannot be closed.
 
-        ``raw``: the model's text. ``reasoning``: reasoning that the server separated from it.
+        ``raw`` is the model's text, and ``reasoning`` the reasoning that the server separated from it.
         """
         format = get_format(self.parsing.format)
         begun = f"{next(iter(format.reasoning), '')}\n{reasoning}" if reasoning else raw
@@ -176,8 +176,8 @@ class TranslatedRequest:
         )
 
     def with_continued_call(self, raw: str, reasoning: str) -> TranslatedRequest | None:
-        """Return the follow-up request for the rest of a call that a limit cut off, or None if the limit is the
-        client's, or the text cannot be continued. ``raw``, ``reasoning``: see `with_closed_reasoning`.
+        """Return the follow-up request for the rest of a call that a limit cut off. Return None if the limit is the
+        client's, or if the text cannot be continued. The parameters are those of `with_closed_reasoning`.
         """
         opening, closing = next(iter(get_format(self.parsing.format).reasoning.items()), ("", ""))
         begun = f"{opening}\n{reasoning}\n{closing}\n\n{raw}" if reasoning else raw
@@ -191,8 +191,8 @@ class TranslatedRequest:
         return replace(self, body=body, is_continuation=True, begun_call=raw)
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
-        """Return the parser for the choice ``index``. ``generation_prompt``: end of the prompt that the model's text
-        continues."""
+        """Return the parser for the choice ``index``. ``generation_prompt`` is the end of the prompt, which the model's
+        text continues."""
         settings, turn = self.parsing, f"{self.turn}{index or ''}"
         format, streams = resolve_format(settings.format), settings.stream_arguments and streams
         if settings.reply is not None:
@@ -203,7 +203,7 @@ class TranslatedRequest:
         )  # fmt: skip
 
     def with_lookup(self, call: ToolCall, written_text: str) -> TranslatedRequest:
-        """Return the follow-up request with the result of ``call``, a search for tools that are not described."""
+        """Return the follow-up request with the result of ``call``, which searches for tools that are not described."""
         follow_up = self.follow_up
         assert follow_up.shortlist is not None
         matches = follow_up.shortlist.search(call.arguments.get("query"))
@@ -214,8 +214,8 @@ class TranslatedRequest:
     def with_retry(self, retry: Retry, written_text: str) -> TranslatedRequest:
         """Return the follow-up request after the unusable answer ``written_text``.
 
-        If the retry requires certain calls and the server supports it, enforce one of them. Servers do not always
-        comply.
+        If the retry requires certain calls and the server supports constraints, one of these calls is enforced. Not all
+        servers obey the constraint.
         """
         guard = self.follow_up.guard
         tools = ToolSet([self.tools[name] for name in retry.held_to if name in self.tools])
@@ -225,7 +225,7 @@ class TranslatedRequest:
     def remove_tools(self) -> TranslatedRequest | None:
         """Return the follow-up request after an answer without a call or text for the client.
 
-        It forces a reply in words. Return None if that cannot be enforced.
+        It enforces a reply in words. Return None if such a reply cannot be enforced.
         """
         if self.parsing.reply:
             return self._with_enforced_call(ToolSet([self.parsing.reply]))
@@ -243,7 +243,7 @@ class TranslatedRequest:
     def _with_enforced_call(self, tools: ToolSet) -> TranslatedRequest | None:
         follow_up, fields = self.follow_up, JsonObject()
         if follow_up.enforce is not None:
-            with suppress(UsageError):  # too large, or without an allowed value
+            with suppress(UsageError):  # the grammar is too large, or a value has no choices
                 fields = follow_up.enforce(tools, follow_up.choices, format=self.parsing.format)
         if not fields:
             return None

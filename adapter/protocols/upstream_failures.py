@@ -16,8 +16,8 @@ Retry: TypeAlias = Literal["never", "briefly", "patiently"]
 class UpstreamFailure:
     """The meaning of an error.
 
-    ``advice``: the next step for the user, in one or two sentences. ``missing_model``: whether the error message must
-    also list the server's models.
+    ``advice`` is the next step for the user, in one or two sentences. ``missing_model`` is True if the error message
+    must also list the server's models.
     """
 
     retry: Retry
@@ -33,10 +33,10 @@ _CONTEXT_ADVICE = (
     "`llama-server -c 16384`, for Ollama OLLAMA_CONTEXT_LENGTH=16384."
 )
 _PARSE_ADVICE = (
-    "The server failed to parse tool calls in the model's text. Start it without its own parser "
+    "The server could not parse the tool calls in the model's text. Start it without its own parser "
     "(llama-server: --no-jinja; vLLM: without --enable-auto-tool-choice)."
 )
-_TOOLS_ADVICE = "Send no `tools` to this model: the adapter describes them in the prompt (--profile none)."
+_TOOLS_ADVICE = "This model does not support `tools`; with --profile none, the adapter describes them in the prompt."
 _CONSTRAINT_ADVICE = "The server rejects the constraint on the answer; omit it, or report the tool's schema."
 
 _FAILURES: tuple[tuple[str, str, Retry, str], ...] = (
@@ -45,12 +45,12 @@ _FAILURES: tuple[tuple[str, str, Retry, str], ...] = (
     ("5..", "Failed to parse input", "never", _PARSE_ADVICE),
     ("400", "grammar|samplers|json_schema|response_format", "never", _CONSTRAINT_ADVICE),
     ("404|400", _NO_MODEL, "never", ""),
-    ("404|405", "", "never", "This address has no chat endpoint: does it end in /v1?"),
-    ("401|403", "", "never", "The server requires an API key: pass --api-key, or set OPENAI_API_KEY."),
+    ("404|405", "", "never", "This address has no chat endpoint; check that it ends in /v1."),
+    ("401|403", "", "never", "The server requires an API key; pass --api-key, or set OPENAI_API_KEY."),
     ("429", "", "patiently", "The server is busy or your quota is used up; try again later."),
     ("503", "", "patiently", "The server is still loading its model, or overloaded; try again later."),
-    ("4..", "", "never", "The server rejected the request; see its log."),
-    ("5..", "", "never", "The server failed; see its log."),
+    ("4..", "", "never", "The server rejected the request; check its log."),
+    ("5..", "", "never", "The server failed; check its log."),
 )
 """Patterns of known errors.
 
@@ -73,11 +73,11 @@ def refuses_tools(status: int, message: str) -> bool:
     return status >= 400 and _REFUSED_TOOLS.search(message) is not None
 
 
-UNKNOWN = UpstreamFailure("never", "This is not the response of an OpenAI-compatible server; check the address.")
+UNKNOWN = UpstreamFailure("never", "This response is not from an OpenAI-compatible server; check the address.")
 
 
 def classify_failure(status: int, message: str) -> UpstreamFailure:
-    """Return the meaning of an HTTP error, whether to retry and the advice."""
+    """Return the meaning of an HTTP error: whether to retry the request, and the advice for the user."""
     for statuses, wording, retry, advice in _FAILURES:
         if re.fullmatch(statuses, str(status)) and re.search(wording, message, re.IGNORECASE | re.DOTALL):
             return UpstreamFailure(retry, advice, wording is _NO_MODEL)

@@ -1,4 +1,4 @@
-"""Read the token usage that a model server reports, in any server's format, and write it in OpenAI's."""
+"""Parse the token usage that a model server reports, in any server's format, and convert it to OpenAI's format."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MAX_TOKENS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The token usage of an answer. ``reused``: prompt tokens from the server's cache. ``reasoning``: completion tokens
-    that are reasoning. Both are None if not reported."""
+    """The token usage of an answer. ``reused`` counts prompt tokens from the server's cache, and ``reasoning``
+    completion tokens that are reasoning. Both are None if they were not reported."""
 
     prompt: int
     written: int = 0

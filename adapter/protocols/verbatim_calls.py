@@ -1,4 +1,4 @@
-"""Keep the text that the model wrote for each call, so that later prompts repeat it byte for byte."""
+"""Cache the text that the model wrote for each call, so that later prompts repeat it byte for byte."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ conversations.
 
 
 class VerbatimCallCache:
-    """A cache of the model's text, with the format, the conversation and the client's version of an answer as keys.
+    """A cache of texts that the model wrote. The key consists of the format, the conversation and the client's version
+    of the answer.
 
-    An answer is found only if the client sends it back unchanged, after the same messages: no client gets text that the
-    model wrote for another one. The least recently used answers are evicted. ``before``: `hash_beginning` of the
-    messages before the answer.
+    An answer is found only if the client sends it back unchanged after the same messages, so no client gets a text that
+    the model wrote for another one. The least recently used answers are evicted. ``before`` is the `hash_beginning` of
+    the messages before the answer.
     """
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
@@ -42,6 +43,6 @@ class VerbatimCallCache:
 
 
 def _build_key(format: str, before: str, content: str, calls: Sequence[Call]) -> str:
-    """Return the cache key of an answer. It has no call ids, because Ollama's clients drop them."""
+    """Return the cache key of an answer. It does not contain call ids, because Ollama's clients do not return them."""
     bare = [[name, arguments] for _, name, arguments in calls]
     return json.dumps([format, before, content.strip(), bare], sort_keys=True)

@@ -192,7 +192,7 @@ def test_stream_error_is_raised_after_earlier_chunks(scripted):
 )
 def test_response_that_is_not_a_stream_raises(scripted, reply):
     scripted.on(CHAT, reply)
-    assert "not the response of an OpenAI-compatible server" in failure(scripted)
+    assert "not from an OpenAI-compatible server" in failure(scripted)
 
 
 def test_empty_events_give_an_incomplete_answer(scripted):

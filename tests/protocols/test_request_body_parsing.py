@@ -33,7 +33,7 @@ def test_the_error_for_invalid_json_is_that_of_json_loads(content):
         json.loads(content)
     with pytest.raises(RequestError) as raised:
         read_body(content)
-    assert str(raised.value) == f"the request body is invalid JSON: {expected.value}"
+    assert str(raised.value) == f"the request body is not valid JSON: {expected.value}"
 
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH, MAX_DEPTH + 1, 300, 100_000])

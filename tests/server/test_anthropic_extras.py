@@ -109,7 +109,7 @@ def test_documents_and_search_results_are_included(client, upstream):
     ("source", "why"),
     [
         ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "is a PDF that cannot be read"),
-        ({"type": "base64", "media_type": "text/plain", "data": "/w=="}, "not base64-encoded UTF-8"),
+        ({"type": "base64", "media_type": "text/plain", "data": "/w=="}, "not valid UTF-8 text in base64"),
         (
             {"type": "url", "url": "https://a.b/c.pdf"},
             "a document URL or an uploaded document, which this server does not fetch",
