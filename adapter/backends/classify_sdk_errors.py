@@ -13,8 +13,8 @@ from functools import cache
 
 @cache
 def list_sdk_errors() -> tuple[type[Exception], ...]:
-    """Return the types of exceptions that a request through the SDK can raise. While streaming, the SDK also raises
-    exceptions of its HTTP library."""
+    """Return the types of exceptions that a request through the SDK can raise. They include exceptions of the SDK's
+    HTTP library, which can occur during streaming."""
     import openai
 
     # openai 3 uses httpx2, openai 2 uses httpx. Importing the SDK has imported one of them.
@@ -45,7 +45,8 @@ def _list_class_names(error: BaseException | None) -> set[str]:
 
 
 def find_status(error: BaseException) -> int | None:
-    """Return the HTTP status of an error, even if the server sent the error within a stream that began with 200."""
+    """Return the HTTP status of an error, or None if it has none. An error within a stream, whose status was 200, has
+    the code that the error itself names, or 500."""
     status = getattr(error, "status_code", None)
     if status is None and isinstance(body := getattr(error, "body", None), dict):
         status = body.get("code")
@@ -54,7 +55,7 @@ def find_status(error: BaseException) -> int | None:
 
 
 def find_reason(error: BaseException) -> str:
-    """Return the server's message, or else the root cause's message, without a final full stop."""
+    """Return the server's message, or if there is none the root cause's, without a final period."""
     body = getattr(error, "body", None)
     message = body.get("message") if isinstance(body, dict) else None
     while error.__cause__ is not None:

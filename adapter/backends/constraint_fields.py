@@ -18,7 +18,8 @@ WORDS_GRAMMAR = r"root ::= [^{<\x60\x5b \t\n] [^{<\x60]*"
 """GBNF for an answer that cannot contain a call: no JSON, tags or code fences."""
 
 MAX_VALUE = 200
-"""Maximum length of a short string, in characters. A small model that has written more will rarely end the string."""
+"""Maximum length, in characters, of strings in parameters for short text. A small model that has written more rarely
+ends the string."""
 
 
 def build_constraint_fields(
@@ -33,12 +34,12 @@ def build_constraint_fields(
     max_string: int | None = MAX_VALUE,
     max_text: int | None = None,
 ) -> JsonObject:
-    """Return the request fields that constrain a server to write only calls of ``tools``; without tools, only words.
+    """Return the request fields that constrain a model to calls of ``tools``, or to plain text if there are no tools.
 
     The result is empty for servers that cannot constrain output. The options are those of `build_gbnf` and
-    `build_json_schema`. With GBNF the call is written in ``format``. With a JSON Schema it is a single bare call, with
-    its arguments under ``parameters``. ``waits``: whether to build a lazy grammar, which applies only once the model
-    begins a call. This requires llama.cpp, and a format whose calls have an opening marker.
+    `build_json_schema`. With GBNF, the call is written in ``format``. With a JSON Schema, the answer is a single call
+    as a JSON object, with its arguments under ``parameters``. ``waits`` requests a lazy grammar, which applies only
+    once the model begins a call. It requires llama.cpp, and a format whose calls have an opening marker.
     """
     if not tools:
         return build_no_call_fields(kind)
@@ -62,8 +63,8 @@ def build_constraint_fields(
 
 
 def build_no_call_fields(kind: Kind) -> JsonObject:
-    """Return the request fields that forbid calls without changing the prompt, so that the model answers in words, or
-    no fields if the server has none.
+    """Return the request fields that forbid calls, so that the model answers in words although the prompt describes
+    tools. Return {} if the server has no such fields.
     """
     return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 

@@ -1,4 +1,4 @@
-"""Query a server for its context size; longer prompts fail or are truncated.
+"""Query a server for its context size. Longer prompts fail or are truncated.
 
 ================  ===================================================================================
 llama.cpp         ``/props``: ``n_ctx`` of a slot. A longer prompt is an error.
@@ -17,8 +17,8 @@ from adapter.backends.endpoint_discovery import Endpoint, Kind, get_json, get_ob
 from adapter.core.events import Json
 
 SMALL = 8_192
-"""Context size, in tokens, that twenty tools and a few files fill within a dozen turns of an agent's conversation. A
-smaller context is reported."""
+"""Context size, in tokens, below which the user gets a warning. In an agent's conversation, twenty tools and a few
+files fill such a context within a dozen turns."""
 
 LOADING_S = 300.0
 """Maximum time for Ollama to load a model, in seconds."""
@@ -31,14 +31,14 @@ class ContextSize:
     tokens: int | None = None
     """The server's limit, or None if unknown."""
     trained: int | None = None
-    """The model's limit, or None."""
+    """The model's limit, or None if unknown."""
     advice: str = ""
-    """A hint for the user, or ""."""
+    """A warning for the user, or ""."""
 
 
 def query_context_size(endpoint: Endpoint, model: str | None = None, *, load: bool = False) -> ContextSize:
-    """Return the context size of ``model``, or of the only model if the server has one. ``load``: whether to make
-    Ollama load the model first."""
+    """Return the context size of ``model``, or of the server's only model. If ``load`` is True, Ollama loads the model
+    first."""
     if endpoint.kind == "ollama":
         return _query_ollama(endpoint, model, load)
     try:

@@ -1,8 +1,9 @@
 """Discover a model's control tokens, for `adapter.prompting.escaping.with_control_tokens`.
 
-llama.cpp lists some control tokens in ``/props``. More occur in the chat template: each string in brackets is sent to
-``/tokenize`` twice, with and without ``parse_special``. A string is a control token if it becomes a single token only
-with ``parse_special``. Other servers report no control tokens, but a template file from the user may list them.
+llama.cpp lists some control tokens in ``/props``. More of them occur in the chat template as strings in brackets. Each
+such string is sent to ``/tokenize`` twice, with and without ``parse_special``. It is a control token if it becomes a
+single token only with ``parse_special``. Other servers report no control tokens, but a template file from the user may
+list them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def format_with_control_tokens(chat: object, format: str) -> Format:
 def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
     """Query the server for the control tokens of its model.
 
-    ``process``: renders the user's template. ``props``: the server's answer to ``/props``, if it was already requested.
+    ``process`` renders the user's template. ``props`` is the server's answer to ``/props``, if it was already
+    requested.
     """
     template = process.template if process is not None else None
     tokens = [*template.tokens.values(), *template.control_tokens] if template is not None else []

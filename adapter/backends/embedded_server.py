@@ -47,11 +47,12 @@ class EmbeddedServer:
 
     Args:
         context_size: Context size in tokens.
-        max_tokens: Maximum length of an answer; None for no limit.
+        max_tokens: Maximum length of an answer in tokens, or None for no limit.
         threads: Number of threads. One is fastest on a busy machine, where several threads wait for each other.
         chat_template: A Jinja template that replaces the model's own.
 
-    Entering raises UsageError if the file is not GGUF, and TransportError if llama.cpp is missing or cannot load it.
+    Entering the block raises UsageError if the file is missing or not a GGUF file, and TransportError if llama.cpp is
+    missing or cannot load the file.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class EmbeddedServer:
     @property
     def endpoint(self) -> Endpoint:
         if self._endpoint is None:
-            raise UsageError("the embedded server is not running: use it as `with EmbeddedServer(weights) as server:`")
+            raise UsageError(
+                "the embedded server is not running; start it with `with EmbeddedServer(weights) as server:`"
+            )
         return self._endpoint
 
     def __enter__(self) -> Self:
@@ -107,7 +110,8 @@ class EmbeddedServer:
                 f"llama.cpp cannot load {path} (damaged file, unknown architecture or too little memory): {error} "
                 f"For details run: llama-server -m {path}"
             ) from error
-        # Stopped before its main loop begins, llama.cpp misses the signal and hangs. Only the loop answers /slots.
+        # If llama.cpp is stopped before its main loop begins, it misses the signal and hangs. Wait for the loop, which
+        # is the only part that answers /slots.
         get_json(f"{server.listening_address}/slots", timeout_s=10)
         self._server = server
         self._endpoint = Endpoint(f"{server.listening_address}/v1", "llama.cpp")
@@ -131,7 +135,7 @@ def find_gguf(reference: Path | str) -> Path:
             raise UsageError(f"{path} is not a GGUF file: it starts with {start!r}, expected b'GGUF'")
         return path
     if isinstance(reference, str) and not is_gguf(reference) and (match := _HUGGING_FACE.fullmatch(reference)):
-        # llama.cpp's own downloader is not part of the wheel ("params.model.path is required").
+        # The wheel does not contain llama.cpp's downloader ("params.model.path is required").
         raise UsageError(
             f"no such file: {reference!r}. For a model on Hugging Face, let llama.cpp download and serve it: "
             f"`llama-server -hf {match[0]} --port 8080`, then pass --base-url http://127.0.0.1:8080"

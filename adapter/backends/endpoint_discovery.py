@@ -1,6 +1,6 @@
 """Find a model server and detect its kind.
 
-The URL comes from the argument, ``OPENAI_BASE_URL`` or ``OLLAMA_HOST``, with or without scheme and ``/v1``. Without a
+The URL comes from an argument, ``OPENAI_BASE_URL`` or ``OLLAMA_HOST``. It may lack the scheme and ``/v1``. Without a
 URL, the default local ports are probed. Each kind of server is detected by a path that no other kind serves.
 """
 
@@ -54,7 +54,7 @@ _LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost",
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model server. ``base_url``: URL of its OpenAI-compatible API, without a trailing slash."""
+    """A model server. ``base_url`` is the URL of its OpenAI-compatible API, without a trailing slash."""
 
     base_url: str
     kind: Kind = "openai"
@@ -88,7 +88,7 @@ def is_loopback_host(host: str) -> bool:
 def is_unspecified_host(host: str) -> bool:
     """Return whether ``host`` is ``0.0.0.0`` or ``::``.
 
-    A client reaches this machine at it, but a server that listens on it is reached from everywhere.
+    For a client, this address means its own machine. A server that listens on it can be reached from everywhere.
     """
     address = _parse_address(host)
     return address is not None and address.is_unspecified
@@ -114,7 +114,8 @@ def find_api_key(endpoint: Endpoint) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A server's answer. ``body``: the decoded JSON; None if the answer is not JSON."""
+    """A server's answer. ``server`` is the header of that name, and ``body`` the decoded JSON, or None for other
+    content."""
 
     status: int
     server: str
@@ -127,10 +128,10 @@ def find_endpoint(
     environ: Mapping[str, str] = os.environ,
     ports: Mapping[int, str] = LOCAL_PORTS,
 ) -> Endpoint:
-    """Return the server at ``base_url``, or at the URL in the environment, or else the first server on a default local
-    port.
+    """Return the server at ``base_url``. If it is None, return the server at the URL in the environment, or else the
+    first server on a default local port.
 
-    Raises UsageError for an invalid URL, TransportError if nothing answers.
+    Raises UsageError for an invalid URL, and TransportError if no server answers.
     """
     requested = base_url or environ.get("OPENAI_BASE_URL")
     if requested:
@@ -144,7 +145,7 @@ def find_endpoint(
                 f"{name!r}{source} is not a URL, and no server answers at {url}; expected a URL like "
                 "http://127.0.0.1:8080/v1"
             )
-        raise TransportError(f"Nothing answers at {remove_password(url)}{source}. {START_ONE}, or give another URL.")
+        raise TransportError(f"No server answers at {remove_password(url)}{source}. {START_ONE}, or give another URL.")
     # OLLAMA_HOST is often set only for the server, so it is tried but not required.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
@@ -184,8 +185,8 @@ def remove_password(url: str) -> str:
 def parse_ollama_host(host: str) -> str:
     """Parse ``OLLAMA_HOST`` as Ollama's envconfig does, and return the server's address.
 
-    ``host``: a host, a port (``:11434``), both, a bare IPv6 address, or a URL. A URL without a port has its scheme's
-    default port. A server that listens on ``0.0.0.0`` is reached at 127.0.0.1.
+    ``host`` is a host, a port (``:11434``), both, an IPv6 address without brackets, or a URL. A URL without a port has
+    the default port of its scheme. ``0.0.0.0``, on which a server may listen, becomes 127.0.0.1.
     """
     scheme, separator, rest = host.strip(" \"'").rpartition("://")
     scheme = scheme if separator else "http"
@@ -220,7 +221,7 @@ _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
 
 
 def detect_server_kind(base_url: str, timeout_s: float = DETECTION_TIMEOUT_S) -> Kind | None:
-    """Return the kind of the server, or None if no HTTP server answers. Sends several GET requests, each with the
+    """Return the kind of the server, or None if no HTTP server answers. Several GET requests are sent, each with the
     timeout ``timeout_s``."""
     root = Endpoint(base_url).root
     for kind, path, is_sign in _SIGNS:
@@ -234,10 +235,10 @@ def detect_server_kind(base_url: str, timeout_s: float = DETECTION_TIMEOUT_S) ->
 
 
 def get_json(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S) -> HttpAnswer | None:
-    """Send one GET request, or a POST request with ``body``. Proxies and redirects are ignored. Return None if no HTTP
-    answer arrives in time.
+    """Send a GET request, or a POST request if there is a ``body``. Return the answer, or None if no HTTP answer
+    arrives in time.
 
-    The user's key is sent, unless the server is on this machine.
+    Proxies and redirects are ignored. The user's key is sent, unless the server is on this machine.
     """
     parts, key = urlsplit(url), find_api_key(Endpoint(url))
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})

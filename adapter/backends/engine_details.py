@@ -41,8 +41,7 @@ _VERSION_PATHS: dict[Kind, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class EngineDetails:
-    """An engine and its model. For facts that the server does not report, strings are empty and ``parameters`` is
-    None."""
+    """An engine and its model. If the server does not report a fact, the string is empty, or ``parameters`` is None."""
 
     kind: Kind
     version: str
@@ -52,8 +51,8 @@ class EngineDetails:
 
 
 def query_engine_details(endpoint: Endpoint, model: Model) -> EngineDetails:
-    """Query the server about ``model``. The family is the name of a public model family, without the rest of the
-    model's name."""
+    """Query the server about ``model``. If the name of the model or its file contains a public model family, only this
+    family is returned, without the rest of the name."""
     family, quantization = _query_reported_model(endpoint, model.name)
     names = (model.file, model.name, family)
     return EngineDetails(

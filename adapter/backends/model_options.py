@@ -1,5 +1,5 @@
-"""Complete the user's options for a model server with what the server reports about itself and its models. The
-functions block.
+"""Complete the user's options with the properties that the model server reports about itself and its models. The
+functions block while they query the server.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ MAX_PROMPTS = 64
 """Maximum number of models whose prompts are cached."""
 
 MAX_LOGGED = 1_000
-"""Maximum number of notes that are remembered, so that each is logged once."""
+"""Maximum number of remembered notes. A remembered note is not logged again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
     """The detected properties of the model server.
 
-    ``has_images``: whether llama.cpp reports that its model accepts images. ``context_tokens``: context size; None if
-    unknown.
+    ``has_images`` is True if llama.cpp reports that its model accepts images. ``context_tokens`` is the context size,
+    or None if unknown.
     """
 
     kind: Kind | None
@@ -50,7 +50,7 @@ class ModelOptions:
 
     Args:
         options: The user's options.
-        profile: See `build_setup_lookup`.
+        profile: Profile to use, as for `build_setup_lookup`.
         template: The user's chat template.
         log: Called with notes for the user.
     """
@@ -67,7 +67,8 @@ class ModelOptions:
         self._logged: set[str] = set()
 
     def detect(self, before: ServerInfo | None = None) -> ServerInfo:
-        """Return the properties of the server, and the options for all its models. ``before``: the last result."""
+        """Return the properties of the server, and the options for all its models. ``before`` is the previous result.
+        It is returned again if llama.cpp is too busy to answer."""
         kind = (before.kind if before else None) or detect_server_kind(self._base_url)
         options, props, size = replace(self._options, kind=kind), None, ContextSize()
         if kind is not None:
@@ -103,11 +104,12 @@ class ModelOptions:
         return ServerInfo(kind, options, reported.get("vision") is True, size.tokens)
 
     def is_known(self, options: TranslationOptions, model: str) -> bool:
-        """Return whether `complete` does not query the server."""
+        """Return whether `complete` can answer without querying the server."""
         return options.kind is None or not options.prompt.may_be_own or model in self._found
 
     def complete(self, options: TranslationOptions, model: str) -> TranslationOptions:
-        """Complete the detected ``options`` with the prompt of ``model``, and with assistance if the model is small."""
+        """Complete the detected ``options`` with the prompt for ``model``. If the model is small, they also get guided
+        tool choice."""
         if options.kind is None or not options.prompt.may_be_own:
             return options
         discovery, assists = self._found.get(model) or self._discover(model)
@@ -119,7 +121,8 @@ class ModelOptions:
         )
 
     def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
-        """Return the prompt of ``model``, and its assistance if it has no template prompt. Log both once."""
+        """Return the prompt for ``model``, and the settings of guided tool choice if the model needs it and its chat
+        template cannot be used. Log both once."""
         discovery = self._prompts.discover(model)
         of_model = f" of {model}" if model and self._prompts.endpoint.kind == "ollama" else ""
         self.log_once(f"prompt{of_model}: {discovery.explanation}")
@@ -135,7 +138,7 @@ class ModelOptions:
         return detected.from_template() if detected is not None and self._options.prompt.from_template else detected
 
     def _log_format(self, detected: DetectedFormat | None, of_model: str = "") -> None:
-        """Log a format that was derived from a template. A format known from the model name is not logged."""
+        """Log the format if it was derived from a template. A format known from the model's name is not logged."""
         if detected is not None and (detected.by == "template" or self._options.prompt.from_template):
             self.log_once(f"format{of_model}: {detected}")
 
@@ -151,7 +154,7 @@ class ModelOptions:
     def log_prompt_mode(self) -> None:
         """Log how tools are described, if that can be found out without loading a model."""
         if not self._options.prompt.may_be_own:
-            self.log_once("prompt: plain text (requested)")
+            self.log_once("prompt: generated (as requested)")
             return
         kind = detect_server_kind(self._base_url)
         if kind is not None and (kind != "ollama" or self._template is not None):
@@ -169,7 +172,7 @@ class ModelOptions:
 
 
 def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
-    """Add the template and the file name of llama.cpp's only model. Requests may use any model name."""
+    """Add the chat template and the file name of llama.cpp's only model, because requests can use any model name."""
     template, path = props.get("chat_template"), props.get("model_path")
     return options.with_prompt(
         template=template if isinstance(template, str) else None,

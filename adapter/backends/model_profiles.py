@@ -34,8 +34,8 @@ class _ProfileTable(BaseModel):
 
 
 class Model(_ProfileTable):
-    """A model as described by its server. ``file`` and ``digest`` distinguish models of the same name. ``template``:
-    hash of the chat template. All three are empty if the server does not report them."""
+    """A model as described by its server. ``file`` and ``digest`` distinguish models with the same name. ``template``
+    is a hash of the chat template. All three are empty if the server does not report them."""
 
     name: str
     server: str = "openai"
@@ -46,8 +46,8 @@ class Model(_ProfileTable):
 
 
 class ProfileScore(_ProfileTable):
-    """The score of a setup in a number of ``tasks``. ``valid``: number of answers with only valid calls. ``right``:
-    number of correct answers. ``needless``: number of unnecessary calls. Tokens and seconds are totals."""
+    """The score of a setup in a number of ``tasks``. ``valid`` counts answers with only valid calls, ``right`` correct
+    answers, and ``needless`` unnecessary calls. Tokens and seconds are totals."""
 
     tasks: int = 0
     valid: int = 0
@@ -91,14 +91,15 @@ class Profile(_ProfileTable):
 
     def describe(self) -> str:
         """Describe the profile in one line."""
-        score = f"{self.after.right} of {self.after.tasks} right, the server alone {self.before.right}"
+        score = f"{self.after.right} of {self.after.tasks} correct; the server alone: {self.before.right}"
         return f"profile of {self.model.name}: {self.setup.name} ({score})"
 
     def list_staleness_reasons(self, model: Model) -> tuple[str, ...]:
-        """Return the reasons why the profile may not apply to ``model``, the model that the server is now running."""
+        """Return the reasons why the profile may not apply to ``model``, which the server is running now. They are
+        short clauses for a message."""
         reasons = []
         if self.model.file and model.file and self.model.file != model.file:
-            reasons.append(f"it was made for the file {self.model.file}, but {model.file} is served")
+            reasons.append(f"it was made for the file {self.model.file}, but the server has loaded {model.file}")
         if self.model.digest and model.digest and self.model.digest != model.digest:
             reasons.append("the model has changed since")
         if self.model.template and model.template and self.model.template != model.template:
@@ -124,7 +125,7 @@ def save_profile(profile: Profile, path: Path) -> None:
     """Write ``profile`` to ``path``, replacing an existing file atomically. Raises UsageError if the file cannot be
     written."""
     lines = [
-        "# Made by `adapter probe`; ignore it with --profile none.",
+        "# Made by `adapter probe`. Use --profile none to ignore it.",
         *_format_tables(profile.model_dump(exclude_none=True)),
     ]
     new = path.with_name(f".{path.name}.new")
@@ -137,8 +138,8 @@ def save_profile(profile: Profile, path: Path) -> None:
 
 
 def _format_tables(values: Mapping[str, Json]) -> Iterator[str]:
-    """Yield lines of TOML: first plain values, then tables. JSON strings, numbers and booleans are valid TOML if DEL is
-    escaped."""
+    """Yield lines of TOML: first plain values, then tables. Values are written as JSON, which is also valid TOML if the
+    character DEL is escaped."""
     for key, value in values.items():
         if not isinstance(value, dict):
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -163,8 +164,8 @@ def load_profile(path: Path) -> Profile:
 
 
 def find_profile(name: str) -> Profile:
-    """Read the profile at the path ``name``, or the profile of the model ``name``. If neither exists, raises
-    UsageError, which lists the existing profiles."""
+    """Read the profile at the path ``name``, or else the profile of the model ``name``. Raises UsageError, which lists
+    the existing profiles, if neither exists."""
     check_types("profile", name=(name, str))
     for path in (Path(name), build_profile_path(name)):
         with suppress(OSError):  # the name is too long for a file
@@ -175,7 +176,7 @@ def find_profile(name: str) -> Profile:
 
 
 def query_model(endpoint: Endpoint, name: str) -> Model:
-    """Query the server about the model ``name``. llama.cpp ignores the name, as it has only one model."""
+    """Query the server about the model ``name``. llama.cpp ignores the name, because it has only one model."""
     model = Model(name=name, server=endpoint.kind, base_url=endpoint.display_url)
     if endpoint.kind == "llama.cpp":
         props = get_object(f"{endpoint.root}/props")
@@ -251,10 +252,10 @@ def _list_staleness_notes(profile: Profile, model: Model) -> list[str]:
 def build_setup_lookup(
     choice: str, endpoint: Endpoint
 ) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
-    """Return a function that maps the model's name in a request to the model's setup, and notes for the user. The
-    function knows all models of ``endpoint``; it is None if no profile may be used.
+    """Return a function that maps a request's model name to the setup in this model's profile, and notes for the user.
 
-    llama.cpp has one model and ignores the name in requests. A profile selected by the user applies to all requests.
+    The function is None if ``choice`` is ``none``. A profile that the user selected applies to all requests. On
+    llama.cpp, the profile of its only model does, because requests can use any name.
     """
     if choice == "none":
         return None, []

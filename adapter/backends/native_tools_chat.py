@@ -1,7 +1,7 @@
 """Use a server's native tool calling through the interface of a text-only chat.
 
 The request contains the tools. Calls that the server parsed are converted back to text in the model's format, so that
-our parser finds them together with any calls that the server missed. The history contains only text.
+this library's parser finds them together with calls that the server missed. The history contains only text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from adapter.prompting.escaping import escape_control_tokens
 from adapter.tools.tool import ToolSet
 
 MAX_MALFORMED = 20_000
-"""Maximum length of malformed arguments in the text, in characters. They are only shown."""
+"""Maximum length, in characters, of malformed arguments in the text. They are only shown, not used."""
 
 
 class NativeToolsChat:
-    """A chat with native tool calling. ``format``: format in which calls are converted back to text. Streaming raises
-    TransportError if the server refuses tools."""
+    """A chat with native tool calling. Calls are converted back to text in ``format``. `stream` raises TransportError
+    if the server refuses tools."""
 
     def __init__(self, chat: ChatClient, tools: ToolSet, format: str) -> None:
         self._chat, self._format = chat, get_format(format)
@@ -50,8 +50,8 @@ class NativeToolsChat:
                 yield chunk
 
     def _encode_call(self, name: str, arguments: str) -> str:
-        """Write a call as text. Truncated or malformed arguments are copied, so that the parser reports them, but their
-        markers are escaped: arguments that quote a call must not become one."""
+        """Write a call as text. Truncated or malformed arguments are copied, so that the parser reports them. Their
+        markers are escaped, because arguments that quote a call must not become a call."""
         try:
             value = json.loads(arguments or "{}")
         except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Discover whether and how a server renders a model's own chat template.
 
-As a test, a few short conversations are rendered (`adapter.prompting.template_capabilities`), by the server if
-possible. vLLM does not show the prompt, but its token count reveals whether the prompt contains the tools.
+As a test, a few short conversations are rendered (`adapter.prompting.template_capabilities`), if possible by the
+server. vLLM does not show the prompt, but its token count reveals whether the prompt contains the tools.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from adapter.protocols.template_prompt import TemplatePrompt
 from adapter.tools.tool import ToolSet
 
 PROBE_TIMEOUT_S = 30.0
-"""Timeout of one probe, in seconds: the server may be busy with another request."""
+"""Timeout of one test, in seconds. It is long, because the server may be busy with another request."""
 OLLAMA_VERSION = [0, 32]
-"""Oldest version of Ollama known to show prompts. Older versions may load the model and answer instead."""
+"""Oldest version of Ollama that is known to show prompts. Older versions may load the model and answer instead."""
 
 NO_TOOLS = "in words: the model's chat template does not support tools"
 
@@ -46,15 +46,15 @@ class PromptDiscovery:
     """The kind of prompt that suits a model."""
 
     own: TemplatePrompt | None
-    """The template prompt; None for a text prompt."""
+    """The usable chat template, or None if a generated prompt must be used."""
     explanation: str
     """The choice and its reason, for the user."""
     template: str | None = None
-    """Text of the template; None if unknown."""
+    """Text of the template, or None if unknown."""
     is_final: bool = True
     """True if another query would return the same result."""
     recognized: DetectedFormat | None = None
-    """The format that fits the template, or None."""
+    """The format that fits the template, or None if there is no template."""
 
     def format_of(self, model: str) -> str | None:
         """Return the name of the model's format: the format that fits the chat template, or a guess from the name
@@ -67,8 +67,8 @@ Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json]], str | None]
 
 
 class PromptDiscoverer:
-    """Discover how to prompt the models of ``endpoint``. ``template``: the user's chat template, which applies to all
-    models."""
+    """Discovers how to prompt the models of ``endpoint``. ``template`` is the user's chat template, which applies to
+    all models."""
 
     def __init__(self, endpoint: Endpoint, template: TemplateWorker | None = None) -> None:
         self.endpoint, self.template = endpoint, template
@@ -76,7 +76,7 @@ class PromptDiscoverer:
         self._lock = threading.Lock()
 
     def discover(self, model: str) -> PromptDiscovery:
-        """Return the kind of prompt that suits ``model``. Queries the server on the first call."""
+        """Return the kind of prompt that suits ``model``. The first call for a model queries the server."""
         name = "" if self.endpoint.kind == "llama.cpp" else model
         with self._lock:
             found = self._found.get(name)
@@ -107,7 +107,7 @@ class PromptDiscoverer:
         find = finders.get(self.endpoint.kind)
         if find is None:
             return PromptDiscovery(
-                None, f"in words: {self.endpoint.kind} servers do not render templates; name one with --template"
+                None, f"in words: {self.endpoint.kind} servers do not render templates; pass one with --template"
             )
         return find(self.endpoint, model)
 
@@ -124,7 +124,7 @@ def _discover_by_template(endpoint: Endpoint, process: TemplateWorker) -> Prompt
     if traits is None:
         return PromptDiscovery(None, f"in words: {_explain_failure(process)}", source)
     return PromptDiscovery(
-        TemplatePrompt("template", traits, bos, endpoint.kind), "the model's own, by the named template", source
+        TemplatePrompt("template", traits, bos, endpoint.kind), "the model's own, by the given template", source
     )
 
 
@@ -133,8 +133,8 @@ def _explain_failure(process: TemplateWorker) -> str:
     try:
         process.render([{"role": "user", "content": "Hello"}], TOOLS)
     except ChatTemplateError as fault:
-        return f"the named template cannot be rendered: {fault}"
-    return "the named template does not support tools"
+        return f"the given template cannot be rendered: {fault}"
+    return "the given template does not support tools"
 
 
 def _discover_by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
@@ -213,7 +213,7 @@ def _discover_by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
         prompt = decoded.get("prompt")
         return prompt if isinstance(prompt, str) else None
 
-    # The prompt is rendered by the server, so the model's verbatim text cannot be inserted.
+    # The server renders the prompt, so the text that the model wrote cannot be inserted.
     traits = replace(probe_capabilities(fill) or CAREFUL, as_text=False)
     return PromptDiscovery(TemplatePrompt("vllm", traits), 'the model\'s own, by vLLM with tool_choice "none"')
 
@@ -231,8 +231,8 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
 
 
 def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
-    """Render the prompt for the question ``ask`` at the start of a conversation, with ``tools`` and without tools.
-    Raises ChatTemplateError if the template rejects the conversation or does not support tools."""
+    """Render two prompts for the question ``ask`` at the start of a conversation: one with ``tools``, and one without
+    tools. Raises ChatTemplateError if the template rejects the conversation or does not support tools."""
     found = _discover_by_template(Endpoint(""), process)
     if found.own is None:
         raise ChatTemplateError(found.explanation.removeprefix("in words: "))

@@ -1,4 +1,4 @@
-"""The retry policy for model servers: pauses grow and vary randomly. The kind of failure limits the total time."""
+"""The retry policy for model servers: pauses grow and vary randomly, and the kind of failure limits the total time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MAX_PAUSE_S = 5.0
 
 
 def build_retry_policy(retry: retry_base, limit_s: Callable[[RetryCallState], float]) -> dict[str, Any]:
-    """Return settings for tenacity. ``limit_s``: returns the maximum total time."""
+    """Return settings for tenacity. ``retry`` selects the failures to retry, and ``limit_s`` returns the maximum total
+    time in seconds."""
     from tenacity import wait_random_exponential
 
     def stop(state: RetryCallState) -> bool:

@@ -22,8 +22,8 @@ INCOMPLETE = "incomplete"
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """One chunk of an answer. The last chunks contain the ``finish_reason`` and, if the server reports it, the
-    ``usage``. ``raw``: the server's event. ``reading``: number of prompt tokens processed so far and in total
-    (llama.cpp only)."""
+    ``usage``. ``raw`` is the server's event. ``reading`` has the number of prompt tokens processed so far, and the
+    total; only llama.cpp reports them."""
 
     text: str
     reasoning: str = ""
@@ -76,7 +76,7 @@ class AnswerSize:
         self._characters += measure_calls(list_native_calls(chunk.raw or {}))
         if self._characters > MAX_ANSWER_CHARACTERS:
             raise TransportError(
-                f"the model's answer has more than {MAX_ANSWER_CHARACTERS:,} characters; it was stopped"
+                f"the model's answer was stopped, because it has more than {MAX_ANSWER_CHARACTERS:,} characters"
             )
 
 

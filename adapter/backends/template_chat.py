@@ -19,8 +19,8 @@ from adapter.tools.tool import ToolSet
 
 
 class TemplateChat:
-    """A chat that uses the model's chat template. ``own``: how to render the template. ``format``: format of the
-    model's calls."""
+    """A chat that uses the model's chat template. ``own`` describes how to render the template, and ``format`` is the
+    format of the model's calls."""
 
     def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
         self.own = own
@@ -30,7 +30,7 @@ class TemplateChat:
     def build_request(
         self, messages: Sequence[Message], fields: Mapping[str, Json] | None = None
     ) -> tuple[Sequence[Message], JsonObject]:
-        """Return the messages, and the ``extra`` fields for `ChatClient.stream`, which include ``fields``."""
+        """Return the messages and the ``extra`` fields for `ChatClient.stream`. These fields include ``fields``."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
         conversation, traits = Conversation(plain), self.own.traits

@@ -31,8 +31,8 @@ TIME_LIMIT_S = 5.0
 MAX_PROMPT = 300_000
 """Maximum length of a rendered prompt, in characters. Real prompts have a few thousand."""
 MAX_VARIABLES = 4
-"""Maximum number of undefined variables that are defined for a template. The value of each is the tools as a JSON
-string, which templates may concatenate with text."""
+"""Maximum number of undefined variables of a template to which a value is given. The value is the list of tools as a
+JSON string, which templates can concatenate with text."""
 MAX_CACHED = 64
 """Maximum number of templates in the cache."""
 _Tokens: TypeAlias = tuple[tuple[str, str], ...]
@@ -42,10 +42,10 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 def derive(template: str | Path | ChatTemplate) -> Format:
     """Derive the format that a chat template writes, for `adapter.Parser` and other uses of formats.
 
-    ``template``: text of the template, or the path of a file as for ``--template``. The format has been tested: it
-    parses the template's output correctly, including values that often break parsers. `adapter derive FILE` shows the
-    details. If no format can be derived, raises UsageError with the reason. A `Parser` without a format then detects
-    all known formats.
+    ``template`` is the text of the template (str), or the path of a file as for ``--template`` (Path). The returned
+    format has been tested: it parses the template's output correctly, including values that often break parsers.
+    `adapter derive FILE` shows the details. Raises UsageError with the reason if no format can be derived; a `Parser`
+    without a format then detects all known formats.
     """
     if isinstance(template, Path):
         template = load_chat_template(template)
@@ -55,14 +55,14 @@ def derive(template: str | Path | ChatTemplate) -> Format:
         raise UsageError(f"expected the text or the path of a chat template, got {format_value(template)}")
     found = examine_template(template)
     if found.format is None:
-        raise UsageError(f"no format can be derived from the template: {found.why}; omit the format, or name one")
+        raise UsageError(f"no format can be derived from the template: {found.why}; name a format, or omit it")
     return found.format
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
     """Derive the format of a template, or learn it from the response template shipped with it, and register it.
 
-    The result is cached; if there is no format, it contains the reason.
+    The result is cached. If there is no format, the result contains the reason.
     """
     found = _examine(*_build_key(template))
     if found.format is not None:
@@ -102,7 +102,8 @@ def _examine(source: str, tokens: _Tokens, response: str | None) -> DerivationRe
 
 
 def _learn(response: str, found: DerivationResult) -> DerivationResult:
-    """Learn the format from the response template. ``found``: the result without it, which is kept if that fails."""
+    """Learn the format from the response template. If that fails, return ``found``, the result without the response
+    template, with an additional reason."""
     try:
         learned = learn_response_template(json.loads(response), build_derived_name(response, {}))
     except CannotLearnError as error:

@@ -26,19 +26,19 @@ from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptErro
 TIME_LIMIT_S = 5.0
 """Maximum processor time for one prompt, in seconds. A prompt with a hundred tools takes a few milliseconds."""
 WALL_CLOCK_FACTOR = 1 if sys.platform == "win32" else 12
-"""Wall-clock limit as a multiple of the processor time limit, to allow for busy machines. Windows can limit only the
-wall-clock time."""
+"""Wall-clock limit as a multiple of the processor time limit. It is larger, because a machine may be busy. On Windows,
+only the wall-clock time can be limited."""
 MAX_MEMORY_MB = 1_000
-"""Memory limit of the worker. Python and Jinja need thirty megabytes."""
+"""Memory limit of the worker, in megabytes. Python and Jinja need thirty."""
 LOAD_SECONDS = 5.0
-"""Processor time to read a file with a template, in seconds. A GGUF file with 150,000 tokens takes half a second."""
+"""Maximum processor time to read a template file, in seconds. A GGUF file with 150,000 tokens takes half a second."""
 READER = str(Path(__file__).with_name("template_reader.py"))
 
 
 def load_chat_template(path: Path) -> ChatTemplate:
     """Load the template at ``path`` in a process with time and memory limits.
 
-    Raises UsageError with a list of the accepted files if ``path`` contains no template.
+    Raises UsageError, which lists the accepted kinds of files, if ``path`` contains no template.
     """
     from adapter.workspace.sandbox.bounded_worker import run_bounded
 
@@ -67,8 +67,8 @@ def run_render_step(step: RenderTemplate, template: TemplateWorker | None) -> st
 
 
 class TemplateWorker:
-    """Renders ``template`` in a worker process. The process is started for the first prompt, and ended by `close` or
-    when this object is deleted."""
+    """Renders ``template`` in a worker process. The process starts with the first prompt, and ends with `close` or when
+    this object is deleted."""
 
     def __init__(self, template: ChatTemplate, time_limit_s: float = TIME_LIMIT_S) -> None:
         self.template = template
@@ -135,8 +135,8 @@ class TemplateWorker:
         self._end()
         if is_late.is_set() or process.returncode == _OUT_OF_TIME:
             self._spent_before_s += self._time_limit_s
-            return {"fault": f"the template was stopped: it took more than {self._time_limit_s:g} s"}
-        return {"fault": f"the template was stopped: it took more than {MAX_MEMORY_MB:,} MB"}
+            return {"fault": f"the template was stopped, because it took more than {self._time_limit_s:g} s"}
+        return {"fault": f"the template was stopped, because it took more than {MAX_MEMORY_MB:,} MB of memory"}
 
     def close(self) -> None:
         with self._lock:

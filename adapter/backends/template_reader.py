@@ -23,8 +23,8 @@ EXPECTED = f"a Jinja file, a {SETTINGS}, a folder with one or with {JINJA}, or a
 
 
 def run(_: bytes, path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the ``source``, ``tokens``, ``control`` tokens and ``response`` template of the template at ``path``, or a
-    ``fault``."""
+    """Yield one object: the ``source``, the ``tokens``, the ``control`` tokens and the ``response`` template of the
+    template at ``path``, or a ``fault``."""
     try:
         template = _load(Path(path))
         if len(template["source"]) > MAX_TEMPLATE:
@@ -41,7 +41,7 @@ def _explain(error: Exception) -> str:
         case KeyError():
             return f"{error} is missing"
         case UnicodeDecodeError():
-            return f"it is not UTF-8 text (byte {error.object[error.start]:#04x} at position {error.start})"
+            return f"it is not valid UTF-8 (byte {error.object[error.start]:#04x} at position {error.start})"
         case _:
             return str(error)[:300]
 
@@ -90,8 +90,8 @@ def _build_template(source: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the description of the model's answers, which is either a key in the tokenizer's settings or a separate
-    file."""
+    """Return the response template, which describes the model's answers: a key of the tokenizer's settings, or the
+    settings themselves if they are from a separate file."""
     found = settings if "fields" in settings else settings.get("response_template")
     return found if isinstance(found, dict) else None
 
@@ -138,7 +138,7 @@ _KINDS = {"bos_token": "tokenizer.ggml.bos_token_id", "eos_token": "tokenizer.gg
 _WORDS, _TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 _SOURCE = "tokenizer.chat_template"
 _CONTROL, _USER_DEFINED = 3, 4
-"""Types of tokens at which llama.cpp splits text first: ``llama_token_type`` in its llama.h."""
+"""Types of tokens (``llama_token_type`` in llama.h) at which llama.cpp splits a text before it tokenizes the rest."""
 MAX_ITEMS = 2_000_000
 """Maximum number of values of a GGUF file, and of a list in it."""
 

@@ -171,7 +171,7 @@ def test_agent_uses_template_prompt(kind, made, tmp_path, template):
         ("ollama", CHATML, True, "does not show its prompts"),
         ("vllm", CHATML, True, "drops tools"),
         ("vllm", TOOLLESS, False, "drops tools"),
-        ("koboldcpp", CHATML, False, "name one with --template"),
+        ("koboldcpp", CHATML, False, "pass one with --template"),
     ],
 )
 def test_unsupported_template_falls_back_to_text(kind, source, hides, why):
