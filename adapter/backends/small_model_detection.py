@@ -14,14 +14,14 @@ from adapter.core.events import Json
 from adapter.prompting.intent.suggested_call import AssistSettings
 
 SMALL = 400_000_000
-"""Maximum number of parameters of a small model. Assistance was tested with a model of 135 million; models of 500
-million do better without it."""
+"""Maximum number of parameters of a small model. Guided tool choice was tested with a model of 135 million parameters;
+models with 500 million do better without it."""
 INVENTIVE = 1_000_000_000
-"""Maximum number of parameters of a model that invents values, as one of 500 million did."""
+"""Maximum number of parameters of a model that is assumed to invent values. A model with 500 million did."""
 
 
 class SmallModelCheck:
-    """Check the models of ``endpoint``. ``mode``: one of `GUIDE_MODES`; ``auto`` decides by the model's size."""
+    """Checks the models of ``endpoint``. ``mode`` is one of `GUIDE_MODES`; with ``auto``, the model's size decides."""
 
     def __init__(self, endpoint: Endpoint, mode: str) -> None:
         self._endpoint, self._mode = endpoint, mode
@@ -29,8 +29,8 @@ class SmallModelCheck:
         self._lock = threading.Lock()
 
     def find_assist(self, model: str) -> AssistSettings | None:
-        """Return the assistance for ``model``, or None if the model needs no assistance. Queries the server on the
-        first call."""
+        """Return the settings of guided tool choice for ``model``, or None if the model does not need it. The first
+        call for a model queries the server."""
         if self._mode != "auto":
             return AssistSettings() if self._mode == "on" else None
         with self._lock:
@@ -42,13 +42,15 @@ class SmallModelCheck:
             return self._known[model]
 
     def explain(self, model: str) -> str:
-        """Explain to the user why the model is assisted."""
-        why = "requested" if self._mode == "on" else f"the server reports that {model or 'its model'} is small"
-        return f"guided: {why}, so the request's words select the call (--guide off leaves that to the model)"
+        """Explain to the user why tool choice is guided."""
+        why = f"because the server reports that {model or 'its model'} is small"
+        why = "as requested" if self._mode == "on" else why
+        return f"guided tool choice: the wording of the request selects the tool, {why} (--guide off turns this off)"
 
 
 def invents_values(endpoint: Endpoint, model: str) -> bool:
-    """Return whether the server reports a model so small that it invents the values of an enforced call."""
+    """Return whether the server reports that the model is so small that it may invent the values of an enforced
+    call."""
     count = query_parameter_count(endpoint, model)
     return count is not None and count <= INVENTIVE
 

@@ -71,8 +71,8 @@ PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, flag("Print one JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
-    "Restrict the model's text: arguments (any text, but only valid calls), prefer (a valid call or a reply), required "
-    "(a valid call), off, or auto (if needed)."
+    "Limit the output: arguments (text, but only valid calls), prefer (a valid call or a reply), required (a valid "
+    "call), off, or auto (if needed)."
 )
 PROFILE_HELP = "Profile from `adapter probe` to use: auto (the one saved for this model), a name, a file, or none."
 GUARDRAILS_HELP = (

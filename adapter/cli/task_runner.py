@@ -96,7 +96,7 @@ def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspac
     return SessionRecorder(TranscriptWriter(write, secrets, time.time), Path(workspace.root), settings.record)
 
 
-NO_UNDO = "`adapter undo` cannot undo this run, because its journal could not be saved (check XDG_STATE_HOME)"
+NO_UNDO = "the journal could not be saved, so `adapter undo` cannot undo them (check XDG_STATE_HOME)"
 
 
 def print_changes(workspace: Workspace, root: Path, console: Console) -> None:

@@ -3,14 +3,14 @@ this package's.
 
 ::
 
-    scenario.py         a scenario: a task, tools that answer, the correct next step, and a check of the result
+    scenario.py         a scenario: a task, working tools, the correct next step, and a check of the result
     toml_scenarios.py   scenarios defined in TOML, with a fixed result for each call
     scenarios/          the other built-in scenarios: tool selection, stateful environments, long results
     suite_loader.py     the built-in suite, and the user's own files
-    runner.py           runs one scenario through an OpenAI client or our agent
+    runner.py           runs one scenario with an OpenAI client or with `Agent`
     run_log.py          records every run as a JSON line, to continue an interrupted evaluation
     metrics.py          completion rate with its interval, and mean costs
-    report_page.py      the results as one HTML file
+    report_page.py      the results as an HTML file
     probe/              `adapter probe`, which finds the best setup for a model
 """
 

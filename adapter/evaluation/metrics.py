@@ -14,7 +14,8 @@ Z = 1.959964
 
 
 def compute_wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % score interval for a success rate (Wilson 1927). Without trials, the interval is 0 to 1."""
+    """Return the 95 % confidence interval of a success rate (score interval, Wilson 1927). Without trials, it is 0 to
+    1."""
     if trials == 0:
         return 0.0, 1.0
     share, z2 = successes / trials, Z * Z
@@ -68,9 +69,9 @@ def group_by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
 
 
 def count_discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
-    """Count the runs that were tried with both methods and completed with only one of them.
+    """Count the runs that were tried with two methods and completed with only one of them.
 
-    Return the number completed only in ``one``, and the number completed only in ``other``.
+    Return the number of runs completed only with ``one``, and the number completed only with ``other``.
     """
     by_key = {(run.scenario, run.number, run.way): run.done for run in runs}
     pairs = [

@@ -16,7 +16,7 @@ from adapter.recording.view.page_data import render_message_text
 MAX_TEXT = 1_500
 """Maximum number of characters of a message that are shown."""
 MAX_SHOWN = 60
-"""Maximum number of failed runs whose conversation is shown. The results file contains all runs."""
+"""Maximum number of failed runs whose conversations are shown. The results file contains all runs."""
 _COLUMNS = ("way", "runs", "completed", "responses", "calls", "prompt tokens", "output tokens", "seconds")
 
 
@@ -96,7 +96,8 @@ def _build_scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Seque
 
 
 def _abbreviate(message: JsonObject) -> str:
-    """Return the text and calls of a message, with visible control characters. The middle of a long text is omitted."""
+    """Return the text and calls of a message, with control characters made visible. The middle of a long text is left
+    out."""
     text = escape_for_display(render_message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"

@@ -25,7 +25,7 @@ Key: TypeAlias = tuple[str, str, int]
 
 
 def hash_scenario(scenario: Scenario) -> str:
-    """Return a digest of the scenario's messages and tools. The model sees no other part of a scenario."""
+    """Return a hash of the scenario's messages and tools, the only parts of a scenario that the model sees."""
     visible = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
     return hashlib.sha256(visible.encode()).hexdigest()[:12]
 
@@ -33,8 +33,8 @@ def hash_scenario(scenario: Scenario) -> str:
 class RunLog:
     """The runs of one model with the same sampling parameters, in a file whose first line is ``head``.
 
-    A last line that was truncated by a kill or a full disk is removed. Raises UsageError if the file is not a run log,
-    has a different ``head``, or is being written by another process.
+    If the last line is incomplete, because the program was killed or the disk was full, it is removed. Raises
+    UsageError if the file is not a run log, has a different ``head``, or is being written by another process.
     """
 
     def __init__(self, path: Path, head: Mapping[str, Json]) -> None:

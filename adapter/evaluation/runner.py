@@ -1,4 +1,4 @@
-"""Run a scenario through an OpenAI client or our agent."""
+"""Run a scenario with an OpenAI client, or with `Agent`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_TOOLS = Dialect("none", "Only the tools of the scenario", ())
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters. ``seed``: seed of the first run; it increases by 1 with each run."""
+    """Sampling parameters. ``seed`` is the seed of the first run; it increases by 1 with each further run."""
 
     temperature: float = 0.0
     max_tokens: int = 512
@@ -52,7 +52,7 @@ class EvalRun:
     way: str
     number: int
     fault: str = ""
-    """The reason why the run failed; "" if it succeeded."""
+    """The reason why the run failed, or "" if it succeeded."""
     answer: str = ""
     turns: int = 0
     """Number of responses."""
@@ -76,13 +76,14 @@ class _NoAnswer(Exception):
 
 
 class Harness(Protocol):
-    """A way to run scenarios. Raises TransportError if the server is unreachable."""
+    """A way to run scenarios. `run` raises TransportError if the server is unreachable."""
 
     @property
     def name(self) -> str: ...
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
-        """Run ``scenario`` once. ``check_time``: called before each request; raises an exception if no time is left."""
+        """Run ``scenario`` once. ``check_time`` is called before each request, and raises an exception if no time is
+        left."""
         ...
 
 
@@ -138,7 +139,7 @@ class SdkHarness:
     def _request_message(
         self, scenario: Scenario, model: str, number: int, run: EvalRun, check_time: Callable[[], None]
     ) -> JsonObject | None:
-        """Request the next message. Return None after ``max_turns``."""
+        """Request the next message. Return None if ``max_turns`` responses have been requested."""
         if run.turns >= self.max_turns:
             return None
         check_time()
@@ -206,7 +207,7 @@ class _SampledChat(ChatClient):
 
 @dataclass(frozen=True)
 class AgentHarness:
-    """Our `Agent`, with only the tools of the scenario."""
+    """Runs scenarios with `Agent`, which gets only the tools of the scenario."""
 
     name: str
     endpoint: Endpoint
@@ -263,13 +264,14 @@ def _make_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
 def score_run(
     run: EvalRun, scenario: Scenario, world: object, executed: Sequence[ExecutedCall], began: float
 ) -> EvalRun:
-    """Complete ``run`` with its time, counts and fault. ``began``: a `time.monotonic` value."""
+    """Set the duration, the counts and the fault of ``run``, and return it. ``began`` is its start on the clock of
+    `time.monotonic`. Raises UsageError if the scenario's check fails."""
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(executed), sum(not call.ok for call in executed)
     try:
         fault = run.fault or scenario.check(world, executed, run.answer)
     except Exception as error:  # this is user code
-        raise UsageError(f"the check of {scenario.name!r} failed: {error!r}") from error
+        raise UsageError(f"the check of {scenario.name!r} raised {type(error).__name__}: {error}") from error
     require_result(scenario.check, f"the check of {scenario.name!r}", fault, str, "a string, empty for success")
     run.fault = fault
     return run

@@ -1,11 +1,11 @@
-"""Scenarios: multi-step tasks with tools that answer, the correct next step, and a check of the result.
+"""Scenarios: multi-step tasks with working tools, the correct next step, and a check of the result.
 
 The world of a scenario answers tool calls. It is any object with one method per tool. A method takes the call's
-arguments by name and returns text, or a JSON value, which is converted to text. To refuse a call, it raises
+arguments by name, and returns text or a JSON value, which is converted to text. To refuse a call, it raises
 `ToolRefusal` with a message for the model.
 
-The oracle of a scenario is a generator that solves the task: it yields the calls of a step, is sent their results, and
-returns the final answer. `find_next_step` runs the oracle again over the calls made so far, and so finds the correct
+The oracle of a scenario is a generator that solves the task: it yields the calls of a step, receives their results, and
+returns the final answer. `find_next_step` replays the calls made so far with a new oracle, and so finds the correct
 next step in any conversation, even after mistakes::
 
     def oracle():
@@ -48,7 +48,7 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedCall:
-    """A call and its result. ``ok``: False if it was refused."""
+    """A call and its result. ``ok`` is False if the call was refused."""
 
     name: str
     arguments: JsonObject
@@ -79,8 +79,8 @@ class Scenario:
     easy: bool = False
     """True if the task suits very small models."""
     required: tuple[str, ...] | None = None
-    """Tools that every correct solution calls, for harnesses that enforce steps; by default, the tools that the oracle
-    calls.
+    """Tools that every correct solution calls, for harnesses that enforce steps. By default, these are the tools that
+    the oracle calls.
     """
 
     @property
@@ -105,7 +105,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The correct calls of the next step. ``number``: number of preceding steps."""
+    """The correct calls of the next step. ``number`` is the number of preceding steps."""
 
     number: int
     calls: tuple[ExpectedCall, ...]
@@ -143,9 +143,9 @@ def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCa
 
 
 def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> ExecutedCall:
-    """Execute a call, valid or not. ``arguments``: a JSON value, or a string that should be JSON.
+    """Execute a call, valid or not. ``arguments`` is a JSON value, or a string that should contain JSON.
 
-    A mistake by the model never raises an exception. If the world itself fails, UsageError is raised.
+    A mistake by the model raises no exception, but is reported as the result. Raises UsageError if the world fails.
     """
     decoded: JsonObject = {}
     try:
@@ -161,7 +161,8 @@ def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> Ex
     except ToolRefusal as refused:
         return ExecutedCall(name, decoded, f"error: {refused}", ok=False)
     except Exception as error:  # this is user code
-        raise UsageError(f"the world of {scenario.name!r} failed at {name}({decoded}): {error!r}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"the world of {scenario.name!r} failed at {name}({decoded}) with {reason}") from error
     return ExecutedCall(name, decoded, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
@@ -178,7 +179,8 @@ def _decode(arguments: Json) -> JsonObject:
 def tool(
     name: str, description: str = "", optional: Sequence[str] = (), /, **parameters: str | JsonObject
 ) -> JsonObject:
-    """Define a tool. Each parameter is a JSON Schema, or its type and description: ``"integer In euros."``."""
+    """Define a tool. A parameter is a JSON Schema, or a string with its type and description, such as ``"integer In
+    euros."``."""
     properties = {key: _expand_schema(value) for key, value in parameters.items()}
     schema = {
         "type": "object",
@@ -197,10 +199,9 @@ def _expand_schema(short: str | JsonObject) -> JsonObject:
 
 
 def missing_fact(answer: str, facts: Sequence[str]) -> str:
-    """Return a fault for the first of ``facts`` that is not in the answer. Letter case, and commas in numbers, are
-    ignored.
+    """Return a fault for the first of ``facts`` that the answer lacks, or "" if it contains all of them.
 
-    Facts match only whole words and numbers: 12 is not in 120.
+    Letter case, and commas in numbers, are ignored. Facts match only whole words and numbers: 12 is not in 120.
     """
     plain = _normalize_text(answer)
     for fact in facts:

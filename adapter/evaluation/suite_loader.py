@@ -24,7 +24,7 @@ def load_built_in() -> list[Scenario]:
 
 
 def load_suite(name: str = BUILT_IN) -> list[Scenario]:
-    """Load a suite. A Python file is executed, without a sandbox, as the user's own program.
+    """Load a suite. A Python file is executed without a sandbox, because it is the user's own program.
 
     Raises UsageError if the file cannot be read or contains no scenarios.
     """
@@ -50,15 +50,15 @@ def _load_python(path: Path) -> list[Scenario]:
     except Exception as error:  # the user's program may raise any exception
         raise UsageError(f"{path} failed: {type(error).__name__}: {error}") from error
     if not isinstance(found, Sequence) or not found or not all(isinstance(each, Scenario) for each in found):
-        raise UsageError(f"{path} needs a list SCENARIOS of adapter.evaluation.scenario.Scenario")
+        raise UsageError(f"{path} must define SCENARIOS, a list of adapter.evaluation.scenario.Scenario")
     return list(found)
 
 
 def select_scenarios(
     scenarios: Sequence[Scenario], kinds: Sequence[str], names: Sequence[str], *, easy: bool
 ) -> list[Scenario]:
-    """Return the scenarios of the given kinds or names, or all scenarios if none are given. Raises UsageError for an
-    unknown name."""
+    """Return the scenarios of the given kinds and names, or all scenarios if neither is given. ``easy`` limits the
+    result to easy ones. Raises UsageError for an unknown kind or name."""
     for requested, known in ((kinds, {each.kind for each in scenarios}), (names, {each.name for each in scenarios})):
         if unknown := [name for name in requested if name not in known]:
             raise UsageError(f"unknown scenario or kind {unknown[0]!r}; expected one of: {', '.join(sorted(known))}")
@@ -68,5 +68,5 @@ def select_scenarios(
         if (not (kinds or names) or each.kind in kinds or each.name in names) and (each.easy or not easy)
     ]
     if not found:
-        raise UsageError("no scenario matches --kind, --scenario and --easy")
+        raise UsageError("no scenario matches --kind, --scenario and --easy together; `--list` shows the scenarios")
     return found

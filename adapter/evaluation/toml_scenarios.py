@@ -20,11 +20,13 @@
     [[scenario.step]]
     calls = [{ name = "track_parcel", arguments = { id = "PX-81" }, result = "due 3 May" }]
 
-A call with ``error`` instead of ``result`` is refused with that message. If a call is listed several times, repeating
-it returns the listed results in order. ``other`` lists calls that are answered but not needed. Every other call is
-refused with ``unknown``. A run succeeds if the model made every call of a step that has a ``result``, and no call to a
-tool in ``never``, and the answer contains all of ``holds`` and none of ``lacks``. With ``declines``, the answer must
-state that the task cannot be done, and no call may be made.
+A call with ``error`` instead of ``result`` is refused with that message. If a call is listed several times, its
+repetitions get the listed results in order. ``other`` lists calls that are answered but not needed. Every other call is
+refused with the text ``unknown``.
+
+A run succeeds if the model made every call that has a ``result`` in a step, made no call to a tool in ``never``, and
+gave an answer that contains all of ``holds`` and none of ``lacks``. With ``declines``, the answer must state that the
+task cannot be done, and no call may be made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Show the results of an evaluation on the page of `adapter view`, one run per exchange."""
+"""Show the results of an evaluation on the page of `adapter view`, which lists each run as an exchange."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def view_runs(text: str, name: str) -> PageData:
             elif row:
                 _add(view, row, str(head.get("model", "")))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"{name}, line {number}, is not a valid evaluation run: {error!r}") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{name}, line {number}, is not a valid evaluation run ({reason})") from error
     return view
 
 

@@ -89,7 +89,7 @@ def get_error_text(error: JsonObject) -> str:
 
 
 def get_error_type(error: Json) -> str:
-    """Return the type of an error; "upstream_error" if the error has no type."""
+    """Return the type of an error, or "upstream_error" if the error has no type."""
     detail = error.get("error") if isinstance(error, dict) else None
     return str((detail.get("type") if isinstance(detail, dict) else None) or "upstream_error")
 

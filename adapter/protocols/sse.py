@@ -20,14 +20,14 @@ PING = b": ping\n\n"
 MAX_EVENT_BYTES = 8_000_000
 """Maximum size of one event, or of an answer that is not a stream. No model's answer is larger."""
 MAX_ANSWER_CHARACTERS = 8_000_000
-"""Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
+"""Maximum length of an answer, in characters: about two million tokens. A model that exceeds it would never stop."""
 MAX_STRAY = 100
-"""Maximum number of bytes of an answer without events that an error shows."""
+"""Maximum number of bytes that an error shows of an answer without events."""
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
 
 class _LineSplitter:
-    """Splits bytes, received in any chunks, into lines. A line in many chunks is joined only once."""
+    """Splits bytes, which arrive in chunks of any size, into lines. The chunks of a line are joined only once."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
@@ -101,7 +101,7 @@ class EventReader:
         return events
 
     def close(self) -> list[bytes]:
-        """Return the last event. Some servers omit the empty line after it."""
+        """Return the last event, after which some servers omit the empty line."""
         if self._body is not None:
             body, self._body = b"".join(self._body), None
             return [body]

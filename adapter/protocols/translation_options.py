@@ -28,14 +28,15 @@ from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
-"""Dialect of a client's tools, which prompts describe only by their definitions."""
+"""Dialect of a client's own tools. Prompts describe these tools only by their definitions."""
 
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 """Request fields that constrain the whole answer."""
 
 
 class ConstraintBuilder(Protocol):
-    """Build the request fields that make a server enforce a call of ``tools`` or ``reply``; empty if it cannot.
+    """Builds the request fields that make a server enforce a call of ``tools`` or ``reply``. Without support, there are
+    none.
 
     Args:
         format: Format of the call.
@@ -59,13 +60,13 @@ class ConstraintBuilder(Protocol):
 class PromptSettings:
     """Settings for describing tools to the model, and the format of its calls.
 
-    ``style`` and ``prompts`` (see `system_prompt`) require a text prompt. The default style is ``bare`` if calls are
-    enforced, otherwise ``trained``.
+    ``style`` and ``prompts``, which `system_prompt` describes, require a generated prompt. The default style is
+    ``bare`` if calls are enforced, otherwise ``trained``.
     """
 
     format: str | None = None
-    """Format of the model's calls. If it is None, the format is detected from ``template`` (the chat template), then
-    from the model name; `validate_options` resolves `FROM_TEMPLATE`.
+    """Format of the model's calls. If it is None, the format is detected from ``template``, the chat template, or else
+    from the model's name. `validate_options` replaces `FROM_TEMPLATE`.
     """
     template: str | None = None
     recognized: str | None = None
@@ -83,13 +84,14 @@ class PromptSettings:
     own: TemplatePrompt | None = None
     """The model's chat template; None if it cannot be used."""
     generation_prompt: str | None = None
-    """The end of the chat template's prompt, which may begin the reasoning. None: unknown."""
+    """The end of the prompt that the chat template renders, which may open the reasoning. None if it is unknown."""
     max_tools: int | None = None
-    """Maximum number of tools that are described; see `adapter.prompting.tool_shortlist`. None: all tools."""
+    """Maximum number of tools that are described, selected by `adapter.prompting.tool_shortlist`. None for all
+    tools."""
 
     @property
     def may_be_own(self) -> bool:
-        """True if the chat template may be used because no setting requires a text prompt."""
+        """True if the chat template may be used, because no setting requires a generated prompt."""
         return self.mode != "words" and not self.style and not self.prompts
 
 
@@ -98,18 +100,18 @@ class ConstraintSettings:
     """Settings for constraining the model to valid calls."""
 
     mode: Constraint | None = None
-    """Constraint mode (see `adapter.grammars.constraint_mode`); None enforces a call only if the request requires it.
-    """
+    """Constraint mode, one of those in `adapter.grammars.constraint_mode`. None enforces a call only if the request
+    requires one."""
     enforce: ConstraintBuilder | None = None
     """Function that builds the request fields for the server."""
     waits_for_calls: bool = False
     """True if the server is llama.cpp, whose grammars can apply only after a call begins."""
     grounded: bool = False
-    """True to limit the arguments of an enforced call to values from the conversation, if the parameter's name
-    identifies them.
+    """True to limit some arguments of an enforced call to values from the conversation: those whose parameter's name
+    shows their kind, such as a path.
     """
     ground: Ground | None = None
-    """Function that returns the allowed values of other arguments (see `adapter.protocols.grounding`)."""
+    """Function that returns the allowed values of arguments, as described in `adapter.protocols.grounding`."""
     choices: Choices | None = None
     """The allowed values of parameters, if they are already determined."""
 
@@ -123,11 +125,12 @@ class TranslationOptions:
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     observation: Observation = field(default_factory=Observation)
     policy: str = "safe"
-    """Parse policy (see `Parser`)."""
+    """The parse policy, as for `Parser`."""
     stream_arguments: bool = False
     """True to forward arguments while the model writes them."""
     native: bool = False
-    """True to send the tools to the server, which parses calls. Calls that it leaves in the text are parsed here."""
+    """True to send the tools to the server, which then parses the calls. Calls that it leaves in the text are parsed
+    here."""
     fields: Mapping[str, Json] = field(default_factory=dict)
     """Fields added to each request that does not contain them."""
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
@@ -135,9 +138,9 @@ class TranslationOptions:
     setup_of: Callable[[str], CallingSetup | None] | None = None
     """Function that returns the best known setup for a model name."""
     unsupported_media: frozenset[str] = frozenset()
-    """Media that the model cannot take, as the server reports: ``image``, ``audio``."""
+    """Media that the model does not accept according to its server: ``image``, ``audio``."""
     setups: Mapping[str, CallingSetup] = field(default_factory=dict)
-    """The user's setup for each model name. They take precedence over ``setup_of``."""
+    """The user's setup for each model name, which takes precedence over ``setup_of``."""
     budgets: Budgets = field(default_factory=Budgets)
     kind: str | None = None
     """The kind of model server, if it is known."""
@@ -150,12 +153,12 @@ class TranslationOptions:
 
     @property
     def style_used(self) -> str:
-        """The style of the text prompt: the selected one or the default."""
+        """The style of the generated prompt: the selected one or the default."""
         is_enforced = self.constraints.enforce is not None and self.constraints.mode in ("prefer", "required")
         return self.prompt.style or ("bare" if is_enforced else "trained")
 
     def may_assist(self, body: JsonObject) -> bool:
-        """Return whether assistance is compatible with the settings and with this request."""
+        """Return whether guided tool choice is compatible with the settings and with this request."""
         prompt, constraints = self.prompt, self.constraints
         is_unset = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded
         is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
@@ -181,11 +184,11 @@ class TranslationOptions:
         return self.budgets.override(self.model_budgets.get(str(body.get("model") or "")))
 
     def with_prompt(self, **changes: Any) -> TranslationOptions:
-        """Return a copy with changed fields of `PromptSettings`."""
+        """Return a copy in which fields of `PromptSettings` are changed."""
         return replace(self, prompt=replace(self.prompt, **changes))
 
     def with_constraints(self, **changes: Any) -> TranslationOptions:
-        """Return a copy with changed fields of `ConstraintSettings`."""
+        """Return a copy in which fields of `ConstraintSettings` are changed."""
         return replace(self, constraints=replace(self.constraints, **changes))
 
 
@@ -222,7 +225,7 @@ def build_options(
 
 
 def validate_options(options: TranslationOptions) -> TranslationOptions:
-    """Check the options and resolve the format. Raises UsageError."""
+    """Check the options, and return them with the resolved format. Raises UsageError for an invalid option."""
     prompt = options.prompt
     get_policy(options.policy)
     parse_constraint_mode(options.constraints.mode)
@@ -240,7 +243,9 @@ def validate_options(options: TranslationOptions) -> TranslationOptions:
     if prompt.mode not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {prompt.mode!r}; expected {', '.join(PROMPT_MODES)}")
     if prompt.mode == "own" and (prompt.style or prompt.prompts):
-        raise UsageError("a style or custom prompts require a text prompt: omit them, or omit prompt 'own'")
+        raise UsageError(
+            "prompt 'own' cannot be combined with a style or custom prompts, which need a generated prompt"
+        )
     if prompt.format == FROM_TEMPLATE:
         options = options.with_prompt(format=None, from_template=True)
     chosen_format = options.prompt.format

@@ -49,7 +49,7 @@ def check_passing(method: str, path: str, served: Collection[str], *, admin: boo
         admin: Whether to allow all requests with a well-formed path.
     """
     if "\\" in path or any(part in (".", "..") for part in path.split("/")):
-        raise RequestError(f"invalid path {path[:80]!r}: remove '..' segments and backslashes")
+        raise RequestError(f"invalid path {path[:80]!r}: remove '.' and '..' segments and backslashes")
     passed = {"GET", "HEAD"} if _READS.fullmatch(path) else {"POST"} if _ASKS.fullmatch(path) else set()
     if admin or method in passed:
         return

@@ -76,7 +76,10 @@ def test_read_config_reads_every_key(home, workspace):
     [
         ("[serch]\nurl = 'x'", "unknown key 'serch'; did you mean 'search'?"),
         ("[search]\nuri = 'x'", "unknown key 'search.uri'; did you mean 'url'?"),
-        ("[search]\nkey_variable = 'X'", "'search': give a service (exa, brave, searxng) or a url"),
+        (
+            "[search]\nkey_variable = 'X'",
+            "'search': the search service is missing; give a service (exa, brave, searxng) or a url",
+        ),
         (
             "[search]\nservice = 'exa'\nmost = 5",
             "'search': most cannot be combined with service 'exa'; give a url instead",

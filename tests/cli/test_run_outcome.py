@@ -135,7 +135,9 @@ def test_run_that_makes_a_part_of_the_change_fails(task, left):
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
     code, line = describe_run_outcome(Finished("repetition", ""), tally, task)
     assert (code, line) == (
-        (1, f"the change is incomplete; left to change: {left} (1 call)") if left else (0, "the change was made: 1 call")
+        (1, f"the change is incomplete; left to change: {left} (1 call)")
+        if left
+        else (0, "the change was made: 1 call")
     )
 
 

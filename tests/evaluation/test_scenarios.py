@@ -189,7 +189,7 @@ def test_user_suite_is_loaded(tmp_path):
     for file, message in [
         ("twice.toml", "two scenarios are called 's'"),
         ("raises.py", "ZeroDivisionError"),
-        ("empty.py", "needs a list"),
+        ("empty.py", "must define SCENARIOS"),
         ("none.toml", "cannot read"),
         ("none.py", "cannot read"),
         ("what", "unknown suite"),

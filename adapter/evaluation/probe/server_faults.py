@@ -16,17 +16,17 @@ _CONTROL = re.compile(
 _REPEATED = re.compile(r"(\w[^{}\[\]\n]{0,19}?)\1{7}")
 """Text of at most 20 characters that is written eight times in succession."""
 _PLACE = 12
-"""Number of characters before a break that are compared."""
+"""Number of characters before the point where a call's JSON becomes invalid. They are compared between answers."""
 
 
 def find_server_faults(answers: Sequence[str]) -> list[str]:
-    """Return one sentence for each pattern in ``answers``, the model's unchanged texts."""
+    """Return a sentence for each pattern that is found in ``answers``, the model's unchanged texts."""
     tokens = [match[0] for text in answers if (match := _CONTROL.search(text))]
     repeated = [match[1] for text in answers if (match := _REPEATED.search(text))]
     breaks = [place for text in answers if (place := _break(text))]
     patterns = (
         (tokens, 1, "contain a control token", "The chat template may be wrong, or begin the prompt twice."),
-        (repeated, 1, "repeat a token", "The quantization may be damaged: try another file of the model."),
+        (repeated, 1, "repeat a token", "The quantization may be damaged; try another file of the model."),
         (breaks, len(breaks) * 2 // 3, "break a call after", "Try without speculative decoding (a draft model)."),
     )
     sentences = []
@@ -38,7 +38,8 @@ def find_server_faults(answers: Sequence[str]) -> list[str]:
 
 
 def _break(text: str) -> str:
-    """Return the end of the valid JSON of a call in ``text``; "" if there is none, or it is only incomplete."""
+    """Return the text before the point where the JSON of a call in ``text`` becomes invalid. Return "" if there is no
+    call, or if its JSON is valid or only incomplete."""
     start = text.find('{"')
     if start < 0:
         return ""

@@ -1,4 +1,4 @@
-"""The result of a probe in a form that can be published, without names, paths, hosts and keys.
+"""The result of a probe in a form that can be published, without user names, paths, hosts and keys.
 
 ``adapter probe --share`` writes it as JSON. The files in ``fixtures/shared_results`` make the table of docs/models.md.
 """
@@ -40,12 +40,13 @@ _PRIVATE_FORMS = {
     "a user name": re.compile(r"@|\\"),
     "a key": re.compile(r"[A-Za-z0-9_-]{33,}"),
 }
-"""Forms of private text. The longest public name, a version of llama.cpp with its commit, has fewer than 33
-characters."""
+"""Patterns of private text. Keys have at least 33 characters; the longest public name, a version of llama.cpp with its
+commit, has fewer."""
 
 
 def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
-    """Return the kind of private text that ``text`` looks like, or "". ``names``: private words of this machine."""
+    """Return the kind of private text that ``text`` looks like, or "" if it looks public. ``names`` are names that must
+    not occur in it, such as the user's."""
     for form, pattern in _PRIVATE_FORMS.items():
         if pattern.search(text):
             return form
@@ -58,7 +59,7 @@ def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
 def list_machine_names() -> tuple[str, ...]:
     """Return the names of the user, the home folder and this machine."""
     names = {platform.node(), platform.node().partition(".")[0]}
-    with suppress(OSError, KeyError, RuntimeError):  # a user without an entry or a home
+    with suppress(OSError, KeyError, RuntimeError):  # the user may have no entry in the system's database, or no home
         names |= {getpass.getuser(), Path.home().name}
     return tuple(sorted(name for name in names if len(name) > 1))
 
@@ -78,15 +79,15 @@ class _SharedTable(BaseModel):
 
 
 class SharedEngine(_SharedTable):
-    """The engine that ran the model. ``version``: as reported by the engine; "" if it reports none."""
+    """The engine that ran the model. ``version`` is the version that it reports, or ""."""
 
     kind: Kind
     version: PublicText = ""
 
 
 class SharedModel(_SharedTable):
-    """The model. ``family``: public name of the family, such as ``qwen3``. ``template_hash``: the first 16 hexadecimal
-    digits of the SHA-256 of the chat template. All but the family can be unknown."""
+    """The model. ``family`` is the public name of its family, such as ``qwen3``, and ``template_hash`` the first 16
+    hexadecimal digits of the SHA-256 of its chat template. All fields but the family can be empty."""
 
     family: Annotated[PublicText, Field(min_length=1)]
     parameters: NonNegativeInt | None = None
@@ -95,7 +96,7 @@ class SharedModel(_SharedTable):
 
 
 class SharedSettings(_SharedTable):
-    """The settings of a setup. ``template``: whether the model's chat template described the tools."""
+    """The settings of a setup. ``template`` is True if the model's chat template described the tools."""
 
     format: PublicText
     style: Style
@@ -108,7 +109,8 @@ class SharedSettings(_SharedTable):
 
 
 class SharedScore(_SharedTable):
-    """The score of the tasks of one kind: number of tasks, valid answers, correct answers and unnecessary calls."""
+    """The score in the tasks of one kind: the numbers of tasks, valid answers, correct answers and unnecessary
+    calls."""
 
     tasks: NonNegativeInt
     valid: NonNegativeInt
@@ -138,8 +140,8 @@ class SharedTrial(_SharedTable):
 
 
 class SharedResult(_SharedTable):
-    """The result of a probe. ``native``: the server's own tool calling. ``best``: the best setup, which may be the
-    native one; None if no setup produced a correct call."""
+    """The result of a probe. ``native`` is the server's own tool calling. ``best`` is the best setup, which may be the
+    native one, or None if no setup produced a correct call."""
 
     version: Literal[1] = 1
     adapter: PublicText = __version__
@@ -173,11 +175,13 @@ def format_parameters(parameters: int | None) -> str:
 def check_shareable(engine: EngineDetails, format: str) -> None:
     """Raise UsageError if the model's family is unknown, or if a published result would contain private text."""
     if is_format_file(format):
-        raise UsageError(f"--share needs a built-in format, because others have no access to {format}; omit --share")
+        raise UsageError(
+            f"--share needs a built-in format, because other users do not have the file {format}; omit --share"
+        )
     if not engine.family:
         raise UsageError(
-            "--share: the model's family is unknown, because the server reports none and the model's name contains no "
-            "known one. Serve the model under its public name, such as qwen3-8b, or omit --share."
+            "--share: the model's family is unknown, because the server does not report it and the model's name does "
+            "not contain it. Serve the model under its public name, such as qwen3-8b, or omit --share."
         )
     for label, text in (("family", engine.family), ("quantization", engine.quantization), ("version", engine.version)):
         if text != find_public_family(text) and (form := find_private_form(text, list_machine_names())):
@@ -185,7 +189,7 @@ def check_shareable(engine: EngineDetails, format: str) -> None:
 
 
 def build_shared_result(found: Probe, engine: EngineDetails, template_hash: str, made: str) -> SharedResult:
-    """Return the public part of a probe. Raises UsageError if anything in it looks private."""
+    """Return the part of a probe's result that can be published. Raises UsageError if a text in it looks private."""
     best = found.best
     try:
         return SharedResult(

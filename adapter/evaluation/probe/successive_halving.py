@@ -1,7 +1,7 @@
-"""Try every setup with a few tasks, and the better setups with more, until the best have done all tasks.
+"""Run a few tasks with every setup, more tasks with the better setups, and all tasks with the best.
 
 Successive halving (Jamieson and Talwalkar 2016) spends most of the time on setups that can still win. The server's own
-tool calling does as many tasks as the best setup, so that all setups can be compared with it. Every round gets an equal
+tool calling gets as many tasks as the best setup, so that all setups can be compared with it. Every round gets an equal
 share of the remaining time. If the planned tasks do not fit into this share, all setups in the round get fewer tasks.
 """
 
@@ -21,7 +21,8 @@ from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
-"""(tasks, setups kept) for each round. The server's own tool calling is always kept."""
+"""For each round: the number of tasks that each setup has run at its end, and the number of setups that continue. The
+server's own tool calling always continues."""
 
 MIN_TASKS = RUNGS[0][0]
 """Minimum number of tasks per setup on a slow machine: one task with a call and one without."""
@@ -33,7 +34,7 @@ STOPPED = "stopped by the user"
 
 @dataclass(slots=True)
 class SetupTrial:
-    """A setup and its outcomes. ``refusal``: the error if the server rejects the setup, otherwise ""."""
+    """A setup and its outcomes. ``refusal`` is the error message if the server rejected the setup, otherwise ""."""
 
     setup: CallingSetup
     outcomes: list[TaskOutcome] = field(default_factory=list)
@@ -61,14 +62,13 @@ class SetupTrial:
         return any(outcome.right and outcome.task.expected for outcome in self.outcomes)
 
     def rank(self, tasks: int) -> tuple[float, ...]:
-        """Return a sort key for the first ``tasks`` outcomes; a greater key is better. Correct answers count most, then
-        valid answers, then a low token count.
+        """Return a sort key for the first ``tasks`` outcomes. A greater key is better.
 
-        Tasks that need a call and tasks that need none have equal total weights, however many there are of each.
-
-        A setup that succeeds only with calls, or only without, ranks below setups that succeed with both: a setup that
-        never calls is right whenever no call is needed, and a setup that always calls can never finish. A setup that
-        never called an expected tool ranks last. Wrong arguments do not affect the rank, because they may be chance.
+        A setup that never called an expected tool ranks last; wrong arguments do not matter for this, because they may
+        be chance. A setup that solved only tasks with calls, or only tasks without, ranks below setups that solved both
+        kinds: a model that never calls a tool is right whenever no call is needed, and a model that always calls one
+        never finishes. After that, correct answers count, then valid answers, then a low number of tokens. The two
+        kinds of tasks have equal weights, however many tasks there are of each.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
@@ -85,7 +85,7 @@ def _sum_rates(outcomes: Sequence[TaskOutcome]) -> float:
 
 @dataclass(slots=True)
 class Probe:
-    """The trials of a probe in order. ``ended``: why the probe ended early; "" if it did not."""
+    """The trials of a probe in order. ``ended`` is the reason why the probe ended early, or "" if it did not."""
 
     trials: list[SetupTrial]
     ended: str = ""
@@ -97,8 +97,8 @@ class Probe:
 
     @property
     def best(self) -> SetupTrial | None:
-        """The best of the setups that did the most tasks, or the server's own tool calling if it is better on the same
-        tasks. None if no setup produced a correct call."""
+        """The best of the setups that were run on the most tasks. It is the server's own tool calling if that did
+        better on the same tasks, and None if no setup produced a correct call."""
         tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
         tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
@@ -107,10 +107,12 @@ class Probe:
 
 
 def list_candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
-    """Return the setups that are worth trying for a model that probably writes ``format``, most promising first. The
-    constraint ``required`` is not tried, because ``prefer`` allows the same calls and also an answer.
-    ``can_constrain``: whether the server can constrain output. ``can_own``: whether the model's chat template can
-    describe the tools."""
+    """Return the setups that are worth trying for a model that probably writes ``format``, the most promising first.
+
+    ``can_constrain`` is True if the server can constrain output, and ``can_own`` if the model's chat template can
+    describe the tools. The constraint ``required`` is not tried, because ``prefer`` allows the same calls and also
+    answers in words.
+    """
     constrained = (
         [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
     )
@@ -137,7 +139,7 @@ def probe_model(
     time_limit_s: float = 600.0,
     observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
 ) -> Probe:
-    """Try ``setups``. ``observe``: called after each outcome with the trial, and the counts of finished and planned
+    """Try ``setups``. After each outcome, ``observe`` is called with the trial and the numbers of finished and planned
     outcomes.
 
     Ctrl-C and the time limit end the probe with partial results. Raises TransportError if the server fails with every
@@ -174,8 +176,8 @@ def probe_model(
 
 
 def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
-    """Run a task. Return False if the server refused it; the server would then refuse all other tasks with this
-    setup."""
+    """Run a task. Return False if the server refused the setup, which means that it would also refuse it for all other
+    tasks."""
     try:
         trial.outcomes.append(runner.run(task, trial.setup))
     except TransportError as error:
@@ -185,7 +187,7 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def find_largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
-    """Return the number of tasks, at most ``upto``, that each setup will have completed after a round of ``share_s``
+    """Return the number of tasks, at most ``upto``, that each setup can have completed after a round of ``share_s``
     seconds."""
     outcomes = [outcome for trial in going for outcome in trial.outcomes]
     if not outcomes:
@@ -199,7 +201,7 @@ def find_largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: f
 def _estimate_remaining(
     going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]
 ) -> int:
-    """Estimate the number of outcomes that remain."""
+    """Estimate the number of outcomes that are still to come."""
     (upto, _), *later = rungs
     upto = min(upto, len(tasks))
     left = sum(max(0, upto - len(trial.outcomes)) for trial in going if not trial.refusal)

@@ -1,4 +1,4 @@
-"""Run a task with a setup on a real server. The response is translated in the same way as by `adapter serve`."""
+"""Run a task with a setup on a real server. The response is translated as `adapter serve` would translate it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
 MAX_TOKENS = 160
-"""Maximum number of tokens per response. The longest correct response has about 100 in the most verbose format."""
+"""Maximum number of tokens per response. In the most verbose format, the longest correct response has about 100."""
 
 TEMPERATURE, SEED = 0.0, 1
 """Sampling settings of every request."""
@@ -35,8 +35,8 @@ MAX_STRING = 120
 class TaskOutcome:
     """The outcome of a task.
 
-    ``valid``: whether every call was valid, and the text contains no failed attempt at a call. ``named``: whether the
-    expected tools were called, with any arguments.
+    ``valid`` is True if every call was valid and the text contains no failed attempt at a call. ``named`` is True if
+    the expected tools were called, with any arguments.
     """
 
     task: ProbeTask
@@ -56,8 +56,8 @@ class TaskOutcome:
 class TaskRunner:
     """Run tasks on ``client``.
 
-    ``own``: how to render the model's chat template. ``observe``: called with each exchange. The exchange's
-    conversation is named after the setup and the task.
+    ``own`` describes how to render the model's chat template. ``observe`` is called with each exchange, whose field
+    ``conversation`` names the setup and the task.
     """
 
     def __init__(
@@ -143,5 +143,5 @@ def _decode(arguments: str) -> JsonObject | None:
 
 
 def _contains_attempt(content: str, tools: Sequence[JsonObject]) -> bool:
-    """Return whether the text looks like a failed call: it contains a quoted tool name and a brace."""
+    """Return whether the text looks like a failed call, because it contains a quoted tool name and a brace."""
     return any(f'"{tool["function"]["name"]}"' in content and "{" in content for tool in tools)

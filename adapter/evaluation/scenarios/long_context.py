@@ -1,4 +1,4 @@
-"""Scenarios with long results: the relevant lines are in the middle of irrelevant ones."""
+"""Scenarios with long results, whose relevant lines are among many irrelevant ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_filler(seed: int, lines: int) -> list[str]:
 
 
 def insert_facts(seed: int, lines: int, *facts: str) -> list[str]:
-    """Return filler with ``facts`` distributed over its middle."""
+    """Return lines of filler, with ``facts`` distributed among them."""
     text = make_filler(seed, lines)
     for number, line in enumerate(facts, 1):
         text.insert(len(text) * number // (len(facts) + 1), line)
