@@ -96,7 +96,7 @@ def _load_tools(
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"cannot read tool definitions from {file!r}: {explain_read_error(error)}") from error
         if not isinstance(definitions, list):
-            raise UsageError(f"{file!r} must contain a JSON list of tool definitions, got {type(definitions).__name__}")
+            raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
         return definitions
     if dialect == "promptly" or include or exclude:
         from adapter.cli.options import resolve_dialect

@@ -193,7 +193,7 @@ CASES = {
     "tool": [
         *(([*ADD, "--parameters-file", file], 2, "") for file in FILES),
         *(([*ADD, "--config-file", file], 2, "") for file in ("dir", "binary.bin", "deep.json", "empty", LONG)),
-        ([*ADD, "--parameters", "{"], 2, "not JSON"),
+        ([*ADD, "--parameters", "{"], 2, "not valid JSON"),
         ([*ADD, "--parameters", "3"], 2, "must be an object"),
         (["tool", "list", "--tools", "missing"], 2, "tools file not found"),
         (["tool", "list", "--tools", LONG], 2, "File name too long"),
