@@ -10,7 +10,7 @@ from typing import TypeAlias
 from starlette.types import ASGIApp, Message, Scope
 
 MAX_BUFFERED_CHUNKS = 64
-"""Maximum number of buffered response chunks. When it is reached, the model server has to wait."""
+"""Maximum number of buffered response chunks. When it is reached, the model server must wait."""
 
 Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 """Status code and headers."""
@@ -42,9 +42,9 @@ async def _wait_for_step(name: str, to_app: asyncio.Queue[Message], from_app: as
 
 
 async def call_app(app: ASGIApp, scope: Scope, body: bytes) -> AsyncGenerator[Head | bytes, None]:
-    """Yield the status and headers, then the body in chunks.
+    """Send a request to ``app``. Yield the status and headers, then the body in chunks.
 
-    Closing the generator disconnects the client, which stops the model server.
+    Closing the generator tells the app that the client has disconnected, which stops the model server.
     """
     messages: asyncio.Queue[Message | None] = asyncio.Queue(MAX_BUFFERED_CHUNKS)
     disconnected = asyncio.Event()

@@ -30,7 +30,7 @@ from adapter.workspace.sandbox.bounded_worker import JobError, stream_bounded
 BATCH_ROWS = 256
 """Number of rows that are decoded at a time. It is small, because rows may be long."""
 BLOCK_BYTES, BLOCK_ROWS = 4_000_000, 8_192
-"""Maximum size of a block in bytes and in rows. Each block becomes a row group of the output."""
+"""Size of a block, in bytes and in rows, at which the next one begins. Each block becomes a row group of the output."""
 READ_S = 30.0
 """Maximum processor time to read the next block of a table, in seconds."""
 
@@ -51,15 +51,16 @@ DAMAGE = (pa.ArrowException, ArithmeticError, LookupError, MemoryError, OSError,
 
 
 def iter_batches(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a Parquet or Arrow file as Arrow streams, in deterministic blocks. The file is read in a
-    separate process with limits. Raises UsageError if the file is invalid."""
+    """Yield the rows of a Parquet or Arrow file as Arrow streams, one for each block. The blocks are always the same.
+    The file is read in a separate process with limits. Raises UsageError if the file is invalid."""
     _check_names(_read_header(path)[1].names, path)
     with closing(_read(path, BATCH_ROWS)) as values:
         yield from islice(values, 2, None)
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Return the stream with the result columns, and its totals. Raises UsageError."""
+    """Parse an Arrow stream. Return the stream with the result columns, and its totals. Raises UsageError if rows
+    cannot be decoded."""
     try:
         table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
         return arrow_worker.to_stream(table), counts
@@ -123,8 +124,8 @@ def write_lines(stream: BinaryIO, path: Path) -> None:
         shape.add(json.loads(line))
     if shape.is_json and shape.count:
         raise UsageError(
-            f"the rows have more than {MAX_COLUMNS:,} columns, or one whose name is not valid Unicode, which Parquet "
-            "cannot hold; choose a .jsonl file as --out"
+            f"the rows have more than {MAX_COLUMNS:,} columns, or a column name that is not valid Unicode, and Parquet "
+            "cannot store them; choose a .jsonl file as --out"
         )
     shape.settle()
     types = {name: inner.build_type() for name, inner in shape.fields.items() if name not in TYPES} | TYPES

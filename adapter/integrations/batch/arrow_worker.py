@@ -1,6 +1,6 @@
 """Read a Parquet or Arrow file in blocks: a job of `adapter.workspace.sandbox.bounded_worker`.
 
-A file of a few kilobytes can stand for gigabytes of rows, and a damaged one can crash the decoder. This file imports no
+A file of a few kilobytes can expand to gigabytes of rows, and a damaged one can crash the decoder. This file imports no
 module of the package.
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 BATCH_BYTES = 16_000_000
-"""Expected size of a batch. Fewer rows are decoded at a time if the metadata says that they are long."""
+"""Maximum expected size of a batch, in bytes. If the metadata reports long rows, fewer rows are decoded at a time."""
 MAX_ROW_BYTES = 64 << 20
-"""Maximum size of a row, as Python objects."""
+"""Maximum size of a row as Python objects, in bytes."""
 VALUE_BYTES = 64
-"""Approximate size of a value as a Python object, without its text."""
+"""Approximate size of a value as a Python object, in bytes, without its text."""
 
 
 def run(_: bytes, path: str, packages: str, batch_rows: int, block_rows: int, block_bytes: int) -> Iterator[bytes]:
@@ -23,7 +23,7 @@ def run(_: bytes, path: str, packages: str, batch_rows: int, block_rows: int, bl
 
     Args:
         packages: The folder in which pyarrow is installed.
-        batch_rows: Rows that are decoded at a time; 0 for no blocks.
+        batch_rows: Number of rows that are decoded at a time; 0 yields no blocks.
         block_rows, block_bytes: Size at which a block ends.
     """
     sys.path.append(packages)
@@ -62,7 +62,7 @@ def _read_arrow(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
 
 def _read_arrow_batches(path: str, batch_rows: int) -> Iterator[Any]:
     for batch in _open_arrow(path):
-        batch.validate(full=True)  # offsets of a damaged file may lead anywhere in memory
+        batch.validate(full=True)  # offsets in a damaged file may point anywhere in memory
         for start in range(0, batch.num_rows, batch_rows):
             yield batch.slice(start, batch_rows)
 
@@ -95,8 +95,8 @@ def _split(batch: Any) -> Iterator[Any]:
 
 
 def _estimate_size(array: Any) -> int:
-    """Return the approximate size of an array as Python objects. A list of nulls, or text that many rows share, takes
-    much less in a file."""
+    """Return the approximate size of an array as Python objects, in bytes. In a file, a list of nulls, or a text that
+    many rows share, takes much less."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -19,7 +19,7 @@ _IGNORED_PREFIXES = ("cache-", ".", "_")
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """An input file. ``path``: None for standard input. ``target``: None for standard output."""
+    """An input file. ``path`` is None for standard input, and ``target`` None for standard output."""
 
     path: Path | None
     target: Path | None
@@ -47,7 +47,7 @@ class InputFile:
 def find_sources(input_path: str, out: str) -> list[InputFile]:
     """Return the input files with their targets in ``out``. The input is a file, a folder or ``-``.
 
-    Raises UsageError if input and output do not match.
+    Raises UsageError if the input does not exist, or if a file and a folder are combined.
     """
     source = Path(input_path)
     if input_path != STREAM and source.is_dir():
@@ -73,8 +73,8 @@ def _list_folder(folder: Path, out: str) -> list[InputFile]:
     sources = [InputFile(path, _get_target(Path(out) / path.relative_to(folder)), _detect_kind(path)) for path in found]
     if len({source.target for source in sources}) < len(sources):
         raise UsageError(
-            f"{folder} has files whose names differ only in .arrow and .parquet, so their outputs would have the same "
-            "name; rename some of them"
+            f"{folder} has files whose names differ only in the suffixes .arrow and .parquet, so their outputs would "
+            "have the same name; rename some of them"
         )
     return sources
 

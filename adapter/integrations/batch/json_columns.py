@@ -1,7 +1,8 @@
-"""Find Arrow types for JSON rows, so that a Parquet file can hold the rows and give them back unchanged.
+"""Find Arrow types for JSON rows, so that rows can be stored in a Parquet file and restored unchanged.
 
 Objects and lists become nested types. Values that have no common type are stored as JSON strings. The metadata of the
-schema has the paths of such values, and of fields that some objects lack, where null stands for a missing field.
+schema lists the paths of such values. It also lists the fields that some objects lack; in these, null means a missing
+field.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import pyarrow as pa
 from adapter.core.events import Json, JsonObject
 
 MAX_FIELDS = 100
-"""Maximum number of fields of an object with a nested type. An object with more fields is probably a table."""
+"""Maximum number of fields of an object with a nested type. An object with more fields is probably a mapping with
+arbitrary keys."""
 MAX_COLUMNS = 1_000
 """Maximum number of columns of a table. A row with more fields is stored as JSON."""
 MAX_DEPTH = 8
@@ -27,13 +29,13 @@ METADATA = b"toolcall_adapter"
 """Key of the paths in the metadata of a schema."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Names of fields from the column inward; 0 stands for the items of a list."""
+"""Names of fields from the column inward. 0 means the items of a list."""
 
 
 @dataclass(slots=True)
 class ColumnShape:
-    """The values that occur at one position in the rows. ``count``: number of these values. ``is_json``: whether they
-    are stored as JSON strings."""
+    """The values that occur at one position in the rows. ``count`` is their number, and ``is_json`` is True if they are
+    stored as JSON strings."""
 
     depth: int = 0
     count: int = 0
@@ -115,7 +117,7 @@ class ColumnShape:
         return float(value) if type(value) is int and float in self.kinds else value
 
     def list_paths(self, path: Path = ()) -> Iterator[tuple[str, Path]]:
-        """Yield the paths of JSON strings and of optional fields, each with "json" or "optional"."""
+        """Yield ("json", path) for each JSON string, and ("optional", path) for each field that some objects lack."""
         if self.is_json:
             yield "json", path
             return
@@ -135,14 +137,14 @@ def build_metadata(rows: ColumnShape) -> dict[bytes, bytes]:
 
 
 class RowDecoder:
-    """Restores the JSON rows of a table. ``metadata``: the metadata of the table's schema, which lists the paths of
-    JSON strings. Tables that were written by other programs have no such list."""
+    """Restores the JSON rows of a table. ``metadata`` is the metadata of the table's schema, which lists the paths of
+    JSON strings. In a table from another program, there is no such list, and nothing is changed."""
 
     def __init__(self, metadata: dict[bytes, bytes] | None) -> None:
         try:
             found = json.loads((metadata or {}).get(METADATA, b"{}"))
             self._json, self._optional = (frozenset(map(tuple, found.get(kind, ()))) for kind in ("json", "optional"))
-        except (ValueError, TypeError, AttributeError):  # another program has changed it
+        except (ValueError, TypeError, AttributeError):  # another program has changed the list
             self._json = self._optional = frozenset()
 
     def decode(self, value: Any, path: Path = ()) -> Any:
@@ -163,7 +165,7 @@ class RowDecoder:
 
 
 def to_json(value: object) -> Json:
-    """Return the JSON value for a value of a table whose type does not exist in JSON."""
+    """Convert a value of a type that JSON lacks, such as a date."""
     match value:
         case bytes():
             return base64.b64encode(value).decode()

@@ -12,20 +12,19 @@ from adapter.integrations.batch.stats import BatchStats
 from adapter.tools.coercion import get_type_name
 
 BLOCK_BYTES = 4_000_000
-"""Block size in bytes. A block takes seconds to parse, and is parsed again if a run is killed before the block's end.
-"""
+"""Block size in bytes. A block takes seconds to parse. If a run is killed, its unfinished blocks are parsed again."""
 LINE = "line"
 """Column for the text of a line that is not a JSON object."""
 
 
 def iter_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the file in deterministic blocks of whole lines."""
+    """Yield the file in blocks of whole lines. The blocks are always the same."""
     while block := file.read(BLOCK_BYTES):
         yield block if block.endswith(b"\n") else block + file.readline()
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse ``block``. Return its lines, except blank ones, with the result columns, and the totals of the lines."""
+    """Parse ``block``. Return its lines with the result columns, without blank lines, and the totals of the lines."""
     counts = BatchStats(size=len(block))
     lines = [_read_line(row_parser, line, counts) for line in block.split(b"\n") if line.strip()]
     return b"".join(lines), counts

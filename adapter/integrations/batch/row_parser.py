@@ -60,7 +60,7 @@ class RowSettings:
 
 
 class RowParser:
-    """Parse rows. Raises UsageError if the settings are invalid. `build_columns` never raises."""
+    """Parses rows. Raises UsageError if the settings are invalid. `build_columns` raises no exceptions."""
 
     def __init__(self, settings: RowSettings) -> None:
         get_policy(settings.policy)
@@ -113,7 +113,8 @@ def to_openai_tool_calls(calls: Sequence[ToolCall]) -> list[Json]:
 
 
 def build_unique_column_name(name: str, others: Container[str]) -> str:
-    """Return a new name for an input column if it conflicts with a result column. ``others``: all input columns."""
+    """Return the name of an input column in the output: ``name``, or a new one if it conflicts with a result column.
+    ``others`` has the names of all input columns."""
     while name in COLUMNS:
         name = f"input_{name}"
         while name in others:
@@ -122,7 +123,8 @@ def build_unique_column_name(name: str, others: Container[str]) -> str:
 
 
 def get_nested(row: Json, path: str) -> Json:
-    """Return the value at ``path``, or None. The path is a key, or keys and list indexes separated by dots."""
+    """Return the value at ``path``, or None if there is none. The path is a key, or keys and list indexes separated by
+    dots."""
     if isinstance(row, dict) and path in row:
         return row[path]
     for key in path.split("."):
@@ -147,7 +149,7 @@ def _get_text(row: JsonObject, column: str) -> str:
 def _parse_tools_column(row: JsonObject, column: str) -> ToolSet:
     """Return the tools in a row's column, which contains JSON text or a list.
 
-    Nulls in a list are dropped, because Parquet adds them for keys that occur only in other rows.
+    Nulls are dropped, because Parquet adds them for keys that occur only in other rows.
     """
     settings = get_nested(row, column)
     if settings is None:

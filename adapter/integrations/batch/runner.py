@@ -1,8 +1,8 @@
-"""Process files in blocks on several processes, in order, and resume interrupted runs.
+"""Process files in blocks on several processes, keep their order, and resume interrupted runs.
 
-Finished blocks are written to ``TARGET.partial``. ``OUT.progress`` is replaced after each block and records the valid
-size of the partial file. A new run that finds both files skips the finished blocks. A target gets its final name only
-when it is complete. Neither an interruption nor the number of processes changes the output.
+Finished blocks are written to ``TARGET.partial``. ``OUT.progress`` is replaced after each block, and records the valid
+size of the partial file. A run that finds both files skips the finished blocks. A target gets its final name only when
+it is complete. Neither an interruption nor the number of processes changes the output.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Progress:
     """Progress of a run."""
 
     run: str
-    """Hash of its input and settings."""
+    """Hash of the run's input and settings."""
     target: str = ""
-    """The current file."""
+    """Path of the current output file."""
     blocks: int = 0
     """Number of finished blocks in this file."""
     size: int = 0
@@ -95,8 +95,8 @@ def _load_progress(sources: Sequence[InputFile], out: str, progress_file: Path, 
         raise UsageError(f"{progress_file} cannot be read ({error}); remove it and {out} to start over") from error
     if progress.run != run:
         raise UsageError(
-            f"{progress_file} belongs to a run with other input, options or version; "
-            f"finish that run, or remove it and {out}"
+            f"{progress_file} belongs to a run with different input, options or program version; "
+            f"finish that run, or remove the file and {out}"
         )
     return progress
 
@@ -207,7 +207,7 @@ class _Pool:
             self._executor.shutdown(cancel_futures=True)
 
     def read(self, source: InputFile, blocks: Iterable[bytes]) -> Iterator[Block]:
-        """Yield the parsed blocks in order. At most two blocks per process are in memory."""
+        """Yield the parsed blocks in the order of ``blocks``. At most two blocks per process are in memory."""
         kinds = source.kind, source.output_kind
         if self._executor is None:
             yield from (_read(self._settings, *kinds, block) for block in blocks)
@@ -222,8 +222,8 @@ class _Pool:
                 yield pending.popleft().result()
         except BrokenProcessPool as error:
             raise AdapterError(
-                "a worker process ended, probably out of memory; run the same command to resume, "
-                "with fewer --jobs if this happens again"
+                "a worker process ended, probably because memory ran out; run the same command to resume, with fewer "
+                "--jobs if this happens again"
             ) from error
 
 

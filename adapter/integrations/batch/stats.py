@@ -16,17 +16,17 @@ class BatchStats:
     rows: int = 0
     calls: int = 0
     fixed: int = 0
-    """Rows with repairs."""
+    """Number of rows with repairs."""
     invalid: int = 0
-    """Invalid calls."""
+    """Number of invalid calls."""
     errors: int = 0
-    """Rows that could not be parsed."""
+    """Number of rows that could not be parsed."""
     first_error: str = ""
-    """The reason for the first error."""
+    """The reason for the first error, or ""."""
     formats: dict[str, int] = field(default_factory=dict)
-    """Rows with calls, by the format of the first call."""
+    """Number of rows with calls, by the format of the first call."""
     fixes: dict[str, int] = field(default_factory=dict)
-    """Calls, by the name of each repair."""
+    """Number of uses of each repair."""
     size: int = 0
     """Size of the input files, in bytes."""
 

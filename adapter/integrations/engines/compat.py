@@ -1,7 +1,7 @@
-"""Interfaces of the engines' releases: module locations, class names and method signatures.
+"""The interfaces of the engines' releases: module locations, class names and method signatures.
 
 They cover the releases listed in docs/engines.md. For any other interface, `InterfaceError` is raised, which lists the
-alternatives that were tried.
+interfaces that were tried.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class InterfaceError(AdapterError):
 def warn_on_failure(log: logging.Logger) -> Callable[[Callable[[], None]], Callable[[], bool]]:
     """Decorate a registration: if it fails for any reason, log one warning and return False.
 
-    An engine calls the entry points of all installed packages in each of its processes, and an exception would end a
-    process that does not use our parsers.
+    An engine calls the entry points of all installed packages in each of its processes. An exception would end even a
+    process that does not use the parsers of this package.
     """
 
     def decorate(register: Callable[[], None]) -> Callable[[], bool]:
@@ -87,9 +87,9 @@ VLLM_STREAMING = (
 )
 """Parameters of the streaming methods of both kinds of parsers. A tool parser also gets the request."""
 VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
-"""Method names since 0.11.1 and before it. The streaming method has the suffix ``_streaming``."""
+"""Names of the method: since 0.11.1, and before. The name of the streaming method adds ``_streaming``."""
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")
-"""Names of the field in a streamed message since 0.11.1 and before it."""
+"""Names of the field in a streamed message: since 0.11.1, and before."""
 
 SGLANG_DETECTORS = (ModuleLocation("0.5.1", "sglang.srt.function_call.base_format_detector"),)
 SGLANG_CALLS = (ModuleLocation("0.5.1", "sglang.srt.function_call.core_types"),)
@@ -138,7 +138,7 @@ class VllmCompat:
     @cached_property
     def continues_in_same_delta(self) -> bool:
         """True if vLLM passes the tool parser the rest of the delta in which reasoning ends. In older releases, the
-        tool parser starts with the next delta, if there is one."""
+        tool parser starts with the next delta."""
         return bool(self.tool_parser.__module__ == VLLM_TOOL_PARSERS[0].module)
 
     @cached_property
@@ -148,7 +148,7 @@ class VllmCompat:
 
     @cached_property
     def ends_arguments(self) -> bool:
-        """True if this vLLM asks the parser for arguments that have not been streamed yet.
+        """True if the installed release asks the parser for arguments that have not been streamed yet.
 
         Older releases rebuild the last message from its first call delta if that delta has arguments.
         """
@@ -177,7 +177,7 @@ class SglangCompat:
 
 
 def _import_first(engine: str, locations: tuple[ModuleLocation, ...]) -> ModuleType:
-    """Import the first of these modules that the installed release has."""
+    """Import the module at the first of ``locations`` that exists in the installed release."""
     for location in locations:
         try:
             return import_module(location.module)

@@ -13,12 +13,13 @@ from adapter.parsing.formats import FORMATS
 from adapter.tools.tool import Tool, ToolSet
 
 NAME = "adapter"
-"""Name of the parsers that detect the format from the model's template and name. Other parser names append a format.
+"""Name of the parsers that detect the format from the model's chat template and name. Other parsers have this name with
+a format appended.
 """
 
 
 def list_parser_names() -> dict[str, str | None]:
-    """Return the format for each parser name; None means auto-detected."""
+    """Return the format for each parser name. None means that the format is detected."""
     return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
 
 
@@ -35,7 +36,7 @@ def _build_tool_set(definitions: tuple[str, ...]) -> ToolSet:
 
 
 def _convert_tool(definition: JsonObject) -> Tool:
-    """Convert a tool definition. If it is invalid, keep only the tool's name."""
+    """Convert a tool definition. Of an invalid definition, only the tool's name is kept."""
     try:
         return Tool.from_definition(definition)
     except UsageError:

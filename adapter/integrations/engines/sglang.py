@@ -37,7 +37,7 @@ _log = logging.getLogger("sglang.adapter")
 def register() -> None:
     """Register the parsers with the installed SGLang. If that fails, log a warning once, and return False.
 
-    May be called any number of times, in each of SGLang's processes.
+    It can be called any number of times, in each of SGLang's processes.
     """
     sglang = SglangCompat()
     for name, format in list_parser_names().items():
@@ -47,7 +47,7 @@ def register() -> None:
 
 
 def create_parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
-    """Return the tool parser and the reasoning parser for ``format``; None means that the format is detected."""
+    """Return the tool parser and the reasoning parser for ``format``. None means that the format is detected."""
     class_fields = {"sglang": sglang, "format_name": format}
     return type("ToolDetector", (SglangToolParser, sglang.detector), class_fields), type(
         "ReasoningDetector", (SglangReasoningParser, sglang.reasoning_detector), class_fields
@@ -61,7 +61,7 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
 class ContentText(str):
     """The content of a complete response, which SGLang shows if the response has no calls.
 
-    ``raw``: the raw text without reasoning, which the tool parser parses.
+    ``raw`` is the response without reasoning, which the tool parser parses.
     """
 
     __slots__ = ("raw",)
@@ -90,7 +90,7 @@ class SglangToolParser:
         self._stream: StreamAdapter | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        """Return whether the text contains a call, whether complete or truncated."""
+        """Return whether the text contains a call, complete or truncated."""
         return any(map(_is_removed, _read_all(self._create_stream([]), text)))
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
@@ -169,8 +169,8 @@ class SglangReasoningParser:
     ) -> None:
         """Create a parser for one response.
 
-        ``force_reasoning``: whether the request turns reasoning on; None if SGLang cannot determine this.
-        ``tool_call_parser_active``: whether a tool parser gets the normal text; None in older releases.
+        ``force_reasoning`` is True if the request turns reasoning on, or None if SGLang cannot determine this.
+        ``tool_call_parser_active`` is True if a tool parser gets the remaining text, or None in older releases.
         """
         self._format = _format(self.format_name, tokenizer)
         markers = {"<think>": "</think>"} if self._format is None else self._format.reasoning
@@ -194,8 +194,8 @@ class SglangReasoningParser:
     def _find_generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
         """Return the template's generation prompt.
 
-        Without a template, assume that the prompt ends with the reasoning opener if reasoning is on. Return None to let
-        the format decide.
+        Without a template, the prompt is assumed to end with the opening marker of reasoning if reasoning is on. The
+        result is None if the format must decide.
         """
         found = find_generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
         if found is not None or is_on is None:

@@ -42,7 +42,7 @@ class EngineCallDelta:
 
 @dataclass(slots=True)
 class EngineDelta:
-    """The parsed result of a chunk. ``completed``: the calls that end in this chunk."""
+    """The parsed result of a chunk. ``completed`` has the calls that end in this chunk."""
 
     content: str = ""
     reasoning: str = ""
@@ -51,12 +51,12 @@ class EngineDelta:
 
 
 class StreamAdapter:
-    """Parse one response, complete or streamed.
+    """Parses one response, complete or streamed.
 
     Args:
-        generation_prompt: As in `Parser`; None to assume that it opens reasoning if the format always starts inside a
-            reasoning block.
-        splits_reasoning: Whether to separate reasoning from content; if false, it stays in the content verbatim.
+        generation_prompt: The end of the prompt, as in `Parser`. None means that it opens reasoning if the format's
+            responses always start inside a reasoning block.
+        splits_reasoning: Whether to separate reasoning from content. If not, it stays in the content verbatim.
         turn: Makes call ids unique.
         follows_reasoning: Whether another parser has already parsed the reasoning and its closing marker.
     """
@@ -101,7 +101,8 @@ class StreamAdapter:
         return self._parser.close()
 
     def has_read(self, text: str) -> bool:
-        """Return whether ``text`` equals the text parsed so far. Only its length and its end are compared."""
+        """Return whether ``text`` equals the text parsed so far. Only the length and the end of the texts are
+        compared."""
         return len(text) == self.position and text.endswith(self._tail)
 
     def find_end_of_reasoning(self, events: Sequence[Event]) -> int | None:
@@ -146,7 +147,7 @@ class StreamAdapter:
     def emit_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
         """Convert events for the engine's client, with the raw text of all calls as content.
 
-        ``with_cut_off``: whether to include truncated calls.
+        Truncated calls are included only if ``with_cut_off`` is True.
         """
         delta = EngineDelta()
         for event in events:
@@ -205,8 +206,8 @@ def _list_reasoning_markers(format: Format | None) -> tuple[frozenset[str], froz
 class ReasoningRemainder(str):
     """The text without reasoning, which the engine passes from the reasoning parser to the tool parser.
 
-    ``delta``: the entire result of a complete response; in a stream, the result before this text. The object is truthy
-    if the text or ``delta`` is not empty.
+    ``delta`` is the whole result of a complete response. In a stream, it is the result before this text. The object is
+    true if the text or ``delta`` is not empty.
     """
 
     __slots__ = ("delta",)

@@ -13,9 +13,9 @@ from adapter.parsing.formats import FORMATS, get_format, guess_format
 from adapter.parsing.marker_tables import END_OF_TURN, NEXT_TURN
 
 PROMPT_TAIL = 64
-"""Number of tokens at the end of a prompt that are enough to include the whole generation prompt."""
+"""Number of tokens at the end of a prompt that certainly include the whole generation prompt."""
 OUTPUT_TAIL = 32
-"""Number of tokens at the end of the output that are enough to include a closing marker of several tokens."""
+"""Number of tokens at the end of the output that certainly include a closing marker of several tokens."""
 
 
 class Tokenizer(Protocol):
@@ -123,7 +123,7 @@ class ReasoningMarkers:
         return bool(self._closing) or any(closing.strip() in template for closing in self._pairs.values())
 
     def is_reasoning_closed(self, token_ids: Sequence[int]) -> bool:
-        """Return whether reasoning has ended in ``token_ids``, which are a prompt and possibly the response so far."""
+        """Return whether reasoning has ended in ``token_ids``: a prompt, perhaps followed by the response so far."""
         ids = list(token_ids)
         closed = max((_find_last_index(ids, token) for token in self._closing), default=-1)
         is_added = max((_find_last_index(ids, token) for token in self._opening), default=-1)
@@ -141,7 +141,7 @@ class ReasoningMarkers:
         return any(closing in text for closing in self._pairs.values()) or not self._can_mark_reasoning
 
     def are_special_tokens(self, special: Iterable[int]) -> bool:
-        """Return whether a reasoning marker is a special token. Special tokens are missing from the response text."""
+        """Return whether a reasoning marker is one of the ``special`` tokens, which the response text lacks."""
         return not (self._opening | self._closing).isdisjoint(special)
 
     def take_tokens_after_reasoning(self, token_ids: Sequence[int]) -> list[int]:
@@ -150,7 +150,7 @@ class ReasoningMarkers:
         return ids[max((_find_last_index(ids, token) for token in self._closing), default=-1) + 1 :]
 
     def count_reasoning_tokens(self, token_ids: Sequence[int], *, is_open: bool) -> int:
-        """Return the number of response tokens inside reasoning. ``is_open``: whether the prompt opens reasoning."""
+        """Return the number of response tokens inside reasoning. ``is_open`` is True if the prompt opens reasoning."""
         count_inside = 0
         for token in token_ids:
             if token in self._closing:
@@ -182,5 +182,5 @@ def find_reasoning_markers(tokenizer: Tokenizer, format: Format | None) -> Reaso
 
 
 def _find_last_index(ids: list[int], token: int) -> int:
-    """Return the last index of ``token``, or -1."""
+    """Return the last index of ``token``, or -1 if it does not occur."""
     return len(ids) - 1 - ids[::-1].index(token) if token in ids else -1

@@ -5,7 +5,7 @@ vllm``. The parsers named ``adapter`` detect the format from the model's templat
 ``adapter_hermes`` select a format. vLLM is imported only when the parsers are registered.
 
 vLLM splits a response between two parsers. The reasoning parser gets the text until reasoning ends. The tool parser
-gets the rest, which may contain more reasoning. Without our reasoning parser, reasoning stays in the content verbatim,
+gets the rest, which may contain more reasoning. Without this reasoning parser, reasoning stays in the content verbatim,
 as with vLLM's own parsers.
 """
 
@@ -41,7 +41,7 @@ _log = logging.getLogger("vllm.adapter")
 def register() -> None:
     """Register the parsers with the installed vLLM. If that fails, log a warning once, and return False.
 
-    May be called any number of times, in each of vLLM's processes.
+    It can be called any number of times, in each of vLLM's processes.
     """
     parsers = VllmParserFactory(VllmCompat())
     for name, format in list_parser_names().items():
@@ -68,7 +68,7 @@ class VllmParserFactory:
         self._vllm.reasoning_parsers.register_module(name=name, force=True, module=reasoning)
 
     def create_classes(self, format: str | None) -> tuple[type[Any], type[Any]]:
-        """Return the tool parser and the reasoning parser for ``format``; None means that the format is detected."""
+        """Return the tool parser and the reasoning parser for ``format``. None means that the format is detected."""
         return type("ToolParser", (self._tool,), {"format_name": format}), type(
             "ReasoningParser", (self._reasoning,), {"format_name": format}
         )
@@ -100,9 +100,9 @@ class _VllmParserBase:
         raise NotImplementedError
 
     def _find_current_stream(self, previous_text: str) -> StreamAdapter | None:
-        """Return the stream of the response whose text so far is ``previous_text``; None for a different response.
+        """Return the stream of the response whose text so far is ``previous_text``, or None if a new response begins.
 
-        Releases that call ``finish_streaming`` create a parser for each stream, and may omit the text so far.
+        Releases that call ``finish_streaming`` create a parser for each stream, and may leave out the text so far.
         """
         stream = self._stream
         if stream is None or stream.has_read(previous_text):

@@ -107,7 +107,7 @@ def test_progress_of_another_run_is_not_resumed(given, tmp_path):
     out = tmp_path / "out.jsonl"
     with pytest.raises(Ended):
         run(given, out, blocks=1)
-    with pytest.raises(UsageError, match="other input, options or version"):
+    with pytest.raises(UsageError, match="different input, options or program version"):
         run(given, out, policy="strict")
     given.write_text(given.read_text() + '{"text": "x"}\n')
     with pytest.raises(UsageError, match="remove it"):
