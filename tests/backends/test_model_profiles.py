@@ -49,7 +49,7 @@ def test_active_profile_of_the_model_is_reported():
     model_profiles.save_profile(PROFILE, model_profiles.build_profile_path(MODEL.name))
     profile, (told,) = find_active_profile("auto", MODEL)
     assert profile == PROFILE
-    assert told == "profile of qwen3:4b: hermes, compact, off (12 of 16 right, the server alone 3)"
+    assert told == "profile of qwen3:4b: hermes, compact, off (12 of 16 correct; the server alone: 3)"
     assert find_active_profile("none", MODEL) == (None, [])
     assert find_active_profile("auto", Model(name="other", server="ollama")) == (None, [])
     assert find_active_profile("auto", MODEL.model_copy(update={"server": "vllm"})) == (None, [])
