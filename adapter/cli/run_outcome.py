@@ -148,7 +148,10 @@ def describe_run_outcome(
         changes = parse_diff(diff or "")
         if flaw := next(filter(None, (_find_flaw(each, task, tally) for each in changes)), ""):
             return 1, f"{flaw}: {counts}"
-        left = [*_find_standing(task, tally, changes, read_file), *(_find_rest(task, tally) if is_stuck else ())]
+        left = [
+            *_find_remaining_names(task, tally, changes, read_file),
+            *(_find_unused_values(task, tally) if is_stuck else ()),
+        ]
         if left:
             return 1, f"the change is incomplete; left to change: {', '.join(dict.fromkeys(left))} ({counts})"
     if is_stuck and tally.acted and not tally.last_failed:
@@ -228,7 +231,7 @@ def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
     return f"{change.path} got {wrong[0]}, which is not in the task" if wrong and is_open else ""
 
 
-def _find_standing(
+def _find_remaining_names(
     task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
 ) -> Iterator[str]:
     """Yield the old names that remain in a file of the task, such as "greet in b.py": template variables of the task,
