@@ -50,13 +50,14 @@ class UntaggedJson:
             otherwise, such text is content.
         name: The tool, if the text before the JSON names it. The JSON is then only the arguments.
         ends: Markers that cannot occur in a value outside strings. Brackets that are still open at such a marker are
-            treated as missing.
+            treated as missing. Without an opening marker, the end of a code fence by default.
     """
 
     def __init__(
         self, arguments_key: str, *, after_marker: bool, name: str | None = None, ends: tuple[str, ...] = ()
     ) -> None:
         self.arguments_key, self.after_marker, self.name = arguments_key, after_marker, name
+        ends = ends or (() if after_marker else (FENCE_END,))
         self._tokens = get_marker_set(*QUOTES, *BRACKETS, *ends)
         self._ends = get_marker_set(*ends) if ends else None
 
@@ -90,6 +91,7 @@ class UntaggedJson:
         values: list[Value] = []
         start = attempts = 0
         piece: list[str] = []
+        fault = ""
         while attempts < MAX_ATTEMPTS:
             value = None if piece else _take_complete(source, piece)
             if value is None:
@@ -98,10 +100,13 @@ class UntaggedJson:
                     self._give_back_end(source, bracket, piece)
                 ended = bracket not in BRACKETS and not source.is_empty
                 text = "".join(piece)
-                if not bracket and (source.was_cut or _lacks_only_brackets(text)):
+                missing = "" if bracket else _find_missing_brackets(text)
+                if not bracket and self.name is None and not source.was_cut:
+                    value = _decode_whole_call(text, missing)
+                if not bracket and value is None and (source.was_cut or missing):
                     break  # cut off: do not reinterpret its quotes
                 try:
-                    value = decode_json(text, closed=ended)
+                    value = value or decode_json(text, closed=ended)
                     if bracket not in BRACKETS and text[value.end :].strip(_AFTER_VALUE):
                         break
                     if MISPAIRED & {*value.fixes} and self._find_break(text[: value.end]):
@@ -112,6 +117,7 @@ class UntaggedJson:
                         return values, f"the call cannot be read: {error}"
                     if not bracket:
                         break
+                    fault = f"the call cannot be read: {error}"
                     attempts += 1  # stray quotes: the brackets may balance again further on
                     continue
                 if bracket in BRACKETS and source.reread_characters <= MAX_GIVEN_BACK:
@@ -130,7 +136,8 @@ class UntaggedJson:
             span.extend(gap)
             start += sum(map(len, (*piece, *gap)))
             piece = []
-        return values, self._end_at_break(source, piece, span)
+        is_balanced = fault and not source.was_cut and "".join(piece).rstrip().endswith(("}", "]"))
+        return values, self._end_at_break(source, piece, span) or (fault if is_balanced else None)
 
     def _find_break(self, text: str) -> int | None:
         """Return the offset at which a value with unbalanced quotes probably ends: at a marker or, if there is none, at
@@ -217,15 +224,27 @@ _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 
-def _lacks_only_brackets(text: str) -> bool:
-    """Return whether closing brackets at the end of ``text`` would make it valid JSON."""
+def _find_missing_brackets(text: str) -> str:
+    """Return the closing brackets that, at the end of ``text``, would make it valid JSON; "" if there are none."""
     missing: list[str] = []
     for token in _STRING_OR_BRACKET.findall(text):
         if token in _CLOSING:
             missing.append(_CLOSING[token])
         elif token == '"' or (token in _CLOSING.values() and (not missing or missing.pop() != token)):
-            return False
-    return bool(missing) and decode_strict(text + "".join(reversed(missing))) is not None
+            return ""
+    closing = "".join(reversed(missing))
+    return closing if closing and decode_strict(text + closing) is not None else ""
+
+
+def _decode_whole_call(text: str, missing: str) -> Value | None:
+    """Return the value of ``text`` if its last call is complete except for the brackets ``missing`` around it."""
+    value = decode_strict(text + missing) if missing in ("}", "]", "}]") else None
+    calls = value.value if value is not None and isinstance(value.value, list) else [value and value.value]
+    if value is None or not calls or not isinstance(calls[-1], dict) or not calls[-1]:
+        return None
+    key, arguments = list(calls[-1].items())[-1]
+    is_whole = missing == "]" or (key in ARGUMENT_KEYS and isinstance(arguments, dict))
+    return Value(value.value, len(text), ("missing-bracket",)) if is_whole else None
 
 
 _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')

@@ -24,6 +24,7 @@ _TAIL_LENGTH = 3
 QUOTATION_MARKS = ('"', "'", "“", "„", "«", "‘")
 _OPEN_QUOTATION = re.compile(r"(?:(?:^|[\s(\[:=])[\"']|[“„«‘])\Z")
 """A quotation mark that opens a quotation, because it follows a space or bracket."""
+_SENTENCE_END = re.compile(r"[.:!?…。：！？][ \t]*\Z")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MAX_PIECES = 256
@@ -89,6 +90,12 @@ class MarkdownContext:
         a quoted transcript."""
         self._flush()
         return self._is_quote
+
+    @property
+    def ends_sentence(self) -> bool:
+        """True between two sentences, and after a colon, of a line that quotes nothing."""
+        self._flush()
+        return not (self._is_quote or self.quote_reason) and _SENTENCE_END.search(self._tail) is not None
 
     @property
     def is_fenced(self) -> bool:

@@ -38,7 +38,7 @@ INVENTED_RESULT = ("<tool_response>",)
 LINE_STARTS = ("\n{", "\n[", TAG_START)
 """Possible starts of JSON without markers, and of a tag around a call."""
 
-CALL_FENCES = ("", "json", "json5", "jsonc", "xml")
+CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
 """Languages of code fences that may contain a call, in addition to those that announce one."""
 
 

@@ -269,6 +269,8 @@ class Segmenter:
     def _read_unopened_reasoning(self) -> Reader[None]:
         """Parse text that begins inside reasoning, or with the marker that opens reasoning."""
         yield from self._source.skip_space(self._state.space)
+        if self._assumes_reasoning and (yield from self._source.is_next(self._tables.opening_markers)):
+            return  # a call before any thought: the prompt opened no reasoning
         repeated = yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))
         if repeated:
             self._output.add_markup(repeated)
@@ -351,6 +353,9 @@ class Segmenter:
             is_known = marker.lower() in self._tables.openers
             if is_known and (yield from self._wrapped.reread(marker, raw)):
                 return
+            ends_sentence = is_known and self._state.line.ends_sentence
+            if ends_sentence and (yield from self._unmarked.read_announced(opener.read, marker, raw)):
+                return
             if is_known:
                 self._state.is_quoting |= not self._source.at_line_start
                 self._output.reject(reason, *self._source.find_last_span(len(raw)))
@@ -393,10 +398,17 @@ class Segmenter:
             has_call = source.offset > start and self._state.last is CALL
 
     def _read_body(
-        self, read: BodyReader, span: list[str], *, is_marked: bool = False
+        self,
+        read: BodyReader,
+        span: list[str],
+        *,
+        is_marked: bool = False,
+        begins_line: bool = False,
+        follows_call: bool = False,
     ) -> Reader[tuple[BodyResult, CallProgress]]:
         source, state = self._source, self._state
-        source.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
+        after_call = follows_call or state.last is CALL
+        source.begin_body(at_line_start=begins_line or state.line.is_blank, after_call=after_call)
         marker, start, is_own = "".join(span), source.offset, is_marked or self._calls_bare
         streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
         streams = streams and "<" not in "".join(state.space)  # and so do wrapper tags

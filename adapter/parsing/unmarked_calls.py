@@ -1,4 +1,5 @@
-"""Parse calls without markers: JSON at the beginning of a line, and calls in code fences.
+"""Parse calls without markers (JSON at the beginning of a line), calls in code fences, and calls that follow a sentence
+on its line.
 
 They are buffered until the end of the message, and accepted if nothing but calls follows.
 """
@@ -6,7 +7,7 @@ They are buffered until the end of the message, and accepted if nothing but call
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Protocol
 
 from adapter.parsing.bodies.announced_call import build_announced_reader
 from adapter.parsing.call_events import CallEventFactory
@@ -24,7 +25,11 @@ from adapter.parsing.wrapper_tags import announces_calls
 _closing_fence = get_marker_set(FENCE)
 _closing_brackets = get_marker_set("}", "]")
 
-ReadBody: TypeAlias = Callable[[BodyReader, list[str]], Reader[tuple[BodyResult, CallProgress]]]
+
+class ReadBody(Protocol):
+    def __call__(
+        self, read: BodyReader, span: list[str], *, begins_line: bool = ..., follows_call: bool = ...
+    ) -> Reader[tuple[BodyResult, CallProgress]]: ...
 
 
 class UnmarkedCallReader:
@@ -64,7 +69,7 @@ class UnmarkedCallReader:
             yield from self._close_tags()
 
     def read_fence(self) -> Reader[None]:
-        """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""
+        """Parse a code fence. Its calls count if it contains nothing else and nothing but calls follows."""
         span = [FENCE]
         first_line = yield from self._source.take_until("\n", FENCE_KIND + 1, span)
         kind = "" if first_line is None else first_line.strip()
@@ -74,6 +79,7 @@ class UnmarkedCallReader:
             if read is not None:
                 result, _ = yield from self._read_body(read, span)
                 result = yield from self._take_stray_brackets(result, span)
+                result = yield from self._take_further_calls(result, span)
                 is_closed = yield from self._closes_fence(span)
         raw = "".join(span)
         if is_closed and result.calls:
@@ -85,12 +91,56 @@ class UnmarkedCallReader:
         if len(span) > 1 and span[-1] == FENCE:
             self._state.line.end_quotation()
 
+    def read_announced(self, read: BodyReader, marker: str, taken: str) -> Reader[bool]:
+        """Parse a call after a sentence on its line, whose ``marker`` must otherwise begin a line.
+
+        It is a call if nothing but calls follows, and its tool only reads, because the sentence may quote a page.
+        Return whether it may be a call; otherwise nothing more is consumed. ``taken``: the text consumed so far, with
+        at least a part of the marker.
+        """
+        self._skip_marker(marker, taken)
+        span = [marker]
+        result, _ = yield from self._read_body(read, span, begins_line=True)
+        raw = "".join(span)
+        is_whole = result.calls and "missing-close-tag" not in result.fixes
+        if not is_whole or self._call_events.find_rejection(result, is_marked=False, is_first=False):
+            self._skip_marker(marker, raw)
+            if len(taken) < len(marker):
+                self._source.push_back(marker[len(taken) :])
+            self._source.take_again([], [taken[len(marker) :]])
+            return False
+        self._hold(result, raw, is_marked=False)
+        return True
+
+    def _skip_marker(self, marker: str, taken: str) -> None:
+        """Move to the end of ``marker``, at whose beginning ``taken`` was consumed."""
+        self._source.push_back(taken[len(marker) :])
+        self._source.take_again([], [marker[len(taken) :]])
+
     def _take_stray_brackets(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
         """Take closing brackets directly after a call in JSON. They have no opening brackets."""
         is_stray = False
         while result.calls and (yield from self._source.take_marker(_closing_brackets, span)):
             is_stray = True
         return result.with_repairs("extra-bracket") if is_stray else result
+
+    def _take_further_calls(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
+        """Take the closing markers and calls that follow the first call in a code fence."""
+        closers = get_marker_set(*self._tables.stray_closers, *self._tables.fallback_closers)
+        while result.calls and span[-1] != FENCE:
+            yield from self._source.skip_space(span)
+            if (yield from self._source.take_marker(closers, span)):
+                continue
+            start, offset = len(span), sum(map(len, span))
+            _, read = yield from self._find_fenced_reader("", span)
+            more = (yield from self._read_body(read, span, follows_call=True))[0] if read else TEXT
+            if not more.calls:
+                self._source.give_back(span, start)
+                break
+            first = (*result.calls[:-1], result.calls[-1]._replace(end=offset))
+            rest = [call if call.end is None else call._replace(end=offset + call.end) for call in more.calls]
+            result = more._replace(calls=(*first, *rest), fixes=tuple(dict.fromkeys(result.fixes + more.fixes)))
+        return result
 
     def _find_fenced_reader(self, kind: str, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
         """Return the opening marker at the beginning of a code fence, and the reader of the call after it.

@@ -6,7 +6,7 @@ This module does not parse any calls: the text remains content, and a reason is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from adapter.core.events import RejectedCall
 from adapter.core.turn import Turn
@@ -41,10 +41,15 @@ _ATTRIBUTE = re.compile(r"<[\w:.-]+\s[^<>]*=\s*[\"']?\Z")
 _AFTER_TAG_NAME = re.compile(r"[\s/>]")
 _MARKER = re.compile(r"(?:\[/?[A-Z_ ]+\]|[|｜]>|<[\w-]+>)\s?\Z")
 _LINE_START = re.compile(r"[\s>*`/@#!$-]*(?:functions?\.)?\Z")
-_BRACKET = re.compile(r"\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
+_BRACKET = re.compile(r"[*`]{0,3}\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:\{|\(|</?[\w-]|[\w\"'*`-]+\s*[:=])")
 _GLUED_ARGUMENTS = re.compile(r"\s{0,3}(?:<[|｜\w]|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
+_FIRST_KEY = re.compile(
+    r"[^\n{}]{0,60}\s{0,3}\{\s*[\"']?(\w+)[\"']?\s*:|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
+)
+"""The first key of an object near a name, of YAML below it, or of a pair behind it."""
+_LATE_NAME = re.compile(rf"[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"'].*{_QUOTED_NAME}\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
@@ -55,20 +60,20 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
     Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
     those for quoted calls.
     """
-    content, names = turn.content, tools.all_names
+    content = turn.content
     if not any(mark in content for mark in _STRUCTURE):
         return ()
-    if len(content) <= 2 * SEARCHED and not _find_forms(content, names):
+    if len(content) <= 2 * SEARCHED and not _find_forms(content, tools):
         return ()
     rejected: list[RejectedCall] = []
     for span in turn.explain():
         if span.kind != "content":
             continue
         if len(span.text) <= 2 * SEARCHED:
-            rejected += _search(span.text, names, span.start)
+            rejected += _search(span.text, tools, span.start)
         else:
-            rejected += _search(span.text[:SEARCHED], names, span.start)
-            rejected += _search(span.text[-SEARCHED:], names, span.end - SEARCHED)
+            rejected += _search(span.text[:SEARCHED], tools, span.start)
+            rejected += _search(span.text[-SEARCHED:], tools, span.end - SEARCHED)
     known = turn.rejected
     return tuple(call for call in rejected if not any(_is_part(call, each) for each in known))
 
@@ -78,21 +83,22 @@ def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
     return known.start < call.end and call.start <= known.end + 1
 
 
-def _find_forms(text: str, names: tuple[str, ...]) -> dict[int, str]:
+def _find_forms(text: str, tools: ToolSet) -> dict[int, str]:
     """Return the starts of apparent calls, with their forms."""
     forms: dict[int, str] = {}
     if "{" in text:
         forms = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
-    for name in names:
+    for name in tools.all_names:
         if name in text:
+            tool = tools.match(name)
             for start in _find_word(text, name):
-                _classify(text, start, start + len(name), forms)
+                _classify(text, start, start + len(name), tool.properties.keys() if tool else frozenset(), forms)
     return forms
 
 
-def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[RejectedCall]:
+def _search(text: str, tools: ToolSet, offset: int) -> Iterator[RejectedCall]:
     line, end = MarkdownContext(), 0
-    for start, form in sorted(_find_forms(text, names).items()):
+    for start, form in sorted(_find_forms(text, tools).items()):
         if start < end:
             continue
         line.add(text[end:start])
@@ -122,7 +128,7 @@ def _continues_word(character: str) -> bool:
     return character.isalnum() or character in ("_", "-")
 
 
-def _classify(text: str, start: int, end: int, forms: dict[int, str]) -> None:
+def _classify(text: str, start: int, end: int, parameters: Set[str], forms: dict[int, str]) -> None:
     """Add the start and the form of the call that has the name ``text[start:end]``, if it is more than a word."""
     line_start = text.rfind("\n", 0, start) + 1
     near = text[max(0, start - _CONTEXT) : start]
@@ -139,6 +145,8 @@ def _classify(text: str, start: int, end: int, forms: dict[int, str]) -> None:
         or _ATTRIBUTE.search(before)
         or _GLUED_ARGUMENTS.match(after)
         or (_LINE_START.match(before) and _PAIR.match(after))
+        or ((key := _FIRST_KEY.match(after)) and parameters & {*key.groups()})
+        or _LATE_NAME.search(near)
     ):
         forms[line_start + len(before) - len(before.lstrip())] = "other"
 

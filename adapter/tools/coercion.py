@@ -309,7 +309,7 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             return number if "number" in types else int(number), "coerced-type"
     if bare[:1] in ("{", "[") and types & {"object", "array"}:
         try:
-            value = decode_json(bare, closed=False)
+            value = decode_json(bare)
         except FormatError:
             words = _BARE_LIST.fullmatch(bare) if "array" in types else None
             return (re.split(r"\s*,\s*", words[1]), "json-in-string") if words else (text, None)

@@ -51,6 +51,34 @@ _AFTER_KEY = re.compile(rf"{_GAP}:", re.DOTALL)
 _LAST_KEY = rf"\"[\w$.-]{{1,80}}\"{_GAP}{_END}"  # a key without a value at the end of the text
 _AFTER_MEMBER = re.compile(rf"{_GAP}(?:$|{_END}|,{_GAP}(?:{_A_KEY}|[}}\]]|{_LAST_KEY})|{_A_KEY})", re.DOTALL)
 _AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
+_BARE = r"[^\W\d](?:[\w ./@~%&!?-]|:(?=\S))*?"
+_BARE_MEMBER = re.compile(rf"{_BARE}(?=\s*(?:[}}\]]|,\s*(?:[}}\]]|{_A_KEY})))", re.DOTALL)
+_BARE_ITEM = re.compile(rf"{_BARE}(?=\s*[,\]])")
+"""Strings without quotes: words, paths and addresses, but not expressions."""
+_NOT_TEXT = frozenset(
+    {
+        "any",
+        "array",
+        "bool",
+        "boolean",
+        "dict",
+        "double",
+        "float",
+        "inf",
+        "infinity",
+        "int",
+        "integer",
+        "list",
+        "nan",
+        "number",
+        "object",
+        "str",
+        "string",
+        "text",
+        "value",
+    }
+)
+"""Words that stand for a value in a schema or an example."""
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
@@ -92,7 +120,7 @@ class JsonRepairer:
             return self.parse_array(depth)
         if self.is_at_string(char):
             return self.parse_string(after)
-        return self.parse_scalar()
+        return self.parse_scalar(_BARE_ITEM if after is _AFTER_ITEM else _BARE_MEMBER)
 
     def is_at_string(self, char: str) -> bool:
         return char in _QUOTES if char != "\\" else self.text.startswith(_ESCAPED_QUOTE, self.position)
@@ -314,7 +342,7 @@ class JsonRepairer:
         value: str = json.loads(f'"{digits.group()}"')
         return value
 
-    def parse_scalar(self) -> Json:
+    def parse_scalar(self, bare: re.Pattern[str]) -> Json:
         if self.text.startswith(("...", "…"), self.position):
             raise FormatError("the value is a placeholder (...); write the real arguments")
         number = _NUMBER.match(self.text, self.position)
@@ -329,7 +357,12 @@ class JsonRepairer:
         if spelling in _LOOSE_LITERALS:
             self.fix("python-literal")
         elif spelling not in _LITERALS:
-            raise self.fail("a JSON value (strings need double quotes)")
+            text = bare.match(self.text, self.position)
+            if text is None or text.group().lower() in _NOT_TEXT:
+                raise self.fail("a JSON value (strings need double quotes)")
+            self.fix("unquoted-string")
+            self.position = text.end()
+            return text.group()
         self.position = word.end()
         return _LITERALS.get(spelling, _LOOSE_LITERALS.get(spelling))
 

@@ -273,7 +273,7 @@ class KeyValueReader:
                     call.fix("missing-inner-tag")
                     yield from self._read_pair(source, span, call)
                 case _ if not char:
-                    return CUT
+                    return call.build_unclosed_result(source)
                 case _:
                     span.append(tag)
                     yield from source.skip_to(self._tags, span)

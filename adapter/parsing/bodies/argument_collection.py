@@ -14,7 +14,8 @@ from adapter.parsing.bodies.raw_value_end import (
     find_named_close,
     find_unpaired_tag,
 )
-from adapter.parsing.format import CUT_OFF, BodyResult
+from adapter.parsing.format import CUT, CUT_OFF, BodyResult
+from adapter.parsing.stream_buffer import StreamBuffer
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.tool import Tool
@@ -51,6 +52,8 @@ class PendingCall:
     fixes: dict[str, None] = field(default_factory=dict)
     problem: str | None = None
     """The reason why the call is invalid although it can be parsed to its end."""
+    loose_text: str = ""
+    """Text between the parameters, in no tag of its own."""
 
     def has_parameter(self, key: str) -> bool:
         """Return whether the tool is known and declares ``key``."""
@@ -101,7 +104,45 @@ class PendingCall:
         if not is_free and not (_ODD_KEY if self.tool else _SEPARATORS).isdisjoint(key):
             self.problem = f"a parameter of {self.name!r} has no name but {key!r}: expected {expected}"
 
+    def add_loose_text(self, text: str) -> None:
+        self.fix("text-in-tag")
+        self.loose_text += text
+
+    def find_loose_parameter(self) -> str:
+        """Return the only parameter that text without a tag can be the argument of, or ""."""
+        missing = self._list_missing()
+        if self.tool is not None and not self.tool.required and not self.arguments:
+            missing = list(self.tool.properties)
+        return missing[0] if len(missing) == 1 and "string" in list_types(self.find_schema(missing[0]) or {}) else ""
+
+    def _list_missing(self) -> list[str]:
+        return [key for key in self.tool.required if key not in self.arguments] if self.tool else []
+
+    def _place_loose_text(self) -> None:
+        text = self.loose_text.strip().removesuffix(f"</{self.name}>").rstrip()
+        if text and (key := self.find_loose_parameter()):
+            self.add_text(key, text)
+        elif text and (missing := self._list_missing()):
+            names = ", ".join(missing)
+            self.problem = (
+                f"the call of {self.name!r} has text outside of its parameters, but no {names}: {text[:60]!r}"
+            )
+
+    def build_unclosed_result(self, source: StreamBuffer, *, has_begun_to_close: bool = False) -> BodyResult:
+        """Return the result for a text that ends after a parameter, without the call's closing tags.
+
+        If the server reported a regular end, it is a call if all parameters have values; the required ones suffice if
+        the text ends within a closing tag (``has_begun_to_close``).
+        """
+        is_regular = source.finish_reason is not None and not source.was_cut
+        if self.tool is None or not self.arguments or not is_regular or self._list_missing():
+            return CUT
+        is_whole = has_begun_to_close or self.arguments.keys() >= self.tool.properties.keys()
+        return self.build_result("missing-close-tag") if is_whole else CUT
+
     def build_result(self, *fixes: str) -> BodyResult:
+        if self.problem is None:
+            self._place_loose_text()
         if self.problem is not None:
             return BodyResult(error=self.problem)
         return BodyResult((DecodedCall(self.name, self.arguments),), (*self.fixes, *fixes))

@@ -40,6 +40,8 @@ from adapter.tools.tool import ToolSet
 VALUE_LIMIT = 2_000
 """Maximum length, in characters, of a string that lacks its delimiters."""
 
+_API = "default_api"
+"""Namespace that Gemini, and models trained on its answers, write before a name."""
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
@@ -47,7 +49,7 @@ _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IG
 """Matches text that may become ``call:{``, in which the tool's name is missing before the JSON. The JSON may contain
 it."""
 
-_NAMED_HEAD = re.compile(r"\s*([\w.:/-]+)\{\s*(\w+)\s*:")
+_NAMED_HEAD = re.compile(r"\s*(?:default_api[.:])?([\w.:/-]+?)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
 _HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
 
@@ -156,6 +158,9 @@ class GemmaCall:
 def _may_be_named(ahead: str, tools: ToolSet) -> bool:
     """Return whether ``ahead`` may be the start of the name of one of the session's tools and its first argument."""
     name = ahead.lstrip().partition("{")[0]
+    if _API.startswith(name):
+        return True
+    name = name.removeprefix(_API)[1:] if name.startswith(_API) else name
     return tools.has_prefix(name) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
 
@@ -168,7 +173,15 @@ _BARE_KEY = re.compile(r"[^:={}\[\],\"]+?(?=\s*[:=])")
 _NEXT_KEY = re.compile(r"\w+\s*:")
 _NEXT_MEMBER = re.compile(r"[,{]\s*\w+\s*:")
 _AFTER_VALUE = re.compile(r"\s*(?:[,}\])]|$)")
+_AFTER_KEY = re.compile(r"\s*[:=]")
+_AFTER_STRING = re.compile(rf"{_AFTER_VALUE.pattern}|\s*{_NEXT_KEY.pattern}")
 _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
+_BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*\w+\s*[:=])[^,{{}}\[\]\"<>\n]+)*+")
+"""An unquoted value in an object, which ends before the next key."""
+_END_QUOTE = re.compile(r"\s*(?:[}\])\s]*\Z|,\s*(?:\w+\s*[:=]|[}\]]))")
+"""Matches the text after the last delimiter of a string that contains delimiters."""
+_OTHER_QUOTE = re.compile(r"([^\"'<>]*)[\"'](?=\s*,\s*\w+\s*:\s*\Z)")
+"""A string that ends with another quote than it began with, up to the next string."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _PYTHON_WORDS = ("True", "False", "None")
@@ -254,7 +267,7 @@ class _GemmaReader:
 
     def parse_key(self) -> str:
         if self.text.startswith((self.quote, '"'), self.position):
-            return self.parse_string()
+            return self.parse_string(_AFTER_KEY)
         bare = _BARE_KEY.match(self.text, self.position)
         if bare is None:
             raise self.fail("the name of an argument")
@@ -270,7 +283,7 @@ class _GemmaReader:
         if char == "[":
             return self.parse_array(depth)
         if self.text.startswith((self.quote, '"'), self.position):
-            return self.parse_string()
+            return self.parse_string(_AFTER_STRING)
         number = _NUMBER.match(self.text, self.position)
         if number is not None and len(number.group()) <= MAX_DIGITS + 1:
             self.position = number.end()
@@ -284,7 +297,7 @@ class _GemmaReader:
             and (text := self.take_single_quoted() if char == "'" else self.take_text_before_quote()) is not None
         ):
             return text
-        bare = _BARE.match(self.text, self.position)
+        bare = (_BARE if closing == "]" else _BARE_MEMBER).match(self.text, self.position)
         text = bare.group().partition(closing)[0].strip() if bare is not None else ""
         if not text:
             raise self.fail("a value") if char else UnterminatedError("the text ends where a value is expected")
@@ -301,39 +314,56 @@ class _GemmaReader:
         return text.strip("'")
 
     def take_single_quoted(self) -> str | None:
-        """Return a string in single quotes; None if it is not closed."""
+        """Return a string in single quotes, of which the delimiter may be the last; None if it is not closed."""
         end = self.position + 1
         while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
             if _AFTER_VALUE.match(self.text, end):
                 start, self.position = self.position + 1, end
                 self.fixes["single-quotes"] = None
                 return self.text[start : end - 1]
-        return None
+        return self.take_text_before_quote(1)
 
-    def take_text_before_quote(self) -> str | None:
-        """Return a string that lacks its opening quote; None if the next quote belongs to another value."""
+    def take_text_before_quote(self, skipped: int = 0) -> str | None:
+        """Return a string that lacks its opening quote; None if the next quote belongs to another value.
+
+        ``skipped``: the length of another quote in its place.
+        """
         end = self.text.find(self.quote, self.position, self.position + VALUE_LIMIT)
-        text = self.text[self.position : end]
+        opening = self.text[self.position : self.position + skipped]
+        text = self.text[self.position + skipped : end].removesuffix(opening or self.quote)
         if end < 0 or _NEXT_MEMBER.search(text) or not _AFTER_VALUE.match(self.text, end + len(self.quote)):
             return None
         self.fixes["unquoted-string"] = None
         self.position = end + len(self.quote)
         return text
 
-    def parse_string(self) -> str:
+    def parse_string(self, following: re.Pattern[str]) -> str:
         if self.text.startswith(self.quote, self.position):
             start = self.position + len(self.quote)
-            end = self.text.find(self.quote, start)
+            first = end = self.text.find(self.quote, start)
             if end < 0:
                 raise UnterminatedError("the text ends inside a string")
-            self.position = end + len(self.quote)
-            return self.text[start:end]
+            after = end + len(self.quote)
+            if not following.match(self.text, after):
+                if other := _OTHER_QUOTE.match(self.text, start, end):
+                    self.fixes["unquoted-string"] = None
+                    self.position = other.end()
+                    return other[1]
+                while end >= 0 and not _END_QUOTE.match(self.text, end + len(self.quote)):
+                    end = self.text.find(self.quote, end + 1, start + VALUE_LIMIT)
+                if end >= 0 and not re.search(rf"\w\s*[:=]\s*{re.escape(self.quote)}", self.text[start:end]):
+                    self.fixes["unescaped-quote"], first = None, end
+            self.position = first + len(self.quote)
+            return self.text[start:first]
         decoded = decode_strict(self.text, self.position)
+        is_whole = decoded is not None and following.match(self.text, decoded.end)
+        if not is_whole and (text := self.take_text_before_quote(1)) is not None:
+            return text
         if decoded is None:
             raise self.fail("a string")
         self.position = decoded.end
-        text: str = decoded.value
-        return text
+        value: str = decoded.value
+        return value
 
 
 def encode_call(name: str, arguments: JsonObject, quote: str) -> str:

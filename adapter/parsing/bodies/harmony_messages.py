@@ -42,6 +42,8 @@ RUBBISH_LIMIT = 60
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
 _CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
+_GLUED_HEADERS = ("assistantcommentary to=", "assistantanalysis to=")
+"""Beginnings of a call's header whose tokens were stripped, so that it may be glued to the text before."""
 _REASONING = OpaqueSection(
     is_reasoning=True,
     ends=ENDS,
@@ -51,7 +53,7 @@ _REASONING = OpaqueSection(
 )
 _CONTENT = OpaqueSection(is_reasoning=False, ends=ENDS, before=_BEFORE)
 _REASONING_WITHOUT_TOKENS = OpaqueSection(
-    is_reasoning=True, ends=(), before=(), starts=("assistantfinal", "assistantcommentary to=")
+    is_reasoning=True, ends=(), before=(), starts=("assistantfinal", *_GLUED_HEADERS)
 )
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 
@@ -75,12 +77,12 @@ _STRIPPED = re.compile(rf"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\
 _MAY_BE_STRIPPED = re.compile(
     r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+(?:[ \t]++[^\n<{}\[\].]{0,40}+)?(?:\s*+\w*+\s*+|\n\s*+\{\s*+)"
 )
-_FINAL_WORDS, _CALL_WORDS = "assistantfinal", "assistantcommentary to="
-_WITHOUT_TOKENS = re.compile(
-    rf"\s*(?:{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{)"
-    rf"|(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S))"
+_FINAL_WORDS = "assistantfinal"
+_WITHOUT_TOKENS = re.compile(rf"\s*(?:(?P<reasoning>analysis)(?=[A-Z\"'“])|{_FINAL_WORDS}(?=\S))")
+_GLUED = re.compile(
+    rf"(?:functions\.)?([\w.-]+)\s*(?:{re.escape(CONSTRAIN)})?(?:code|json)?\s*(?:{re.escape(MESSAGE)})?\s*(?=\{{)"
 )
-_MAY_BE_CALL_WORDS = re.compile(rf"{_CALL_WORDS}[\w.-]*+\s*+\w*+\s*+")
+_MAY_BE_GLUED = re.compile(r"[\w.-]*+[\s\w<|>]*+")
 _HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _CLOSING = (END, CALL, RETURN)
@@ -169,27 +171,35 @@ def _read_without_message(source: BodySource, span: list[str]) -> Reader[BodyRes
 def read_without_tokens(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
 
-    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. If another format is expected, the first
+    ``assistantfinal`` and a call end such reasoning. If another format is expected, the first
     word may be a name: ``analysisResult is a list.``
     """
     if HEADER_WORDS not in source.body_variants:
         return TEXT
-    match = yield from source.peek_call(_WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    source.may_be_text = True
+    match = yield from source.peek_match(_WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
     if match is None:
         return TEXT
     source.take_match(match, span)
     if match["reasoning"]:
         return BodyResult(section=_REASONING_WITHOUT_TOKENS)
-    if match["final"]:
-        return BodyResult()
-    read = UntaggedJson("arguments", after_marker=True, name=match["name"])
+    return BodyResult()
+
+
+def read_glued_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    """Parse a call after ``assistantcommentary to=``, if some or all tokens were stripped."""
+    if not source.at_line_start:
+        return TEXT
+    match = yield from source.peek_call(_GLUED, HEADER_LIMIT, _MAY_BE_GLUED.fullmatch)
+    if match is None:
+        return TEXT
+    source.take_match(match, span)
+    read = UntaggedJson("arguments", after_marker=True, name=match[1])
     return (yield from read(source, span)).with_fixes("missing-open-tag")
 
 
 def _may_be_without_tokens(ahead: str) -> bool:
-    words = ahead.lstrip()
-    begun = any(whole.startswith(words) for whole in ("analysis", _FINAL_WORDS, _CALL_WORDS))
-    return begun or _MAY_BE_CALL_WORDS.fullmatch(words) is not None
+    return any(whole.startswith(ahead.lstrip()) for whole in ("analysis", _FINAL_WORDS))
 
 
 def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
@@ -261,6 +271,9 @@ def _read_call(name: str, source: BodySource, span: list[str]) -> Reader[BodyRes
     return CUT if is_cut else result
 
 
-OPENERS = tuple(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED))
+OPENERS = (
+    *(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED)),
+    *(CallOpener(marker, read_glued_header) for marker in _GLUED_HEADERS),
+)
 NEXT_TURNS = tuple(START + role for role in ("user", "system", "developer", "functions", "tool"))
 TOKENS = (START, CHANNEL, CONSTRAIN, MESSAGE, END, CALL, RETURN)

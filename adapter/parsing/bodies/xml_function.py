@@ -193,7 +193,10 @@ def _read_arguments(source: BodySource, span: list[str], function: _Function) ->
             case "<tool_call>" | "<function=" | "<function ":
                 source.push_back(marker)
                 return function.build_result("missing-inner-tag", "missing-close-tag")
-            case _ if not char:
+            case _ if not char or source.take_cut_marker("</function>", span):
+                result = function.build_unclosed_result(source, has_begun_to_close=char != "")
+                if result.calls:
+                    return result
                 raise function.cut_off()
             case _ if not (
                 (yield from read_named_value(source, span, function))
@@ -201,8 +204,11 @@ def _read_arguments(source: BodySource, span: list[str], function: _Function) ->
             ):
                 start = len(span)
                 yield from source.skip_to(_TAGS, span)
-                function.fix("text-in-tag")
-                if match := _UNKNOWN_ELEMENT.match("".join(span[start:])):
+                text = "".join(span[start:])
+                if not (source.at_line_start or source.after_call or function.arguments or "\n" in text):
+                    raise BodyError(result=TEXT)  # a sentence about the tags
+                function.add_loose_text(text)
+                if match := _UNKNOWN_ELEMENT.match(text):
                     wrong = f"{match.group()!r} in the call of {function.name!r}"
                     function.problem = f"{wrong} is not a parameter: expected <parameter=NAME>"
                 if (yield from source.is_next(_PARAMETER_CLOSE)):
@@ -320,13 +326,13 @@ def _closes(
         return _is_at_line_start(value) and key is not None and function.may_begin(key)
     char = yield from source.skip_space(ahead)
     following = yield from source.take_marker(_AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
-    closes = bool(following) or not char
+    closes = bool(following) or not char or (source.final and _is_cut_close(source))
     if holds_parameter and kind == "</parameter>" and following.lower() in _PARAMETER_TAGS:
         name: list[str] = []
         key = yield from take_tag_name(source, name)
         following += "".join(name)
         closes = key is not None and function.may_begin(key)
-    if kind == "</parameter>" and char == "<" and not following:
+    if kind == "</parameter>" and char == "<" and not following and not closes:
         closes = yield from _closes_misspelt_function(source, ahead)
     if kind == "</function>" and following.lower() in _ENVELOPE_CLOSES:
         ahead.append(following)
@@ -336,6 +342,11 @@ def _closes(
         closes = False  # the value may have continued
     source.push_back("".join(ahead) + following)
     return closes
+
+
+def _is_cut_close(source: StreamBuffer) -> bool:
+    rest = source.text[source.position :].lower()
+    return not source.was_cut and rest.startswith("</f") and "</function>".startswith(rest)
 
 
 def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:

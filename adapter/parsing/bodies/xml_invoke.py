@@ -32,6 +32,9 @@ from adapter.tools.tool import ToolSet
 WORD_LIMIT = 40
 """Maximum length of a misspelt word in a closing tag, in characters. Longer text is prose."""
 
+TEXT_LIMIT = 4_000
+"""Maximum length of text in place of parameters."""
+
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
 _each_attribute = re.compile(_ATTRIBUTE)
@@ -168,21 +171,34 @@ class XmlInvokeReader:
                         source.final and self._markers.may_start_with(source.text[source.position :])
                     ):
                         span.append(source.take_rest())
-                        return CUT
+                        return call.build_unclosed_result(source, has_begun_to_close=char != "")
                     case None if key := (yield from self._take_element(source, span, call)):
                         yield from self._read_element(source, span, call, key, f"</{key}>")
-                    case None if not call.arguments:
+                    case None if not call.arguments and not (yield from self._holds_text(source, call)):
                         return TEXT  # the tag was only mentioned
                     case _:
                         start = len(span)
                         span.append(marker)
                         yield from source.skip_to(self._markers, span)
-                        call.fix("text-in-tag")
                         skipped = "".join(span[start:])
+                        call.add_loose_text(skipped)
                         if (element := _FIRST_ELEMENT.search(skipped)) and f"</{element[1]}>" in skipped:
                             call.problem = f"<{element[1]}> in the call of {call.name!r} is not a parameter"
         except BodyError as error:
             return error.result
+
+    def _holds_text(self, source: BodySource, call: PendingCall) -> Reader[bool]:
+        """Return whether the call holds text in place of parameters, up to a closing tag that ends its line."""
+        if not call.find_loose_parameter() or not (source.at_line_start or source.after_call):
+            return False
+        if not (yield from source.peek_marker(self._markers, TEXT_LIMIT)):
+            return False
+        ahead: list[str] = []
+        marker = yield from source.read_until(self._markers, ahead)
+        yield from source.wait_for_character()
+        is_alone = source.is_empty or source.text[source.position] in "\r\n<"
+        source.push_back("".join(ahead) + marker)
+        return is_alone and self._kind_of.get(marker.lower()) == "call close"
 
     def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
         """Parse a parameter after ``<parameter`` or another spelling of its opening tag."""

@@ -2,7 +2,7 @@
 
 Format: the chat templates of internlm2.5 and internlm3, and InternLM's "Plugin and function calling" guide. The key of
 the arguments is ``parameters``, or ``arguments`` in the first InternLM2, whose tokenizer writes a space between the two
-tokens. Results are returned under the role ``environment``.
+tokens. Either token may be missing. Results are returned under the role ``environment``.
 """
 
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call_with_parameters
@@ -11,17 +11,18 @@ from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "<|action_start|><|plugin|>", "<|action_end|>"
 SPACED = "<|action_start|> <|plugin|>"
+HALVES = ("<|action_start|>", "<|plugin|>")
 
 _read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters"))
 
 FORMAT = Format(
     name="internlm",
     aliases=("internlm2", "internlm3", "interns1", "intern_s1"),
-    openers=(CallOpener(OPEN, _read_json), CallOpener(SPACED, _read_json)),
+    openers=tuple(CallOpener(opening, _read_json) for opening in (OPEN, SPACED, *HALVES)),
     encode_calls=build_calls_encoder(encode_json_call_with_parameters, f"{OPEN}\n", CLOSE, between="\n"),
     stray_closers=(CLOSE,),
     stop_sequences=("<|im_end|>",),
-    special_tokens=("<|action_start|>", "<|plugin|>", CLOSE),
+    special_tokens=(*HALVES, CLOSE),
     model_patterns=(r"intern(?:lm|-?_?s1)",),
-    template_fingerprints=("<|action_start|>", "<|plugin|>"),
+    template_fingerprints=HALVES,
 )

@@ -78,6 +78,10 @@ def _find_name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
     name = match["name"] if match else id_text
     if name in tools or (match and match["index"] is not None):
         return name, []
+    for other in (id_text.partition(":")[0], id_text.rpartition(":")[0]):
+        if (name := other.removeprefix("functions.")) in tools:
+            return name, ["tool-name"]
+    name = match["name"] if match else id_text
     sanitised = _SANITISED_ID.fullmatch(id_text)
     if sanitised is None or (sanitised["other"] and sanitised["other"] not in tools):
         return name, []

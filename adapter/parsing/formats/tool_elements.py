@@ -33,7 +33,7 @@ from adapter.parsing.bodies.argument_collection import (
 )
 from adapter.parsing.bodies.raw_value_end import RawValue, strip_line_break
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
@@ -127,14 +127,16 @@ def _read_body(call: PendingCall, tool: Tool, source: BodySource, span: list[str
             return call.build_result()
         if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
             span.append(source.take_rest())
-            return CUT
+            return call.build_unclosed_result(source, has_begun_to_close=span[-1].startswith("</"))
         key = yield from _take_key(source, span, tool)
         if not key and may_be_text and char:
             return (yield from _read_only_value(call, tool, source, span))
+        if not key and not char:
+            return call.build_unclosed_result(source)
         if not key:
-            if char and (yield from source.peek_marker(get_marker_set(closing), KEY_LIMIT)):
+            if (yield from source.peek_marker(get_marker_set(closing), KEY_LIMIT)):
                 yield from source.take_through(get_marker_set(closing), span)
-            return BodyResult(error=_explain_broken_body(tool) if char else CUT_OFF)
+            return BodyResult(error=_explain_broken_body(tool))
         may_be_text = False
         try:
             yield from _read_value(key, tool, source, span, call)
