@@ -269,8 +269,6 @@ class Segmenter:
     def _read_unopened_reasoning(self) -> Reader[None]:
         """Parse text that begins inside reasoning, or with the marker that opens reasoning."""
         yield from self._source.skip_space(self._state.space)
-        if self._assumes_reasoning and (yield from self._source.is_next(self._tables.opening_markers)):
-            return  # a call before any thought: the prompt opened no reasoning
         repeated = yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))
         if repeated:
             self._output.add_markup(repeated)
