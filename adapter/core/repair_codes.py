@@ -34,7 +34,7 @@ REPAIRS: dict[str, str] = {
     "json-literal": "true, false or null were accepted in a Python call",
     "python-literal": "True, False or None were accepted as JSON",
     "comment": "comments were dropped",
-    "joined-strings": "strings with a plus sign between them were joined",
+    "joined-strings": "adjacent strings, or strings with a plus sign between them, were joined",
     "doubled-braces": "braces that were written twice were accepted",
     "raw-control-character": "raw line breaks, tabs or control characters in a string were accepted",
     "escaped-newline": "escaped line breaks between tokens were dropped",
@@ -56,7 +56,7 @@ REPAIRS: dict[str, str] = {
     "plain-arguments": "pairs of a name and a value were accepted as the arguments",
     "string-arguments": "the arguments were JSON inside a string",
     "list-arguments": "the arguments were a list with one object",
-    "repeated-argument": "an argument was given several times: a list got all values, any other type the last",
+    "repeated-argument": "an argument was given several times: a list in tags got all values, any other the last",
     "cdata": "a value was in a CDATA section",
     "no-arguments": "missing or null arguments were treated as an empty object",
     # against the tool's definition

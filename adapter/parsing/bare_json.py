@@ -8,9 +8,9 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import DecodedJson as Value
-from adapter.core.json.strict import decode_strict
+from adapter.core.json.strict import UnterminatedError, decode_strict
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_calls import (
     BRACKETS,
     MAX_ATTEMPTS,
@@ -23,7 +23,7 @@ from adapter.parsing.json_calls import (
     scan_json_value,
 )
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, SPACE, Reader, StreamBuffer
 from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 from adapter.tools.tool import ToolSet
 
@@ -62,7 +62,6 @@ class UntaggedJson:
         self._ends = get_marker_set(*ends) if ends else None
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        start = len(span)
         char = yield from source.skip_space(span)
         if char not in ("{", "[") or not (self.after_marker or (yield from self._begins_call(source))):
             return TEXT
@@ -70,20 +69,32 @@ class UntaggedJson:
             source.begin_json(source.offset, self.name, self.arguments_key)
         offset = sum(map(len, span))
         values, error = yield from self._take_values(source, span)
-        if not values and not self.after_marker and source.final and _names_tool("".join(span), source.tools):
-            return CUT
-        if not values or not (self.after_marker or _are_calls(values, source.tools)):
-            if not self.after_marker:
-                return TEXT
-            if self.name is not None or source.was_cut:
-                return BodyResult(error=error or CUT_OFF)
-            return salvage_calls("".join(span[start:]), error or CUT_OFF, self.arguments_key, source.tools)
+        text = "".join(span)[offset:]
+        rest = text[values[-1].end :] if values else text
+        rest = rest if rest.strip(_BETWEEN_VALUES) else ""
+        if rest and not source.was_cut:
+            error = error or _explain(rest)
+        if not self.after_marker and not (_are_calls(values, source.tools) if values else False):
+            is_call = not values and source.final and _names_tool(text, source.tools)
+            return self._salvage(text, error, source) if is_call else TEXT
+        if not values:
+            return self._salvage(text, error, source)
         try:
             if self.name is not None:
                 return build_call_from_arguments(self.name, values, offset)
-            return build_calls_from_json(values, self.arguments_key, source.tools, offset)
+            result = build_calls_from_json(values, self.arguments_key, source.tools, offset)
         except FormatError as fault:
-            return BodyResult(error=f"the call cannot be read: {fault}") if self.after_marker else TEXT
+            return self._salvage(text, f"the call cannot be read: {fault}", source) if self.after_marker else TEXT
+        if not rest:
+            return result
+        later = self._salvage(f",{rest.lstrip(_BETWEEN_VALUES)}", error, source)
+        return result._replace(calls=(*result.calls, *later.calls), error=later.error)
+
+    def _salvage(self, text: str, error: str | None, source: BodySource) -> BodyResult:
+        """Return the error, and the intact calls in ``text`` if it was not cut."""
+        if self.name is not None or source.was_cut:
+            return BodyResult(error=error or CUT_OFF)
+        return salvage_calls(text, error or CUT_OFF, self.arguments_key, source.tools)
 
     def _take_values(self, source: BodySource, span: list[str]) -> Reader[tuple[list[Value], str | None]]:
         """Parse values separated by semicolons or commas, up to the first that cannot be parsed. Return the values, and
@@ -125,6 +136,13 @@ class UntaggedJson:
             values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
             char = yield from source.skip_space(gap)
+            member = None
+            if char == "," or not "".join(gap):
+                member = yield from source.peek_match(_MEMBER, NAME_LIMIT, _MAY_BE_MEMBER.fullmatch)
+            if member is not None:
+                span.extend([*piece, *gap])
+                source.take_match(member, span)
+                return values[:-1], f"the call cannot be read: its object is closed before {member[1]!r}"
             if char and char in ";," and self.name is None:
                 gap.append(char)
                 source.position += 1
@@ -157,11 +175,7 @@ class UntaggedJson:
         if end is None:
             return None
         source.push_back(text[end:])
-        try:
-            decode_json(text[:end], closed=False)
-        except FormatError as error:
-            return f"the call cannot be read: {error}"
-        return "the call cannot be read: its quotes are not balanced"
+        return _explain(text[:end]) or "the call cannot be read: its quotes are not balanced"
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
         """Put back the marker that ended a value. A stray quote may have hidden this marker from the search for the
@@ -218,10 +232,25 @@ def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
 
 
 _AFTER_VALUE = f"}}]{SPACE}"
+_MEMBER = re.compile(r"(?:,\s*)?\"?([\w.-]+)\"\s*:")
+"""Matches another member after an object that was closed too early."""
+_MAY_BE_MEMBER = re.compile(r"(?:,\s*+)?\"?[\w.-]*+(?:\"\s*+)?")
+_BETWEEN_VALUES = f",;{_AFTER_VALUE}"
 _BLANK_LINE = re.compile(r"(?<=[}\]])[ \t]*\n(?=[ \t]*\n|[ \t]*[{\[])")
 """Matches a line break after a closing bracket if a blank line, or the start of another value, follows it."""
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
+
+
+def _explain(text: str) -> str | None:
+    """Return the error of the value ``text``, or None if it can be parsed or only its end is missing."""
+    try:
+        decode_json(text, closed=False)
+    except UnterminatedError:
+        return None
+    except FormatError as error:
+        return f"the call cannot be read: {error}" if text.rstrip()[-1] in "]}" else None
+    return None
 
 
 def _find_missing_brackets(text: str) -> str:

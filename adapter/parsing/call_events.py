@@ -75,10 +75,10 @@ class CallEventFactory:
         return make_call_id(self._id_seed, self._count + 1, raw)
 
     def _find_unknown_name(self, result: BodyResult) -> str:
-        """Return the first called name that is not a tool of this session. Return an empty string if all are, or if the
+        """Return the first called name if none is a tool of this session. Return an empty string if one is, or if the
         session's tools are not known."""
-        names = (self.normalize(call.name, call.arguments)[0] for call in result.calls if self._tools)
-        return next((name for name in names if self._tools.match(name) is None), "")
+        names = [self.normalize(call.name, call.arguments)[0] for call in result.calls if self._tools]
+        return names[0] if names and not any(map(self._tools.match, names)) else ""
 
     def _check_held(self, event: Event, needs_markers: bool) -> Event:
         """Return ``event``, or an error for the model if the event calls an unknown tool, or lacks markers that it

@@ -7,10 +7,11 @@ file that contains ``</tool_call>``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from adapter.core.errors import FormatError
+from adapter.core.events import Json
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
 from adapter.parsing.format import BodyResult
@@ -22,7 +23,7 @@ from adapter.tools.tool import ToolSet
 MAX_SALVAGED = 100
 """Maximum number of calls that are checked for validity if one of them is malformed."""
 
-_BETWEEN_CALLS = re.compile(r"(?<=\})\s*[,\n]\s*(?=\{\s*\")")
+_BETWEEN_CALLS = re.compile(r"[,;\n]\s*(?=\{\s*\"[\w.-]+\"\s*:)")
 
 MAX_ATTEMPTS = 8
 """Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
@@ -41,8 +42,9 @@ _STRING_TEXT = {
 }
 _STRING_END = {quote: re.compile(text, re.DOTALL) for quote, text in _STRING_TEXT.items()}
 _STOP_PATTERNS = {quote: re.compile(rf"{text}[{quote[-1]}\\]", re.DOTALL) for quote, text in _STRING_TEXT.items()}
-_BEFORE_BREAK = re.compile(r"[}\]\n]\s*\Z")
+_BEFORE_BREAK = re.compile(r"(?:[}\]\n]|\n```)\s*\Z")
 _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
+_AFTER_CALL = re.compile(r"\s*(?:[\];]|\Z|,(?!\s*[\"'\w]))")
 _LOOKBEHIND = 40
 """Number of characters before and after a marker that determine whether a value ends there."""
 
@@ -129,15 +131,23 @@ def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: To
     return BodyResult(calls=tuple(calls), fixes=tuple(fixes))
 
 
-def salvage_calls(text: str, error: str, arguments_key: str, tools: ToolSet) -> BodyResult:
-    """Return ``error``, and the valid calls in a text that also contains a malformed call."""
+def salvage_calls(
+    text: str, error: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None = None
+) -> BodyResult:
+    """Return ``error``, and the valid calls in a text that also contains a malformed call.
+
+    ``reshape``: function that converts a value from the format's own shape to the common one.
+    """
     bodies = _BETWEEN_CALLS.split(text.strip().removeprefix("[").removesuffix("]"))
     calls: list[DecodedCall] = []
     for body in bodies[:MAX_SALVAGED] if len(bodies) > 1 else ():
         value = decode_strict(body)
-        if value is not None and not body[value.end :].strip() and looks_like_call(value.value):
+        if value is None or not _AFTER_CALL.match(body, value.end):
+            continue
+        item = reshape(value.value) if reshape else value.value
+        if looks_like_call(item):
             with suppress(FormatError):
-                calls += extract_calls(value.value, arguments_key, tools)
+                calls += extract_calls(item, arguments_key, tools)
     known = [call._replace(end=None) for call in calls if not tools or tools.match(call.name)]
     return BodyResult(calls=tuple(known), error=error)
 

@@ -26,6 +26,7 @@ from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
 from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer, take_mentioned_closers
+from adapter.parsing.next_call import give_back_next_call
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import (
@@ -336,7 +337,7 @@ class Segmenter:
     def _read_call(self, opener: CallOpener, marker: str) -> Reader[None]:
         span = [marker]
         result, progress = yield from self._read_body(opener.read, span, is_marked=True)
-        raw = "".join(span)
+        raw, result = give_back_next_call(self._source, self._tables, marker, "".join(span), result)
         reason, tools = "no-body", self._source.tools
         if not self._source.at_line_start and not self._source.was_cut:
             if is_mere_mention(raw, marker, result, tools, is_glued=not any(self._state.space)):

@@ -96,7 +96,7 @@ class TaggedJson:
         if result.error is None or self.name is not None or source.was_cut:
             return result
         body = "".join(span[start:]).strip().removesuffix(self.closing)
-        return salvage_calls(body, result.error, self.arguments_key, source.tools)
+        return salvage_calls(body, result.error, self.arguments_key, source.tools, self._reshape)
 
     def _read_complete(self, source: BodySource, span: list[str]) -> BodyResult | None:
         """Parse one valid value and the closing marker, the usual case.
@@ -164,6 +164,8 @@ class TaggedJson:
             if decode_strict("".join(span[start:])) is None:
                 return False, ""
             after = yield from self._take_end(source, span)
+            if span[start] == '"' and not after and not source.is_empty:
+                return False, ""  # a member of an object without its opening bracket
             if after is not None:
                 return True, after
 

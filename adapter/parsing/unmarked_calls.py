@@ -60,7 +60,7 @@ class UnmarkedCallReader:
         if is_first:  # if text came before, the bracket may close one in it
             result = yield from self._take_stray_brackets(result, span)
         raw = "".join(span)
-        if result.error is None:
+        if result.error is None or result.calls:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
         else:
             self._output.commit_held()

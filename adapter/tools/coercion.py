@@ -25,6 +25,8 @@ _TYPE_NAMES: dict[type, str] = {
 }
 _BARE_LIST = re.compile(r"\[\s*([\w./~@:+-]+(?:\s*,\s*[\w./~@:+-]+)*)\s*\]")
 """Matches a list of words or paths without quotes."""
+_BEGINS_LIST = re.compile(r"[\]}].*[\"',]|[\"'][\[{]|[\"'][^\"'\n]*[\"']\s*,", re.DOTALL)
+"""Matches the beginning of a list in JSON, or of its items, that could not be decoded."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
 _BOOLEANS = {"true": True, "false": False}
 
@@ -148,8 +150,9 @@ def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
     return name in types or (name == "integer" and "number" in types)
 
 
-def coerce_text(text: str, schema: Json) -> Json:
-    """Convert an argument that was written as bare text, as in XML formats, to the types in its ``schema``.
+def coerce_text(text: str, schema: Json, repairs: dict[str, None] | None = None) -> Json:
+    """Convert an argument that was written as bare text, as in XML formats, to the types in its ``schema``. Adds the
+    repairs of its JSON to ``repairs``.
 
     If the schema allows a string, text is unchanged, with three exceptions: ``null`` if null is allowed, an enum value,
     and JSON that is exactly a list or object matching the schema. If it does not allow a string, ``null`` also becomes
@@ -170,7 +173,7 @@ def coerce_text(text: str, schema: Json) -> Json:
         return text
     if "string" in types:
         return bare if isinstance(listed, list) and bare in listed else _decode_container(bare, types, schema, text)
-    value, _ = coerce_to_types(bare, types)
+    value, _ = coerce_to_types(bare, types, repairs)
     if value == [bare] and not _are_items(coerce_to_schema(value, schema)[0], schema):
         return text
     return value if is_instance_of_types(value, types) else text
@@ -207,8 +210,9 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
         found = [(each, fixes) for each, fixes in found if has_schema_type(each, schema)]
         if found and all(_is_same(each, found[0][0]) for each, _ in found):
             return found[0]
-    converted, fix = coerce_to_types(value, list_types(schema))
-    fixes = dict.fromkeys([fix] if fix else [])
+    fixes: dict[str, None] = {}
+    converted, fix = coerce_to_types(value, list_types(schema), fixes)
+    fixes |= {fix: None} if fix else {}
     if isinstance(converted, str) and (choice := _match_choice(converted, schema)) is not None:
         converted, fixes["choice-spelling"] = choice, None
     items: list[tuple[Json, tuple[str, ...]]] = []
@@ -268,13 +272,15 @@ def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | None]:
+def coerce_to_types(
+    value: Json, types: frozenset[str], repairs: dict[str, None] | None = None
+) -> tuple[Json, str | None]:
     """Convert ``value`` to one of ``types`` without loss. Return the value and the repair's code. If that is impossible
-    or unnecessary, return the value unchanged and None."""
+    or unnecessary, return the value unchanged and None. Adds the repairs of JSON in a string to ``repairs``."""
     if not types or is_instance_of_types(value, types):
         return value, None
     if isinstance(value, str):
-        return _convert_text(value, types)
+        return _convert_text(value, types, {} if repairs is None else repairs)
     if isinstance(value, float) and "integer" in types and value.is_integer():
         return int(value), "coerced-type"
     if isinstance(value, dict) and _is_echo(value, types):
@@ -292,7 +298,7 @@ def _is_echo(value: JsonObject, types: frozenset[str]) -> bool:
     return "value" in value and isinstance(value.get("type"), str) and is_instance_of_types(value["value"], types)
 
 
-def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
+def _convert_text(text: str, types: frozenset[str], repairs: dict[str, None]) -> tuple[Json, str | None]:
     bare = text.strip()
     if "null" in types and bare in _NULL_WORDS:
         return None, "coerced-type"
@@ -312,15 +318,27 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             value = decode_json(bare)
         except FormatError:
             words = _BARE_LIST.fullmatch(bare) if "array" in types else None
-            return (re.split(r"\s*,\s*", words[1]), "json-in-string") if words else (text, None)
-        if not bare[value.end :].strip("}] \t\r\n") and is_instance_of_types(value.value, types):
+            if words is not None:
+                repairs["unquoted-string"] = None
+                return re.split(r"\s*,\s*", words[1]), "json-in-string"
+            return text, None
+        rest = bare[value.end :]
+        if not rest.strip("}] \t\r\n") and is_instance_of_types(value.value, types):
+            repairs.update(dict.fromkeys([*value.fixes, *(["extra-bracket"] if rest else [])]))
             return value.value, "json-in-string"
+        if rest and bare[0] == "[":
+            return text, None
     if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:
         decoded = decode_strict(bare)  # encoded twice: JSON in a JSON string
         if decoded is not None and decoded.end == len(bare) and str(decoded.value).lstrip()[:1] in ("{", "["):
-            value, _ = _convert_text(str(decoded.value), types)
+            value, _ = _convert_text(str(decoded.value), types, repairs)
             if is_instance_of_types(value, types):
                 return value, "json-in-string"
-    if "array" in types and bare:
+    if "array" in types and bare and not _is_damaged_list(bare):
         return [text], "coerced-type"
     return text, None
+
+
+def _is_damaged_list(text: str) -> bool:
+    """Return whether ``text`` looks like a list in JSON that lost a quote or a bracket, and not like one item."""
+    return _BEGINS_LIST.match(text) is not None or text.count("[") != text.count("]")

@@ -148,6 +148,8 @@ class JsonRepairer:
             if char != ":":
                 raise self.fail(f"a colon after the key {key!r}")
             self.position += 1
+            if key in members:
+                self.fix("repeated-argument")
             members[key] = self.parse_value(depth + 1, _AFTER_MEMBER)
             self.take_separator("}")
 

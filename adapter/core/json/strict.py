@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from adapter.core.errors import FormatError
-from adapter.core.events import Json
+from adapter.core.events import Json, JsonObject
 
 MAX_DEPTH = 64
 """Maximum nesting depth. The repairer makes a recursive call for each level. Real arguments have fewer than ten
@@ -45,7 +45,7 @@ class DecodedJson(NamedTuple):
 
 
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
-    """Decode the JSON value at ``start``. Return None if it is not valid JSON.
+    """Decode the JSON value at ``start``. Return None if it is not valid JSON, or repeats a key.
 
     ``before``: text that usually follows the value. It is a hint that speeds up the decoding of long values.
     """
@@ -78,7 +78,19 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
         value = from_json(text[start:end], allow_inf_nan=False)
     except (ValueError, TypeError):
         return None
-    return (value, end) if _has_usual_numbers(value) else None
+    has_repeated_keys = _count_members(value) < text.count('":', start, end) - text.count('\\":', start, end)
+    return (value, end) if _has_usual_numbers(value) and not has_repeated_keys else None
+
+
+def _count_members(value: Json) -> int:
+    """Return the number of members of all objects in ``value``."""
+    match value:
+        case dict():
+            return len(value) + sum(map(_count_members, value.values()))
+        case list():
+            return sum(map(_count_members, value))
+        case _:
+            return 0
 
 
 def _has_usual_numbers(value: Json) -> bool:
@@ -99,6 +111,14 @@ def _has_usual_numbers(value: Json) -> bool:
 
 def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is not valid JSON")
+
+
+def _build_object(members: list[tuple[str, Json]]) -> JsonObject:
+    """Build an object. Raises ValueError if a key is repeated."""
+    value = dict(members)
+    if len(value) < len(members):
+        raise ValueError("a key is repeated")
+    return value
 
 
 def _parse_bounded_int(digits: str) -> int:
@@ -173,7 +193,10 @@ def is_shallow(values: list[Json], max_depth: int) -> bool:
 
 
 _STRICT = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_int=_parse_bounded_int, parse_float=parse_finite_float
+    object_pairs_hook=_build_object,
+    parse_constant=_refuse_constant,
+    parse_int=_parse_bounded_int,
+    parse_float=parse_finite_float,
 )
 _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 

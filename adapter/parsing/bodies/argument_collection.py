@@ -25,6 +25,7 @@ ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
+_CDATA_START = re.compile(r"\s*\W{1,6}CDATA\b")
 _SEPARATORS = frozenset('="')
 _ODD_KEY = _SEPARATORS | frozenset("' \t<")
 """Characters that are part of a name only if the tool declares such a name. In any other name, they separate the name
@@ -73,6 +74,9 @@ class PendingCall:
         """Add an argument that is written as ``text``. ``schema`` gives its type if the tool does not declare the
         parameter."""
         self.keys.add(key)
+        if _CDATA_START.match(text) and not _CDATA.fullmatch(text):
+            section = f"the CDATA section of {key!r} in the call of {self.name!r}"
+            self.problem = f"{section} is damaged: expected <![CDATA[...]]>"
         add_text(self.arguments, key, text, self.find_schema(key) or schema, self.fixes)
 
     def add_value(self, key: str, value: Json) -> None:
@@ -160,7 +164,7 @@ def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
 
 def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
     """Add the value written as ``text``, converted to the type that ``schema`` declares."""
-    add_value(arguments, key, coerce_text(unwrap_cdata(text, fixes), schema), schema, fixes)
+    add_value(arguments, key, coerce_text(unwrap_cdata(text, fixes), schema, fixes), schema, fixes)
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:

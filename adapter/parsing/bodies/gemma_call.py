@@ -231,6 +231,8 @@ class _GemmaReader:
             if self.peek() not in (":", "="):
                 raise self.fail(f"a colon after the key {key!r:.40}")
             self.position += 1
+            if key in members:
+                self.fixes["repeated-argument"] = None
             members[key] = self.parse_value(depth + 1, closing)
             self.take_comma(closing)
         return members
@@ -270,6 +272,8 @@ class _GemmaReader:
             return self.parse_string(_AFTER_KEY)
         bare = _BARE_KEY.match(self.text, self.position)
         if bare is None:
+            raise self.fail("the name of an argument")
+        if "\n" in bare.group().strip():
             raise self.fail("the name of an argument")
         self.position = bare.end()
         return bare.group().strip()

@@ -49,11 +49,12 @@ class NameThenJsonReader:
         ends: tuple[str, ...] = (),
     ) -> None:
         self.opening, self.closing, self._prefix, self._is_numbered = opening, closing, prefix, is_numbered
+        self._no_arguments = f"the call after {opening} has no arguments"
         self._ends = tuple(dict.fromkeys((opening, *ends)))
         self._first = MarkerSet(*(separators or ("\n",)), "{")
         self._separators = MarkerSet(*separators) if separators else None
         self._left_out = separators[-1:] if len(separators) > 1 else ()
-        self._last = MarkerSet(separators[-1]) if len(separators) > 1 else None
+        self._last = MarkerSet(separators[-1], opening) if len(separators) > 1 else None
         self._brace = MarkerSet("{")
         self._whole = self._build_json_reader(None)
 
@@ -67,7 +68,7 @@ class NameThenJsonReader:
         if not (yield from source.peek_marker(self._brace, HEAD_LIMIT)):
             if self._ends_before_arguments(source):
                 span.append(source.take_rest())
-                return CUT if source.was_cut else BodyResult(error=f"the call after {self.opening} has no arguments")
+                return CUT if source.was_cut else BodyResult(error=self._no_arguments)
             return source.read_cut_head(span, HEAD_LIMIT)
         marker = yield from source.read_until(self._first, head)
         name = self._parse_name("".join(head))
@@ -80,6 +81,10 @@ class NameThenJsonReader:
             source.push_back(marker)
         if self._last is not None and marker != "{" and marker not in self._left_out:
             marker = yield from source.peek_marker(self._last, HEAD_LIMIT)
+            if marker.lower() == self.opening.lower():  # of the next call
+                source.push_back((yield from source.read_until(self._last, head)))
+                span.extend(head)
+                return BodyResult(error=self._no_arguments)
             if marker:
                 head.append((yield from source.read_until(self._last, head)))
         space: list[str] = []

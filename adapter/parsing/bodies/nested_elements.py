@@ -53,6 +53,8 @@ class _Element:
     schema: Mapping[str, Json]
     text: list[str] = field(default_factory=list)
     children: list[tuple[str, Json]] = field(default_factory=list)
+    fixes: dict[str, None] = field(default_factory=dict)
+    """The repairs of the call, if this is its element."""
     problem: str | None = None
     """The reason why the whole call is invalid, or None. Only the outermost element has one."""
 
@@ -79,16 +81,16 @@ class _Element:
         bare = text.rstrip().removesuffix(f"</{self.key}>")
         self.text = [bare if bare != text.rstrip() else text]
 
-    def build_value(self) -> Json:
+    def build_value(self, fixes: dict[str, None]) -> Json:
         if self.children:
             if self.may_be_list and all(key == ITEM for key, _ in self.children):
                 return [value for _, value in self.children]
-            return self.list_members({})
+            return self.list_members(fixes)
         text = "".join(self.text)
         types = list_types(self.schema)
         if not text.strip() and "string" not in types and types & {"array", "object"}:
             return [] if "array" in types else {}
-        return coerce_text(text, self.schema) if types else _guess_value(text)
+        return coerce_text(text, self.schema, fixes) if types else _guess_value(text)
 
     def list_members(self, fixes: dict[str, None]) -> JsonObject:
         """Return the child elements by name. Repeated elements become a list if their type allows one."""
@@ -128,8 +130,7 @@ class NestedElements:
         return (yield from self._read_elements(source, span, root))
 
     def _read_elements(self, source: StreamBuffer, span: list[str], root: _Element) -> Reader[BodyResult]:
-        nested = [root]
-        fixes: dict[str, None] = {}
+        nested, fixes = [root], root.fixes
         while True:
             text: list[str] = []
             token = yield from source.read_until(self._token, text)
@@ -209,7 +210,7 @@ def _close(nested: list[_Element]) -> str:
     element = nested.pop()
     if not element.children and (close := find_named_close("".join(element.text), element.key, ())):
         nested[0].problem = explain_uncertain_end(nested[0].key, element.key, close)
-    nested[-1].children.append((element.key, element.build_value()))
+    nested[-1].children.append((element.key, element.build_value(nested[0].fixes)))
     return element.key
 
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
+from itertools import islice
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
@@ -24,6 +26,9 @@ from adapter.tools.tool import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """Matches a tool's name. It may contain a hyphen, or be the method of an object."""
+
+MAX_LATER = 20
+"""Maximum number of positions after a damaged call at which the next call is searched for."""
 
 QUOTE_CONTEXT = 80
 """Number of characters after a quote that determine whether the quote closes a string."""
@@ -64,6 +69,9 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
 )
 """Matches text that may follow such a string if the string is the value of a named argument."""
 
+_NEXT_CALL = re.compile(r"(?:^|[,;\n])\s*([^\W\d]\w*(?:[.-]\w+)*)\s*\(")
+_NORMAL_FIXES = frozenset({"missing-bracket", "json-literal"})
+"""Repairs of calls after a damaged one: a list's closing bracket has no opening one there."""
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
 _ASSIGNMENT = re.compile(r"[^\W\d]\w*\s*=(?!=)")
@@ -116,10 +124,11 @@ class _PythonReader:
         self.text, self.tools, self.offset = text, tools, offset
         self.position = 0
         self.fixes: dict[str, None] = {}
+        self.recovers, self.depth = True, 0
 
     def parse_calls(self) -> BodyResult:
         calls: list[DecodedCall] = []
-        depth = prints = 0
+        depth, prints = self.depth, 0
         while char := self.peek():
             if char == "[" and depth == 0:
                 depth += 1
@@ -139,12 +148,17 @@ class _PythonReader:
                 self.position = wrapper.end()
                 self.fixes["text-in-tag"] = None
             else:
+                start, fixes = self.position, dict(self.fixes)
                 try:
                     calls.append(self.parse_call())
+                    continue
                 except FormatError as error:
-                    if not calls or isinstance(error, UnterminatedError) or "unescaped-quote" in self.fixes:
-                        raise  # the error may be the rest of a string that seemed to end
-                    return BodyResult(tuple(calls), tuple(self.fixes), explain_error(error))
+                    fault = error
+                later = self.parse_later_calls(start, depth)
+                may_be_string = isinstance(fault, UnterminatedError) or "unescaped-quote" in self.fixes
+                if not later.calls and (not calls or may_be_string):
+                    raise fault  # the error may be the rest of a string that seemed to end
+                return BodyResult((*calls, *later.calls), (*fixes, *later.fixes), explain_error(fault))
         if prints:
             raise UnterminatedError("the text ends before its parentheses are closed")
         if not calls:
@@ -156,6 +170,21 @@ class _PythonReader:
             calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
             self.fixes["lone-surrogate"] = None
         return BodyResult(tuple(calls), tuple(self.fixes))
+
+    def parse_later_calls(self, start: int, depth: int) -> BodyResult:
+        """Parse the calls after the damaged call at ``start``, from the first call with which all text can be parsed
+        without repairs. ``depth``: number of open lists."""
+        positions = _NEXT_CALL.finditer(self.text, start + 1) if self.recovers else ()
+        for match in islice(positions, MAX_LATER):
+            if self.tools and self.tools.match(match[1]) is None:
+                continue
+            reader = _PythonReader(self.text[match.start(1) :], self.tools, self.offset + match.start(1))
+            reader.recovers, reader.depth = False, depth
+            with suppress(FormatError):
+                result = reader.parse_calls()
+                if result.error is None and set(result.fixes) <= _NORMAL_FIXES:
+                    return result
+        return BodyResult()
 
     def peek(self) -> str:
         self.position = _SKIP.match(self.text, self.position).end()  # type: ignore[union-attr]
@@ -187,9 +216,12 @@ class _PythonReader:
                 if self.peek() != "{":
                     raise self.fail("a dict after **")
                 self.position += 1
-                arguments |= self.parse_dict(0)
+                members = self.parse_dict(0)
+                self.note_repeated(arguments.keys() & members.keys())
+                arguments |= members
             elif key is not None:
                 self.position = key.end()
+                self.note_repeated(arguments.keys() & {key.group(1)})
                 arguments[key.group(1)] = self.parse_value(0, is_argument=True)
             elif char:
                 positional.append(self.parse_value(0))
@@ -200,6 +232,10 @@ class _PythonReader:
         if positional:
             arguments = self.name_positional(tool_name, positional) | arguments
         return DecodedCall(tool_name, arguments, end=self.offset + self.position)
+
+    def note_repeated(self, keys: set[str]) -> None:
+        if keys:
+            self.fixes["repeated-argument"] = None
 
     def skip_comma(self, name: str) -> None:
         """Skip the comma after an argument of ``name``. It may be missing before the name of a parameter."""
@@ -294,6 +330,7 @@ class _PythonReader:
             if not isinstance(key, str):
                 raise FormatError(f"expected a string as a key, got {key!r:.40}")
             self.expect(":", f"a colon after the key {key!r:.40}")
+            self.note_repeated(members.keys() & {key})
             members[key] = self.parse_value(depth + 1)
             if self.peek() != "}":
                 self.expect(",", "a comma or '}'")
@@ -321,6 +358,8 @@ class _PythonReader:
         while (opening := _PREFIX.match(self.text, self.position)) is not None:
             parts.append(self.parse_string(opening, is_argument=is_argument))
             self.peek()
+        if len(parts) > 1:
+            self.fixes["joined-strings"] = None
         return "".join(parts)
 
     def parse_string(self, opening: re.Match[str], *, is_argument: bool) -> str:

@@ -185,7 +185,7 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
     without a closing one, at the start of the value or in an unclosed call that begins with one of ``calls``. It cannot
     be determined whether such a tag belongs to the value.
     """
-    depth, first, lowered = 0, "", value.lstrip().lower()
+    depth, first, last_close, reopened, lowered = 0, "", "", "", value.lstrip().lower()
     is_opened = lowered.startswith(tuple(tag[:-1].lower() for tag in opens))
     if not is_opened and not any(tag.lower() in lowered for tag in (*closes, *calls)):
         return ""
@@ -195,10 +195,19 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
         if depth < 0:
             if not _GOES_ON.match(value, match.end()):
                 return match.group()
-            depth = 0
+            depth, last_close = 0, match.group()
+        elif match["open"] and last_close and not _GOES_ON.match(value, _find_tag_end(value, match)):
+            reopened = last_close
+    if depth > 0 and reopened:
+        return reopened  # the value's own closing tag, and another value after it
     if depth > 0 and (lowered.startswith(first.lower()) or any(_is_open(tag.lower(), lowered) for tag in calls)):
         return first
     return next((tag[:-1] for tag in opens if lowered.startswith(tag[:-1]) and not lowered.startswith(tag)), "")
+
+
+def _find_tag_end(value: str, match: re.Match[str]) -> int:
+    """Return the end of the tag that begins with ``match``."""
+    return match.end() if match.group().endswith(">") else value.find(">", match.end()) + 1
 
 
 def _is_open(tag: str, value: str) -> bool:

@@ -13,6 +13,7 @@ declare a value's type in an attribute. One JSON object may replace the paramete
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 
 from adapter.core.errors import FormatError
@@ -359,17 +360,15 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
     """Convert a value to the type in its tag's attributes (``string="false"``, ``type="number"``) or, if they have
     none, in the parameter's schema. Return the value and the repairs."""
     is_string = attributes.get("string", attributes.get("type"))
-    if is_string is None:
-        return coerce_text(text, schema), ()
     if is_string in ("true", "string"):
         return text, ()
-    try:
-        value = decode_json(text, closed=False)
-    except FormatError:
-        return coerce_text(text, schema), ()
-    if text[value.end :].strip():
-        return coerce_text(text, schema), ()
-    return value.value, value.fixes
+    if is_string is not None:
+        with suppress(FormatError):
+            value = decode_json(text, closed=False)
+            if not text[value.end :].strip():
+                return value.value, value.fixes
+    repairs: dict[str, None] = {}
+    return coerce_text(text, schema, repairs), tuple(repairs)
 
 
 @lru_cache(maxsize=64)

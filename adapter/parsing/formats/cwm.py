@@ -60,6 +60,11 @@ def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
         return BodyResult(
             error=f"the call of {name!r} has arguments, but no parameters are known for it: {text[:60]!r}"
         )
+    keys = "|".join(map(re.escape, tool.properties)) if tool else ""
+    if keys and text.rstrip().endswith("}") and re.search(rf"\b(?:{keys})\W{{0,3}}:", text):
+        return BodyResult(error=f"the arguments of {name!r} are damaged JSON: {text[:60]!r}. Write one JSON object")
+    if OPEN in text:
+        return BodyResult(error=f"the call of {name!r} is not closed: expected {CLOSE} before the next {OPEN}")
     return call.build_result()
 
 

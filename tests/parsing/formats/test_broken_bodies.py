@@ -7,6 +7,7 @@ one value.
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -15,6 +16,7 @@ from adapter.core.events import JsonObject
 from adapter.core.turn import Turn
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import parse
+from adapter.tools.coercion import has_schema_type
 from benchmarks.written_texts import is_whole_answer
 from tests.effort import EFFORT
 
@@ -32,6 +34,7 @@ CALLS: list[tuple[str, JsonObject]] = [
     ("third_tool", {"text": "three"}),
 ]
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": PARAMETERS}} for name, _ in CALLS]
+TOOL_NAMES = {name for name, _ in CALLS}
 BEFORE, LAST_VALUE = "Before it.", "y, z"
 
 ONE_VALUE = frozenset({
@@ -99,6 +102,31 @@ def test_damaged_call_costs_only_itself(name):
                 or turn.rejected
                 or any(call not in (CALLS[0], CALLS[2]) for call in calls)
             ), damaged
+
+
+STRUCTURE = re.compile(r"""alpha beta|y, z|\bx\b|(?P<sign>["'{}\[\],:=()])""")
+"""Matches the values of the second call, and the signs between them."""
+
+
+def list_structural_damages(text: str, chance: Random) -> list[str]:
+    """Return ``text`` with a sign between values lost, doubled or replaced, a piece repeated, or text added."""
+    signs = [match for match in STRUCTURE.finditer(text) if match["sign"]]
+    damaged = [text.replace("3", "3 oops", 1), text.replace("3", '3"', 1)]
+    for sign in chance.sample(signs, min(len(signs), 6)):
+        for other in ("", sign[0] * 2, chance.choice("\"'[]{},:")):
+            damaged.append(text[: sign.start()] + other + text[sign.end() :])
+    pieces = re.findall(r"""[^\w\s]*count\W.*?3[^\w\s]*\s*""", text, re.DOTALL)
+    return damaged + [text.replace(piece, piece + piece.replace("3", "7"), 1) for piece in pieces]
+
+
+@pytest.mark.parametrize("name", sorted({*FORMATS} - WITHOUT_NAMES - {"minimax_m3"}))  # its tags begin with ]
+def test_no_wrong_value_is_passed_on_silently(name):
+    """A call has its intended arguments, or a note about its repair, or does not fit the schema, or is an error."""
+    for damaged in list_structural_damages(parts_of(name)[1], Random(name)):
+        for call in turn_of(name, damaged).calls:
+            is_intended = any((call.name, call.arguments) == each for each in CALLS)
+            fits = call.name in TOOL_NAMES and has_schema_type(call.arguments, PARAMETERS)
+            assert is_intended or call.fixes or not fits, damaged
 
 
 @pytest.mark.parametrize("name", ["hermes", "kimi_k2", "deepseek_v31"])

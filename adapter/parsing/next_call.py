@@ -1,0 +1,87 @@
+"""Find an intact call in the text that a damaged call swallowed.
+
+A body reader that lost the end of a call may consume the calls after it. The text from the next intact call on is then
+parsed again, as if the damaged call were not there. A call inside a value of the damaged call is data: the closing tag
+with which it ends follows once more.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
+from adapter.parsing.format import CUT_OFF, BodyResult, BodySource, CallOpener
+from adapter.parsing.marker_tables import MarkerTables
+
+MAX_MARKERS = 8
+"""Maximum number of opening markers that are tried in one damaged call."""
+
+UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
+"""Repairs of a value whose end may have been lost."""
+
+NOT_CLOSED = (
+    "the call is damaged or not closed before the next call begins, so it was not run. Write it again, complete and "
+    "with all of its tags, quotes and brackets."
+)
+_LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
+_INTACT = frozenset({"missing-open-tag"})
+"""Repairs of a later call of a section, which is parsed here without its section."""
+
+
+def give_back_next_call(
+    source: BodySource, tables: MarkerTables, marker: str, raw: str, result: BodyResult
+) -> tuple[str, BodyResult]:
+    """Put back the text of ``raw``, the call after ``marker``, from the next intact call on. Return the text of the
+    damaged call and its error, or ``raw`` and ``result`` if it contains no intact call."""
+    is_damaged = result.error is not None if not result.calls else not UNCERTAIN_ENDS.isdisjoint(result.fixes)
+    if not is_damaged or source.was_cut or source.reread_characters > MAX_GIVEN_BACK:
+        return raw, result
+    start = _find_intact_call(source, tables, raw, len(marker), is_cut=result.error == CUT_OFF)
+    if start is None:
+        return raw, result
+    source.reread_characters += len(raw) - start
+    source.push_back(raw[start:])
+    is_certain = result.error is not None and not result.calls and result.error != CUT_OFF
+    return raw[:start], result if is_certain else BodyResult(error=NOT_CLOSED)
+
+
+def _find_intact_call(source: BodySource, tables: MarkerTables, raw: str, end: int, *, is_cut: bool) -> int | None:
+    """Return the offset of the first call in ``raw`` after ``end`` that needs no repair and is not part of a value.
+
+    ``is_cut``: whether ``raw`` ends within a string. A closing marker in that string is then data, as is the rest.
+    """
+    start = end
+    for _ in range(MAX_MARKERS):
+        found = tables.opening_markers.search(raw, end)
+        if found is None:
+            return None
+        begin, end = found
+        opener = tables.openers[raw[begin:end].lower()]
+        length = _measure_intact_call(source, opener, raw, begin, end)
+        if length is None:
+            continue
+        closing = _LAST_TOKEN.findall(raw[begin:length])[0].strip()
+        if is_cut and len(closing) > 1 and closing in raw[start:begin]:
+            return None
+        following = tables.opening_markers.search(raw, length)
+        if closing not in raw[length : following[0] if following else len(raw)]:
+            return begin
+    return None
+
+
+def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin: int, end: int) -> int | None:
+    """Return the end of the call whose opening marker is ``raw[begin:end]``, or None if it is not intact."""
+    copy = BodySource(source.tools, source.openers, None, raw[end:], final=True)
+    copy.expected_format, copy.tool_call_body = source.expected_format, source.tool_call_body
+    copy.body_variants = source.body_variants
+    copy.begin_body(at_line_start=not raw[:begin].rpartition("\n")[2].strip(), after_call=True)
+    span = [raw[begin:end]]
+    reader, result = opener.read(copy, span), BodyResult()
+    try:
+        while True:
+            next(reader)
+    except StopIteration as stop:
+        result = stop.value
+    is_known = result.calls_known_tools(source.tools) if source.tools else bool(result.calls)
+    fixes = {*result.fixes, *(fix for call in result.calls for fix in call.fixes)}
+    return begin + sum(map(len, span)) if is_known and result.error is None and fixes <= _INTACT else None
