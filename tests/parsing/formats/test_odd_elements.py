@@ -128,8 +128,6 @@ LOST = {
     "an opening tag, which is doubled": invoke('<parameter name="cmd"><parameter name="cmd">ls</parameter>'),
     "a bracket of a value's tag": glm("<arg_key>cmd</arg_key>\n<arg_valuels</arg_value>"),
     "a key's opening tag": glm("<arg_key>cmd</arg_key><arg_value>ls</arg_value>dir</arg_key><arg_value>/</arg_value>"),
-    "the end of the call": "<tool_call>run<arg_key>cmd</arg_key><arg_value>ls\n"
-    "<tool_call>run<arg_key>cmd</arg_key><arg_value>pwd</arg_value></tool_call>",
 }
 
 
@@ -138,6 +136,14 @@ def test_value_does_not_swallow_what_follows_a_lost_tag(lost):
     """The value may contain the tags, so the call is rejected."""
     turn = turn_of(LOST[lost])
     assert not turn.calls
+    assert ["which may begin or end another" in invalid.error for invalid in turn.invalid] == [True]
+
+
+def test_call_after_a_lost_end_is_parsed():
+    """The next call ends the value, which is not passed on."""
+    next_call = "<tool_call>run<arg_key>cmd</arg_key><arg_value>pwd</arg_value></tool_call>"
+    turn = turn_of(f"<tool_call>run<arg_key>cmd</arg_key><arg_value>ls\n{next_call}")
+    assert [(call.arguments, call.fixes) for call in turn.calls] == [({"cmd": "pwd"}, ())]
     assert ["which may begin or end another" in invalid.error for invalid in turn.invalid] == [True]
 
 
