@@ -114,7 +114,7 @@ def _parse_arguments(
         raise FormatError(f"this is the definition of {value[name_key]!r}, not a call to it")
     given = value[key][0] if isinstance(value[key], list) and len(value[key]) == 1 else value[key]
     plain = None
-    if tool is not None and isinstance(given, str) and given.strip() and given.lstrip()[0] not in '{["':
+    if tool is not None and isinstance(given, str) and given.strip() and given.lstrip()[0] not in '{["<':
         plain = parse_plain_arguments(given, tool)
     arguments, fixes = (plain[0], [plain[1]]) if plain else parse_arguments(value[key])
     return arguments, ([] if key == arguments_key else ["arguments-key"]) + fixes

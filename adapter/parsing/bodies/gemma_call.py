@@ -176,7 +176,7 @@ _AFTER_VALUE = re.compile(r"\s*(?:[,}\])]|$)")
 _AFTER_KEY = re.compile(r"\s*[:=]")
 _AFTER_STRING = re.compile(rf"{_AFTER_VALUE.pattern}|\s*{_NEXT_KEY.pattern}")
 _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
-_BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*\w+\s*[:=])[^,{{}}\[\]\"<>\n]+)*+")
+_BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*\w[\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
 """An unquoted value in an object, which ends before the next key."""
 _END_QUOTE = re.compile(r"\s*(?:[}\])\s]*\Z|,\s*(?:\w+\s*[:=]|[}\]]))")
 """Matches the text after the last delimiter of a string that contains delimiters."""

@@ -29,7 +29,7 @@ def _with_bold(labels: Sequence[str]) -> tuple[str, ...]:
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 INPUTS = (INPUT, "Action_Input:", "Arguments:", "Parameters:", "Input:", "Args:")
-OTHER_LABELS = ("Tool:", "Tool Call:", "Function:", "Function Call:")
+OTHER_LABELS = ("Tool Call:", "Function Call:")
 _read_action = build_labeled_reader(_with_bold(INPUTS), RESULT)
 _read_other = build_labeled_reader(_with_bold(INPUTS), RESULT, needs_json=True)
 
@@ -38,6 +38,7 @@ FORMAT = Format(
     openers=(
         *(CallOpener(label, _read_action) for label in _with_bold((OPEN,))),
         *(CallOpener(label, _read_other) for label in _with_bold(OTHER_LABELS)),
+        *(CallOpener(label, _read_other) for label in _with_bold(("Tool:", "Function:"))[2:]),  # plain, they end a tag
         continue_block.OPENER,
     ),
     encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
