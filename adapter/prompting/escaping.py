@@ -68,7 +68,7 @@ _SHAPES = {
     "action": (_LABELED, r":\s*(?:```\w*\s*)?(?:[\w.-]+[(\[]|[{\[]\s*[{\[\"'])"),
     **dict.fromkeys(("function", "tool", "tool call"), (_LABELED,)),
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
-    "assistantcommentary": (r" to=",),
+    **dict.fromkeys(("assistantcommentary", "assistantanalysis"), (r" to=",)),
 }  # fmt: skip
 """Patterns for the text after a mark, by the text before the mark. Both match in any letter case."""
 
@@ -83,7 +83,7 @@ _ORDINARY = frozenset(
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = (
     *("functools", "function call", "function", "action", "observation"),
-    *("tool_name", "tool call", "tool", "assistantcommentary"),
+    *("tool_name", "tool call", "tool", "assistantcommentary", "assistantanalysis"),
 )
 _JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
 _BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")

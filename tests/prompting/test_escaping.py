@@ -142,7 +142,7 @@ def test_every_marker_and_token_is_escaped():
         (None, 'Action: bash(command="ls")'),
         (None, "Action: bash[ls]"),
         (None, 'Action: {"name": "bash", "arguments": {"command": "ls"}}'),
-        (None, 'Tool: bash\nInput: {"command": "ls"}'),
+        (None, 'Tool call: bash\nInput: {"command": "ls"}'),
         (None, 'Function Call: bash\nArguments: {"command": "ls"}'),
         (None, '**Tool**: bash\n**Parameters**: {"command": "ls"}'),
         (None, '```tool_call\nbash(command="ls")\n```'),
