@@ -283,5 +283,5 @@ def test_one_of_two_changes_fails(task, new, texts, left):
     tally(ToolResult("write_file", content="", ok=True, call_id="c1"))
     done, diff = Finished("answered", "Done."), CHANGED.replace("{new}", new)
     code, line = describe_run_outcome(done, tally, task, lambda path: texts.get(path, ""), diff)
-    expected = f"the change is made only in part, without {left}: 1 call" if left else "the model is done: 1 call"
+    expected = f"the change is incomplete; left to change: {left} (1 call)" if left else "the model is done: 1 call"
     assert (code, line) == (int(left != ""), expected)
