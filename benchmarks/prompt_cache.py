@@ -41,8 +41,8 @@ from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.template_prompt import HttpPost, convert_to_chat, iter_prompt_steps
-from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
 from adapter.protocols.verbatim_calls import VerbatimCallCache

@@ -30,8 +30,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adapter.protocols.request_body_parsing import MAX_TEXT
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.tool_definitions import MAX_TOOLS
-from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 

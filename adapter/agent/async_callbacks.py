@@ -81,10 +81,10 @@ class AsyncCallbacks:
         return set_wrapped(callback, call)
 
     def _await_result(self, call: Callable[[], Awaitable[T]], role: str, is_cancellable: bool) -> T:
-        if self._loop is None or not self._loop.is_running() or _find_running_loop() is self._loop:
-            raise UsageError(
-                f"{role} is async and can be called only while the AsyncAgent runs, and not from its event loop"
-            )
+        if self._loop is None or not self._loop.is_running():
+            raise UsageError(f"{role} is async and can be called only while the AsyncAgent runs")
+        if _find_running_loop() is self._loop:
+            raise UsageError(f"{role} is async and was called from the AsyncAgent's event loop; call it from a thread")
         with self._lock:
             if self._is_cancelled and is_cancellable:
                 raise _build_cancelled_error()

@@ -46,7 +46,7 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser, parse
-from adapter.prompting.intent.suggested_call import AssistSettings
+from adapter.prompting.intent.assist_plan import AssistSettings
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_resolution import is_valid

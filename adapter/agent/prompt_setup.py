@@ -16,7 +16,7 @@ from adapter.core.events import JsonObject
 from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.format import Format
-from adapter.prompting.intent.suggested_call import AssistSettings
+from adapter.prompting.intent.assist_plan import AssistSettings
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.operations import Glob, PathList
@@ -121,7 +121,7 @@ def build_assisted_request(
     first request after a user message.
     """
     from adapter.backends.constraint_fields import build_constraint_fields
-    from adapter.protocols.translate import translate_chat_request
+    from adapter.protocols.request_translation import translate_chat_request
     from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
     tools = [tool.to_openai() for tool in workspace.tools.values()]

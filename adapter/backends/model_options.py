@@ -20,8 +20,8 @@ from adapter.backends.template_detection import detect_format
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import JsonObject
 from adapter.prompting.deriving.format_detection import DetectedFormat
-from adapter.prompting.intent.suggested_call import AssistSettings
-from adapter.protocols.media_parts import AUDIO, IMAGE
+from adapter.prompting.intent.assist_plan import AssistSettings
+from adapter.protocols.media_fallback import AUDIO, IMAGE
 from adapter.protocols.translation_options import TranslationOptions
 
 MAX_PROMPTS = 64

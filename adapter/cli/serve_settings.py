@@ -157,7 +157,9 @@ class ServeSettings:
     stall: Annotated[float, _clients("SECONDS", "Disconnect a client that reads nothing for this long.", min=0.05)] = (
         60.0
     )
-    drain: Annotated[float, _process("SECONDS", "How long running responses may continue after SIGTERM.", min=0)] = 25.0
+    drain: Annotated[
+        float, _process("SECONDS", "How long to let responses in progress continue after SIGTERM.", min=0)
+    ] = 25.0
     metrics: Annotated[
         bool, _process("", "Serve Prometheus metrics at /metrics; requires the extra `metrics`.", "--metrics")
     ] = False

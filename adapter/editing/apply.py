@@ -20,7 +20,7 @@ from adapter.core.text.diffs import find_changes, render_unified_diff
 from adapter.core.text.lines import split_lines, to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
 from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
-from adapter.editing.line_edits import LineEdit, list_change_offsets, list_changed_lines, splice_edits, trim_context
+from adapter.editing.edit_splicing import LineEdit, list_change_offsets, list_changed_lines, splice_edits, trim_context
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.joint_placement import place_jointly

@@ -48,7 +48,7 @@ def _load_python(path: Path) -> list[Scenario]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except Exception as error:  # the user's program may raise any exception
-        raise UsageError(f"{path} failed: {type(error).__name__}: {error}") from error
+        raise UsageError(f"cannot load {path}: it raised {type(error).__name__}: {error}") from error
     if not isinstance(found, Sequence) or not found or not all(isinstance(each, Scenario) for each in found):
         raise UsageError(f"{path} must define SCENARIOS, a list of adapter.evaluation.scenario.Scenario")
     return list(found)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.errors import ToolError
 from adapter.core.text.lines import split_line_texts
-from adapter.outline.import_paths import expand_import
+from adapter.outline.import_merging import expand_import
 from adapter.outline.language import Language, NodeRule
 from adapter.outline.shorten_signatures import LONG_SIGNATURE, MAX_VALUE, shorten_lists, shorten_value
 from adapter.outline.syntax import PARSE_SECONDS, find_first_error_line, parse

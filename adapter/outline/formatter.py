@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from adapter.core.text.plurals import pluralize
-from adapter.outline.import_paths import merge_imports
+from adapter.outline.import_merging import merge_imports
 from adapter.tools.operations import FileOutline, OutlineItem, Section
 
 HEADERS: dict[Section, str] = {

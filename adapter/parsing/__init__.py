@@ -9,6 +9,7 @@ __all__ = [
     "fallback_readers",
     "format",
     "format_file",
+    "format_spec",
     "json_calls",
     "marker_set",
     "marker_tables",

@@ -74,7 +74,7 @@ class BodySource(StreamBuffer):
         self.begin_body(at_line_start=True, after_call=False)
 
     def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
-        """Set the fields that describe one body."""
+        """Prepare for the body of the next call: note whether it begins at a line start, or follows another call."""
         self.at_line_start, self.after_call, self.may_be_text = at_line_start, after_call, False
         self.json_call: JsonCall | None = None
 

@@ -27,8 +27,8 @@ from adapter.core.bounded_parsing import format_toml_literal, parse_toml
 from adapter.core.errors import UsageError
 from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
 from adapter.parsing.bodies.format_compiler import compile_format
-from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
+from adapter.parsing.format_spec import FormatSpec
 
 MAX_BYTES = 50_000
 """Maximum size of a format file, in bytes."""

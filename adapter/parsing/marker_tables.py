@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from adapter.parsing.bare_json import CALL_KEYS, UntaggedJson
-from adapter.parsing.bodies.announced_call import build_announced_reader
+from adapter.parsing.bodies.announcing_tags import build_announced_reader
 from adapter.parsing.fallback_readers import FallbackReader, mark_foreign_opener, merge_openers
 from adapter.parsing.format import (
     BodyReader,

@@ -61,7 +61,7 @@ class Budgets:
 def validate_reasoning_budget(value: Json) -> int | None:
     """Return ``value``. Raises UsageError if it is not a valid reasoning budget."""
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise UsageError(f"reasoning_budget must be a number of tokens that is 0 or more, got {value!r}")
+        raise UsageError(f"reasoning_budget must be a number of tokens, 0 or more, got {value!r}")
     return value
 
 

@@ -78,7 +78,8 @@ class Conversation:
         return self.compared[:count] == other.compared
 
     def get_built(self, key: Hashable, default: Built) -> Built:
-        """Return the data stored with ``key`` for this conversation, or for a beginning of it."""
+        """Return the data stored with ``key`` for this conversation or a prefix of it, or ``default`` if there is
+        none."""
         built: Built = self._built.get(key, default)
         return built
 

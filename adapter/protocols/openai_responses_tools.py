@@ -220,7 +220,7 @@ def _build_operation(arguments: JsonObject) -> JsonObject:
 
 
 def parse_call_item(item: JsonObject) -> JsonObject:
-    """Convert a call item of the client to a function name and arguments."""
+    """Convert a client's call item to a function's name and arguments."""
     name = build_qualified_name(item.get("namespace"), str(item.get("name")))
     match item.get("type"):
         case "custom_tool_call":

@@ -10,7 +10,7 @@ from adapter.core.events import JsonObject
 from adapter.grammars.constraint_mode import Constraint
 from adapter.grammars.reply_tool import add_reply_tool
 from adapter.grammars.schema_ir import Choices
-from adapter.protocols.grounding import ground_conversation
+from adapter.protocols.grounding_constraint import ground_conversation
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.tool_request import ToolRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions

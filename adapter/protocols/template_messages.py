@@ -210,7 +210,7 @@ class _MessageReader:
         return {"role": "tool", "tool_call_id": template_id, "name": name, "content": parts}
 
     def _is_next_result(self, message: JsonObject) -> bool:
-        """Return whether a result has no id, but the name of an earlier call. Ollama's clients send such results."""
+        """Return whether a result without an id names an earlier call. Ollama's clients send such results."""
         name = message.get("name")
         return not message.get("tool_call_id") and any(name == call_name for _, call_name in self.state.calls.values())
 

@@ -17,10 +17,10 @@ from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
-from adapter.prompting.intent.suggested_call import AssistSettings
+from adapter.prompting.intent.assist_plan import AssistSettings
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.budgets import Budgets, ContextBudget, validate_context_budget, validate_reasoning_budget
-from adapter.protocols.grounding import Ground
+from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
@@ -111,7 +111,7 @@ class ConstraintSettings:
     shows their kind, such as a path.
     """
     ground: Ground | None = None
-    """Function that returns the allowed values of arguments, as described in `adapter.protocols.grounding`."""
+    """Function that returns the allowed values of arguments (`adapter.protocols.grounding_constraint`)."""
     choices: Choices | None = None
     """The allowed values of parameters, if they are already determined."""
 
@@ -149,7 +149,7 @@ class TranslationOptions:
     guide: str = "auto"
     """When small models get help in choosing tools, one of `GUIDE_MODES`."""
     assists: AssistSettings | None = None
-    """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.suggested_call`)."""
+    """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.assist_plan`)."""
 
     @property
     def style_used(self) -> str:

@@ -30,10 +30,10 @@ from adapter.core.callback_checks import require_sync
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
-from adapter.protocols.exchange import OpenAIWriter
+from adapter.protocols.answer_translation import OpenAIWriter
 from adapter.protocols.openai_errors import build_error_object
+from adapter.protocols.request_translation import build_passthrough_request, needs_translation, remove_empty_tools
 from adapter.protocols.sse import encode_json
-from adapter.protocols.translate import build_passthrough_request, needs_translation, remove_empty_tools
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses
 from adapter.server.access_control import AccessControl
@@ -300,7 +300,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
 def _make_live_view(settings: ServerSettings, is_stopping: Callable[[], bool]) -> LiveView | None:
     if not settings.view:
         return None
-    from adapter.recording.view.live_feed import LiveExchanges
+    from adapter.recording.view.live_exchanges import LiveExchanges
     from adapter.server.live_view import LiveView
 
     key = settings.api_key or settings.view_key or secrets.token_urlsafe(16)

@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import aiohttp
 from starlette.types import Send
 
+from adapter.protocols.answer_translation import AnswerWriter
 from adapter.protocols.budgets import build_shortened_header
-from adapter.protocols.exchange import AnswerWriter
 from adapter.protocols.openai_errors import relay_error
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough_rules import is_private

@@ -18,8 +18,8 @@ from adapter.core.events import JsonObject
 from adapter.protocols import ollama
 from adapter.protocols.dropped_fields import list_unknown_fields
 from adapter.protocols.model_descriptions import ModelDescription
+from adapter.protocols.request_translation import needs_translation
 from adapter.protocols.sse import encode_json
-from adapter.protocols.translate import needs_translation
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse

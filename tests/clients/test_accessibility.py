@@ -18,7 +18,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import render_probe_report as page_of_probe
 from adapter.evaluation.trace_view import view_runs
 from adapter.recording.transcript import Transcript
-from adapter.recording.view.live_feed import LiveExchanges
+from adapter.recording.view.live_exchanges import LiveExchanges
 from adapter.recording.view.page import render_view_page
 from adapter.recording.view.page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from adapter.recording.view.page_server import PageServer

@@ -17,7 +17,7 @@ from adapter.conversation.guardrails.verdicts import Retry
 from adapter.parsing.formats.hermes import encode_call
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.tools.tool import Tool, ToolSet

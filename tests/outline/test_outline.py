@@ -13,7 +13,7 @@ from adapter.core.errors import ToolError
 from adapter.outline import extractor, syntax
 from adapter.outline.extractor import extract_outline
 from adapter.outline.formatter import format_outline
-from adapter.outline.import_paths import expand_import, merge_imports
+from adapter.outline.import_merging import expand_import, merge_imports
 from adapter.outline.languages import LANGUAGES, find_extensions, find_language
 from adapter.outline.syntax import MissingGrammar
 

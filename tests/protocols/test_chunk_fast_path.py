@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.protocols.answer_translation import StreamedExchange
 from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.chunk_fast_path import build_chunk_template
-from adapter.protocols.exchange import StreamedExchange
-from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS
@@ -101,7 +101,7 @@ def test_matching_events_are_not_decoded(monkeypatch):
         read.append(event)
         return json.loads(event)
 
-    monkeypatch.setattr("adapter.protocols.exchange._read", load_json)
+    monkeypatch.setattr("adapter.protocols.answer_translation._read", load_json)
     streamed = StreamedExchange(
         translate_chat_request({"messages": ASK, "tools": TOOLS, "stream": True}, TranslationOptions()), 1
     )

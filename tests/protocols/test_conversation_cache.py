@@ -19,7 +19,7 @@ from adapter.protocols.conversation_cache import (
     encode_messages,
 )
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.verbatim_calls import VerbatimCallCache
 from tests.server.test_serve_bombs import asking, steps

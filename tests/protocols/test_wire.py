@@ -16,15 +16,15 @@ from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols import anthropic_request, ollama
+from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.anthropic_response import AnthropicWriter
-from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.native_calls import NativeCalls
 from adapter.protocols.ollama import build_extra_fields, convert_to_native, convert_to_openai
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import RequestError, build_error_body, relay_error
+from adapter.protocols.request_translation import needs_translation, translate_chat_request
 from adapter.protocols.sse import EventReader, LineReader, encode_event
-from adapter.protocols.translate import needs_translation, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import (
     ConstraintSettings,

@@ -23,7 +23,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import DIED, BufferedCompletion, StreamedCompletion
 from adapter.protocols.recorded_exchange import Observation, RecordedCall, RecordedExchange, read_exchanges
-from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.exchange_log import SYNC_CHARACTERS, ExchangeLog, describe_difference, reparse_calls

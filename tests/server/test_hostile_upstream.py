@@ -14,10 +14,10 @@ from typing import Any
 import openai
 import pytest
 
-from adapter.protocols import exchange, openai_choice
-from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols import answer_translation, openai_choice
+from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
+from adapter.protocols.request_translation import MAX_ANSWERS, translate_chat_request
 from adapter.protocols.sse import encode_event
-from adapter.protocols.translate import MAX_ANSWERS, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import as_stream, delta
@@ -205,7 +205,7 @@ FRAGMENT = {"index": 0, "function": {"name": "f", "arguments": "x" * 100}}
 )
 def test_endless_answer_is_stopped(monkeypatch, event, why):
     monkeypatch.setattr(openai_choice, "MAX_ANSWER_CHARACTERS", 5_000)
-    monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
+    monkeypatch.setattr(answer_translation, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b""
     for number in range(2_000):
@@ -217,7 +217,7 @@ def test_endless_answer_is_stopped(monkeypatch, event, why):
 
 def test_endless_comments_are_stopped(monkeypatch):
     """Endless comments and no data."""
-    monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
+    monkeypatch.setattr(answer_translation, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(b": ping\n\n" * 100) for _ in range(200))
     assert errors(sent) == ["the model server sent more than 90,000 bytes without an end"]

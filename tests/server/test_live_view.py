@@ -26,7 +26,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import TextDelta
 from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import read_exchanges
-from adapter.recording.view.live_feed import LiveExchanges
+from adapter.recording.view.live_exchanges import LiveExchanges
 from adapter.server.live_view import MAX_VIEWERS, LiveView
 from tests.command_line import Running, adapter, started
 from tests.http_requests import send

@@ -13,7 +13,7 @@ from openai.types.responses import ResponseInputItemParam
 
 from adapter.protocols import openai_responses_request
 from adapter.protocols.request_body_parsing import MAX_TEXT
-from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.model_text import call
 from tests.scripted_server import CHAT

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.core.events import TextDelta, ToolCallProgress
 from adapter.core.text.redaction import Redactor
-from adapter.recording.view.live_feed import LiveExchanges
+from adapter.recording.view.live_exchanges import LiveExchanges
 from tests.browser import prefer
 from tests.recording.test_view_in_a_browser import WATCH, press, texts
 from tests.recording.view.test_page_data import CALL, exchange, hostile

@@ -83,7 +83,8 @@ _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[
 
 
 class JsonRepairer:
-    """Parse a value in one pass over the text, with one recursive call per nesting level."""
+    """Parses a JSON value that may be malformed, and records each repair. Makes one pass over the text, with one
+    recursive call per nesting level."""
 
     def __init__(self, text: str, start: int, closed: bool) -> None:
         self.text = text

@@ -16,8 +16,8 @@ from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.openai_errors import is_error
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.template_prompt import TemplatePrompt
-from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 

@@ -27,7 +27,7 @@ from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.exchange import OpenAIExchange
 from adapter.integrations.openai_client.upstream_info import UpstreamInfo
 from adapter.protocols.budgets import ContextBudget
-from adapter.protocols.grounding import Ground
+from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.sse import read_json_or_none
@@ -86,9 +86,9 @@ def wrap(
         constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`).
         grounded: Whether to limit the arguments of a constrained call to values from the conversation, if their names
             indicate the kind of value.
-        ground: Additional candidate values (see `adapter.protocols.grounding`).
+        ground: Additional candidate values (see `adapter.protocols.grounding_constraint`).
         guide: Guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
-            ``"on"`` or ``"off"`` (see `adapter.prompting.intent.suggested_call`).
+            ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist_plan`).
         max_tools: Maximum number of tools that the prompt describes. If a request has more, the prompt describes only
             those that best match it, and a tool that finds the others.
         guardrails: Faults that trigger a retry before you see the answer: ``"on"``, ``"off"`` or names (see

@@ -1,7 +1,7 @@
 """Body parsers that formats share, one file each."""
 
 __all__ = [
-    "announced_call",
+    "announcing_tags",
     "arg_key_value",
     "argument_collection",
     "arrow_call",
@@ -13,7 +13,6 @@ __all__ = [
     "deepseek_tokens",
     "dsml",
     "format_compiler",
-    "format_spec",
     "gemma_call",
     "harmony_messages",
     "invoke_tags",

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.name_then_json import build_word_reader
 from adapter.parsing.format import BodyReader, CallOpener
+from adapter.parsing.format_spec import FormatSpec
 
 
 class UnsupportedLayoutError(Exception):

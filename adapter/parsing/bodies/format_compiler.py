@@ -25,12 +25,12 @@ from adapter.parsing.bodies.compiled_readers import (
     wrap_in_section,
 )
 from adapter.parsing.bodies.described_call import DescribedCall, build_yaml_reader
-from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader, read_list, read_one_call
 from adapter.parsing.bodies.react_lines import build_labeled_reader
 from adapter.parsing.format import BodyReader, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
 from adapter.tools.call_shapes import extract_calls
@@ -176,7 +176,7 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
         return CompiledReaders((CallOpener(head, read_bare_function),), closers=closers)
     opening, prefix = _split_marker_and_prefix(head)
     if not opening:
-        raise UnsupportedLayoutError("the name and the JSON have no marker before them")
+        raise UnsupportedLayoutError("no marker precedes the tool's name and its JSON arguments")
     is_numbered = middle.startswith(":{number}")
     separators = [each.strip() for each in re.split(r"\{id\}|\{number\}", middle.removeprefix(":"))]
     if "{id}" not in middle and not is_numbered and len(separators) > 1:

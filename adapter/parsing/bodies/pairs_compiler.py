@@ -18,11 +18,11 @@ from adapter.parsing.bodies.compiled_readers import (
     wrap_in_section,
 )
 from adapter.parsing.bodies.described_call import DescribedCall, build_pairs_decoder
-from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import BodyReader, CallOpener
+from adapter.parsing.format_spec import FormatSpec
 
 
 def compile_function(spec: FormatSpec) -> CompiledReaders:

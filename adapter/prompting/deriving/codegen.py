@@ -7,9 +7,9 @@ from dataclasses import MISSING, fields, replace
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.format_compiler import compile_format
-from adapter.parsing.bodies.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.case_writer import format_case
 from adapter.parsing.format import Format
+from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
@@ -32,7 +32,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.parsing.bodies.format_compiler import compile_format
-from adapter.parsing.bodies.format_spec import FormatSpec{pair_import}
+from adapter.parsing.format_spec import FormatSpec{pair_import}
 
 DESCRIPTION = FormatSpec(
 {settings}

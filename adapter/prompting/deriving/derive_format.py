@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from adapter.parsing.bodies import harmony_messages
 from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
 from adapter.parsing.bodies.format_compiler import compile_format
-from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
+from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.formats import DERIVED
 from adapter.prompting.deriving.infer_call_format import infer_call_format
 from adapter.prompting.deriving.probes import (

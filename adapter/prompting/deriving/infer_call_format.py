@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import product
 
 from adapter.core.events import JsonObject
-from adapter.parsing.bodies.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.bodies.harmony_messages import START
+from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
 from adapter.prompting.deriving.learning import LearningExample, infer_format
 from adapter.prompting.deriving.probes import (
     KEY,

@@ -17,8 +17,8 @@ from adapter.core.errors import FormatError
 from adapter.core.events import JsonObject
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies import gemma_call, python_encoder
-from adapter.parsing.bodies.format_spec import ID, NUMBER
 from adapter.parsing.bodies.python_parser import read_calls
+from adapter.parsing.format_spec import ID, NUMBER
 from adapter.tools.tool import ToolSet
 
 MAX_TRIES = 50

@@ -12,8 +12,8 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import harmony_messages
 from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
 from adapter.parsing.bodies.format_compiler import compile_format
-from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
 from adapter.parsing.format import Format
+from adapter.parsing.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.deriving.known_call_locations import (

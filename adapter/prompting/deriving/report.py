@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapter.parsing.bodies.format_spec import FormatSpec
+from adapter.parsing.format_spec import FormatSpec
 from adapter.prompting.deriving.derive_format import DerivationResult
 from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE

@@ -18,8 +18,8 @@ from typing import Any
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.format_compiler import compile_format
-from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
+from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.deriving.known_call_locations import Call, CannotLearnError

@@ -1,6 +1,6 @@
 """The page of `adapter view`: recorded exchanges as a list, and responses that are still being streamed."""
 
 __all__ = [
-    "answer_page_data", "conversation_grouping", "live_feed", "page", "page_data", "page_server", "parser_playground",
-    "playground_reader",
+    "answer_page_data", "conversation_grouping", "live_exchanges", "page", "page_data", "page_server",
+    "parser_playground", "playground_reader",
 ]  # fmt: skip

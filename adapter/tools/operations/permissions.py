@@ -107,7 +107,7 @@ class ApprovalRequest:
     @property
     def is_asked_once(self) -> bool:
         """Return whether one approval covers all calls to the tool in this session. This applies to external tools that
-        claim only to read."""
+        declare themselves read-only."""
         return isinstance(self.operation, CallFunction) and bool(self.operation.notice) and self.effect != "execute"
 
     @property
@@ -158,7 +158,7 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
     )
     if not is_valid:
         raise build_result_error(
-            approver, "the approver", answer, "True, False or an ApprovalDecision of bools and strings"
+            approver, "the approver", answer, "True, False, or an ApprovalDecision whose fields are bools and strings"
         )
     return decision
 

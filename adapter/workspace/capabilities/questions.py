@@ -28,9 +28,12 @@ def check_questions(operation: AskUser) -> None:
                 f"questions {keys.index(question.key) + 1} and {number} are both {question.key!r}: "
                 "give each its own header, which identifies the answer. The user was not asked"
             )
-        if any(not label.strip() for label in labels) or len(set(labels)) < len(labels):
+        if any(not label.strip() for label in labels):
+            raise ToolError(f"question {number} has an option without a label; give it one. The user was not asked")
+        if len(set(labels)) < len(labels):
+            twice = next(label for label in labels if labels.count(label) > 1)
             raise ToolError(
-                f"question {number} has options without a label, or duplicate labels. The user was not asked"
+                f"question {number} has two options with the label {twice!r}; give each its own. The user was not asked"
             )
 
 

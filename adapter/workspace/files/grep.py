@@ -135,7 +135,7 @@ class _GrepSearch:
         return any(matcher.may_match(name) for matcher in self._file_patterns)
 
     def search_entry(self, name: str, dirfd: int, path: str) -> None:
-        """Search the entry ``name`` of an open directory, unless it is not a regular file or was deleted."""
+        """Search the entry ``name`` of an open directory if it is a regular file that still exists."""
         try:
             descriptor = calls.open_file(name, dirfd, OPEN_FILE)
         except OSError as error:

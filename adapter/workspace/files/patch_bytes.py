@@ -37,8 +37,8 @@ def patch_bytes(
         after = b""
     if after.decode(decoded.encoding, "replace") != result.text:
         raise EditError(
-            f"the encoding is unknown ({decoded.encoding} was guessed), and the bytes of the old texts do not match "
-            "the file in the same places; give longer old texts, copied from the file. Nothing was changed."
+            f"the encoding of {shown} is unknown ({decoded.encoding} was guessed), and the old texts match its decoded "
+            "text and its bytes in different places; give longer old texts, copied from the file. Nothing was changed."
         )
     return result, after
 

@@ -15,11 +15,11 @@ from adapter.core.events import TextDelta, ToolCall, ToolCallProgress
 from adapter.core.text.redaction import Redactor
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
-from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.view.live_answer import MAX_TAIL, MAX_TAIL_EVENTS
-from adapter.recording.view.live_feed import MAX_ROWS, LiveExchanges
+from adapter.recording.view.live_exchanges import MAX_ROWS, LiveExchanges
 from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view
 from tests.grammars.test_constrained_retries import BROKEN, GOOD, enforce
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, exchange, hostile

@@ -11,11 +11,11 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
-from adapter.prompting.intent.suggested_call import Assist, AssistSettings, plan_assist, plan_next_call
+from adapter.prompting.intent.assist_plan import Assist, AssistSettings, plan_assist, plan_next_call
 from adapter.protocols.conversation_cache import Conversation, copy_messages
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
-from adapter.protocols.media_parts import adapt_media
+from adapter.protocols.media_fallback import adapt_media
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_text_messages import find_last_request, has_misplaced_system, list_last_calls
 from adapter.protocols.prefill import Prefill

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.protocols.grounding import ground_conversation
+from adapter.protocols.grounding_constraint import ground_conversation
 from adapter.tools.tool import Tool, ToolSet
 
 
