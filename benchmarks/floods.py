@@ -467,10 +467,10 @@ CASES: dict[str, Case] = {
     "output: /dev/zero": Case(lay_nothing, printing("head -c 3G /dev/zero"), r"\d{10} bytes left out"),
     "output: one line": Case(lay_nothing, printing("head -c 1G /dev/zero | tr '\\0' x"), "^x{999}"),
     "server: a body of 200 MB": Case(
-        lay_nothing, posted(large_body(BODY), chunked=False), "^413 .*is larger than 33554432 bytes", is_server=True
+        lay_nothing, posted(large_body(BODY), chunked=False), "^413 .*is larger than 33,554,432 bytes", is_server=True
     ),
     "server: 200 MB in chunks": Case(
-        lay_nothing, posted(large_body(BODY), chunked=True), "^413 .*is larger than 33554432 bytes", is_server=True
+        lay_nothing, posted(large_body(BODY), chunked=True), "^413 .*is larger than 33,554,432 bytes", is_server=True
     ),
     "server: a body of 30 MB": Case(
         lay_nothing, posted(large_body(30_000_000), chunked=False), "^502 .*No server answers at", is_server=True

@@ -216,7 +216,7 @@ class Fault:
 
 FAULTS: dict[str, Fault] = {
     "none": Fault(lambda engine, stream: engine.answer(stream, engine.parts), _has_call),
-    "malformed": Fault(_broken, _fails("model server sent")),
+    "malformed": Fault(_broken, _fails("model server")),
     "429": Fault(_busy(429, "slow down", "rate_limit_error"), _fails("slow down", 429)),
     "503": Fault(_busy(503, "overloaded just now", "overloaded_error"), _fails("overloaded", 503)),
     "error_event": Fault(_error_event, _fails("out of memory")),

@@ -193,7 +193,7 @@ def test_assistance_is_logged_at_start(scripted):
         said = [process.stderr.readline() for _ in range(3)]
         process.terminate()
     assert said[1].startswith("prompt: in words")
-    assert said[2].startswith("guided: the server reports that its model is small")
+    assert said[2].startswith("guided tool choice: ")
     assert "--guide off" in said[2]
 
 

@@ -144,7 +144,7 @@ def test_unrequested_choices_end_stream():
     """Each choice would need a parser of its own."""
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(encode_event(numbered(index))) for index in range(20_000))
-    assert errors(sent) == ["the model server sent answer 1 (0-based); expected one answer"]
+    assert errors(sent) == ["the model server sent an answer with the index 1; expected one answer"]
     assert streamed.is_done
 
 
@@ -173,7 +173,7 @@ def test_choices_are_limited_to_n(stream):
 
     with LiveUpstream(said) as upstream, serving(upstream.url) as url, connected(url) as client:
         assert ask(client, "Some.") == ["Hi", "Hi"]
-        with pytest.raises(openai.APIError, match=r"answer 2 \(0-based\); expected 2 answers"):
+        with pytest.raises(openai.APIError, match=r"the index 2; expected 2 answers"):
             ask(client, "More!")
 
 
@@ -198,8 +198,8 @@ FRAGMENT = {"index": 0, "function": {"name": "f", "arguments": "x" * 100}}
         (delta("a" * 100), "the model's answer has more than 5,000 characters"),
         (delta("<tool_call>" * 10), "the model's answer has more than 5,000 characters"),
         (delta(tool_calls=[FRAGMENT]), "the model's answer has more than 5,000 characters"),
-        (think, "the model server sent more than 90,000 bytes without an end"),
-        (delta(), "the model server sent more than 90,000 bytes without an end"),
+        (think, "the model server sent more than 90,000 bytes without ending its answer"),
+        (delta(), "the model server sent more than 90,000 bytes without ending its answer"),
     ],
     ids=["text", "openings", "calls", "reasoning", "nothing"],
 )
@@ -220,7 +220,7 @@ def test_endless_comments_are_stopped(monkeypatch):
     monkeypatch.setattr(answer_translation, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(b": ping\n\n" * 100) for _ in range(200))
-    assert errors(sent) == ["the model server sent more than 90,000 bytes without an end"]
+    assert errors(sent) == ["the model server sent more than 90,000 bytes without ending its answer"]
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"

@@ -149,7 +149,7 @@ def test_text_of_a_pdf_is_included(client, upstream, api):
 
 def test_number_of_pdfs_is_limited(client):
     part = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
-    with pytest.raises(openai.BadRequestError, match="up to 20 PDFs, got 21"):
+    with pytest.raises(openai.BadRequestError, match="at most 20 PDFs, got 21"):
         ask(client, False, input=[{"role": "user", "content": [part] * 21}])
 
 
@@ -157,7 +157,7 @@ def test_text_of_all_pdfs_is_limited(client):
     """It may be much longer than the PDFs, and is not part of the request's size."""
     data = base64.b64encode(make_pdf("a " * (MAX_TEXT // 2 - 1_000))).decode()
     part = {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{data}"}
-    with pytest.raises(openai.BadRequestError, match="the PDFs have more than 4,000,000 characters"):
+    with pytest.raises(openai.BadRequestError, match="the PDFs contain more than 4,000,000 characters"):
         ask(client, False, input=[{"role": "user", "content": [part] * 2}])
 
 

@@ -91,7 +91,7 @@ def test_tool_references_are_resolved_once():
 def test_too_many_tools_are_rejected(url):
     status, answer = post(url.removesuffix("/v1"), json.dumps(asking(MAX_TOOLS + 1)).encode())
     assert status == 400
-    assert answer["error"]["message"] == "'tools' has 4,097 tools; the maximum is 4,096. Send fewer"
+    assert answer["error"]["message"] == "'tools' has 4,097 tools, and the maximum is 4,096; send fewer"
     assert answer["error"]["param"] == "tools"
 
 
@@ -103,7 +103,7 @@ def test_too_much_text_is_rejected_but_images_are_not_counted(url):
         body = {"model": "m", "messages": said, "tools": tools, **fields}
         status, answer = post(url.removesuffix("/v1"), json.dumps(body).encode(), path=route)
         assert status == 400
-        assert "the maximum is 4,000,000. Shorten its messages or tools" in json.dumps(answer)
+        assert "the maximum is 4,000,000; shorten its messages or tools" in json.dumps(answer)
     seen = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": image}}]
     body = {"model": "m", "messages": [{"role": "user", "content": seen}], "tools": TOOLS}
     assert post(url.removesuffix("/v1"), json.dumps(body).encode())[0] == 200

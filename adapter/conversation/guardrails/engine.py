@@ -68,7 +68,7 @@ from adapter.conversation.guardrails.surplus_calls import (
     repeats_in_answer,
     undoes_call,
 )
-from adapter.conversation.guardrails.unfounded_text import ignores_results, invents_text
+from adapter.conversation.guardrails.unfounded_text import invents_text
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.argument_checks import check_types
 from adapter.core.callback_checks import wrap_text_function
@@ -380,7 +380,7 @@ class Guardrails:
             yield Violation("refusal", retry_messages.build_refusal_message(tool, examples))
         elif is_blanket_refusal(content, past):
             yield Violation("refusal", retry_messages.build_disclaimer_message(tools, bool(past.recent)))
-        if claims_unbacked_success(content, past) or ignores_results(content, past):
+        if claims_unbacked_success(content, past):
             yield Violation(
                 "unfounded_success", retry_messages.build_unfounded_success_message(tools, bool(past.recent))
             )

@@ -64,10 +64,7 @@ GUARDRAILS = {
         ),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
-        Guardrail(
-            "unfounded_success",
-            "only “Done!”, without a tool call or the requested information; an answer without a word of the results",
-        ),
+        Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
         Guardrail("invented_turn", "a call after an invented user message and an answer to this message"),
     )
 }

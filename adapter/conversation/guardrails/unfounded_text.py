@@ -1,4 +1,4 @@
-"""Detect texts and answers that have no word in common with the conversation, in any language."""
+"""Detect texts for files that have no word in common with the conversation, in any language."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from functools import lru_cache
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.copied_text import list_strings
-from adapter.conversation.guardrails.file_requests import find_text, has_any, has_changed
-from adapter.conversation.guardrails.hollow_answers import expects_information
+from adapter.conversation.guardrails.file_requests import find_text, has_any
 from adapter.prompting.intent.bm25 import STOP_WORDS, split_words, stem_word, stem_words
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT
@@ -21,9 +20,6 @@ SHORT_TEXT = 200
 PROSE_FILES = (".txt", ".md", ".rst")
 """Endings of the files whose text is checked."""
 _PROSE = re.compile(r"(?=.*\w,? \w)[\w\s,.;:!?'\"#-]*", re.DOTALL)
-
-MIN_TERMS = 3
-"""Minimum number of words in an answer that is checked. "Yes." may be right."""
 
 
 def find_terms(text: str) -> set[str]:
@@ -58,16 +54,3 @@ def invents_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
         return False
     named = [path for path in find_paths(past.request) if path in list_strings(call.arguments)]
     return any(is_invented(path, written, past.request, past.text, tools) for path in named)
-
-
-def ignores_results(content: str, past: CallHistory) -> bool:
-    """Return whether a short answer after calls has no word of a result, although the request asks for information, or
-    has no word of the request either, although nothing was changed. It may announce, refuse or claim something in words
-    that no list has."""
-    is_asked = expects_information(past.request)
-    if len(content) > SHORT_TEXT or not past.request or not past.last_result or (has_changed(past) and not is_asked):
-        return False
-    terms, results = find_terms(content), "\n".join(call.result for call in past.recent)
-    is_vague = len(terms) >= MIN_TERMS and not any(term.isdigit() for term in terms)
-    known = results if is_asked else past.text
-    return is_vague and not wants_text(past.request) and terms.isdisjoint(find_terms(known))

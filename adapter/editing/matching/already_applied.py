@@ -122,7 +122,8 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
         return False
     has_content_change = any(prior != target for prior, target, _ in (*bodies, *gaps))
     is_moved = (is_reindented and shifts == {0}) or _measure_depths(before) != _measure_depths(after)
-    return has_content_change or is_moved
+    is_verbatim = _strip_right(current) == _strip_right(after) != _strip_right(before)
+    return has_content_change or is_moved or is_verbatim
 
 
 def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[str]) -> bool:
@@ -143,6 +144,10 @@ def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
     has both for each line."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
+
+
+def _strip_right(lines: Sequence[str]) -> list[str]:
+    return [line.rstrip() for line in lines]
 
 
 def _measure_gaps(text: str) -> list[int]:

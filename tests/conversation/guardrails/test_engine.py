@@ -261,33 +261,6 @@ def test_bare_success_is_retried_if_information_was_requested(request_, answer, 
     assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
 
 
-@pytest.mark.parametrize(
-    ("request_", "answer", "made", "is_asked"),
-    [
-        ("How long is a?", "Okay, next step: one more look.", READ, True),
-        ("Look at a and tell me its last word.", "Okay, next step: one more look.", READ, True),
-        ("Send a to Bo. When did it arrive?", "I have taken care of it, and all is as expected.", SEARCH, True),
-        ("When did it go? " + "x y. " * 500, "I have taken care of it, and all is as expected.", SEARCH, True),
-        ("Send a to Bo.", "I have taken care of it, and all is as expected.", READ, True),
-        ("Wie lang ist a?", "Das werde ich jetzt gleich herausfinden.", READ, True),
-        ("How long is a?", "It has only one word, text.", READ, False),
-        ("How long is a?", "It is 4 letters long.", READ, False),
-        ("Is a empty?", "Yes, indeed.", READ, False),
-        ("Send a to Bo.", "I have taken care of it, and all is as expected.", SEARCH, False),
-        (
-            "Read a.",
-            "Unfortunately, neither folder nor user exist.",
-            PastCall("read_file", {}, "error: x", ok=False),
-            False,
-        ),
-    ],
-)
-def test_answer_about_nothing_in_the_conversation_is_retried(request_, answer, made, is_asked):
-    """After calls that only look something up, or if the user asked for information."""
-    verdict = judged(answer, made, request=request_, on="off,unfounded_success")
-    assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
-
-
 def test_intended_repetition_is_accepted():
     """If the model repeats it after the message, or the request mentions repetition."""
     guardrails = Guardrails(TOOLS)

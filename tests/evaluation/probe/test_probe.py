@@ -255,7 +255,7 @@ def test_probe_writes_a_profile_and_a_page(config, capsys):
     profile = load_profile(config / "m_1b.toml")
     assert profile.setup == COMPACT
     assert (profile.after.right, profile.before.right, profile.after.needless) == (24, 8, 0)
-    assert "24 of 24 right, the server alone 8" in message.err
+    assert "24 of 24 correct; the server alone: 8" in message.err
     assert "hermes, compact, off *" in message.out
     options = TranslationOptions(setup_of=lambda _: profile.setup)
     request = translate_chat_request(

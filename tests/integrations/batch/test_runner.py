@@ -110,7 +110,7 @@ def test_progress_of_another_run_is_not_resumed(given, tmp_path):
     with pytest.raises(UsageError, match="different input, options or program version"):
         run(given, out, policy="strict")
     given.write_text(given.read_text() + '{"text": "x"}\n')
-    with pytest.raises(UsageError, match="remove it"):
+    with pytest.raises(UsageError, match="remove the file"):
         run(given, out)
     (tmp_path / "there.jsonl").write_text("mine")
     with pytest.raises(UsageError, match="already exists"):
