@@ -78,19 +78,31 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
         value = from_json(text[start:end], allow_inf_nan=False)
     except (ValueError, TypeError):
         return None
-    has_repeated_keys = _count_members(value) < text.count('":', start, end) - text.count('\\":', start, end)
-    return (value, end) if _has_usual_numbers(value) and not has_repeated_keys else None
+    return (value, end) if _has_usual_numbers(value) and not _repeats_key(value, text, start, end) else None
 
 
-def _count_members(value: Json) -> int:
-    """Return the number of members of all objects in ``value``."""
+def _repeats_key(value: Json, text: str, start: int, end: int) -> bool:
+    """Return whether ``text[start:end]`` has more keys than ``value``, which was decoded from it.
+
+    The inside of the longest string, which may be a whole file, is not searched for keys.
+    """
+    members, longest = _measure(value)
+    skipped = text.find(json.dumps(longest[:40], ensure_ascii=False)[:-1], start, end) if len(longest) > LONG else -1
+    parts = [(start, end)] if skipped < 0 else [(start, skipped), (skipped + len(longest), end)]
+    return members < sum(text.count('":', *part) - text.count('\\":', *part) for part in parts)
+
+
+def _measure(value: Json) -> tuple[int, str]:
+    """Return the number of members of all objects in ``value``, and the longest string."""
     match value:
-        case dict():
-            return len(value) + sum(map(_count_members, value.values()))
-        case list():
-            return sum(map(_count_members, value))
+        case dict() | list():
+            inner = [_measure(item) for item in (value.values() if isinstance(value, dict) else value)]
+            members = len(value) if isinstance(value, dict) else 0
+            return members + sum(count for count, _ in inner), max((text for _, text in inner), key=len, default="")
+        case str():
+            return 0, value
         case _:
-            return 0
+            return 0, ""
 
 
 def _has_usual_numbers(value: Json) -> bool:
