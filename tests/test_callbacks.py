@@ -427,7 +427,7 @@ def test_only_true_and_a_decision_of_true_allow(answer, folder):
     with Workspace(folder, approve=lambda _approval: answer) as workspace:
         for name, arguments in (WRITING, ("run_command", {"command": "echo changed > a.txt"})):
             with pytest.raises(
-                UsageError, match=r"the approver .*<lambda> returned .*; expected True, False or an ApprovalDecision"
+                UsageError, match=r"the approver .*<lambda> returned .*; expected True, False, or an ApprovalDecision"
             ):
                 workspace.run(name, arguments)
     assert same(folder / "a.txt")

@@ -11,6 +11,7 @@ __all__ = [
     "compiled_readers",
     "continue_block",
     "deepseek_tokens",
+    "described_call",
     "dsml",
     "format_compiler",
     "gemma_call",
