@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.agent.agent import Agent
     from adapter.agent.async_agent import AsyncAgent
     from adapter.backends.chat_client import ChatClient
-    from adapter.backends.template_detection import derive
+    from adapter.backends.format_derivation import derive
     from adapter.conversation.guardrails.engine import Guardrails
     from adapter.conversation.guardrails.required_steps import Steps
     from adapter.conversation.guardrails.verdicts import Accept, Retry, Stop
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, PermissionRule
     from adapter.tools.tool import Tool
     from adapter.workspace import Workspace
-    from adapter.workspace.capabilities.host import Host
+    from adapter.workspace.capabilities.host_interface import Host
 
     Approval = ApprovalRequest
     AskAgain = Retry
@@ -134,7 +134,7 @@ _NAMES = {
     "adapter.tools.function_tools": ("tool",),
     "adapter.recording.replay": ("replay",),
     "adapter.recording.transcript": ("Transcript",),
-    "adapter.backends.template_detection": ("derive",),
+    "adapter.backends.format_derivation": ("derive",),
     "adapter.backends.chat_client": ("ChatClient",),
     "adapter.core.errors": (
         "AdapterError",
@@ -160,7 +160,7 @@ _NAMES = {
     ),
     "adapter.core.turn": ("Turn",),
     "adapter.workspace": ("Workspace",),
-    "adapter.workspace.capabilities.host": ("Host",),
+    "adapter.workspace.capabilities.host_interface": ("Host",),
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 

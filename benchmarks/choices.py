@@ -30,7 +30,7 @@ from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.evaluation.probe.task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import Constraint
-from adapter.prompting.intent.assist_plan import AssistSettings
+from adapter.prompting.intent.guided_choice import AssistSettings
 from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest

@@ -23,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from adapter.backends.template_detection import detect_format, examine_template
+from adapter.backends.format_derivation import detect_format, examine_template
 from adapter.core.events import JsonObject
 from adapter.core.turn import Turn
 from adapter.parsing import formats
@@ -32,7 +32,7 @@ from adapter.parsing.formats import FORMATS, get_format, guess_format
 from adapter.parsing.parser import Parser
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 from adapter.prompting.deriving.derive_format import derive_format
-from adapter.prompting.deriving.probes import BOS, EOS, RenderedConversations, detect_conventions
+from adapter.prompting.deriving.probe_conversations import BOS, EOS, RenderedConversations, detect_conventions
 from adapter.tools.tool import ToolSet
 
 TOOLS = ToolSet(

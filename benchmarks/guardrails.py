@@ -40,8 +40,16 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.events import JsonObject
 from adapter.evaluation.metrics import aggregate_runs, format_percent, format_rate
 from adapter.evaluation.run_log import RunLog
-from adapter.evaluation.runner import MAX_TURNS, AgentHarness, EvalRun, Harness, Sampling, SdkHarness, score_run
 from adapter.evaluation.scenario import ExecutedCall, Scenario, find_next_step, perform
+from adapter.evaluation.scenario_runner import (
+    MAX_TURNS,
+    AgentHarness,
+    EvalRun,
+    Harness,
+    Sampling,
+    SdkHarness,
+    score_run,
+)
 from adapter.evaluation.suite_loader import load_suite, select_scenarios
 from benchmarks.faulty_model import FaultyServer, Mending, model_name
 from benchmarks.mistakes import MISTAKES

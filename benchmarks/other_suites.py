@@ -37,8 +37,8 @@ from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import Endpoint, find_endpoint
 from adapter.core.events import Json, JsonObject
-from adapter.evaluation.runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal
+from adapter.evaluation.scenario_runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
 from benchmarks.choices import interval
 from benchmarks.faulty_model import FaultyServer, model_name
 from benchmarks.guardrails import ForgeRunner, free_port

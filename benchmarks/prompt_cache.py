@@ -35,9 +35,9 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
+from adapter.backends.chat_template_discovery import PromptDiscoverer
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import Endpoint, get_json
-from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion

@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from adapter.recording.view.parser_playground import render_playground_page
+from adapter.recording.view.playground_page import render_playground_page
 
 PYODIDE = "314.0.7"
 SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="

@@ -28,8 +28,8 @@ from adapter.backends.chat_client import Chunk
 from adapter.conversation.session_steps import Finished
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolResult
-from adapter.evaluation.runner import EvalRun, score_run
 from adapter.evaluation.scenario import Scenario, find_next_step
+from adapter.evaluation.scenario_runner import EvalRun, score_run
 from adapter.protocols.grounding_constraint import ground_conversation
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_translation import translate_chat_request

@@ -19,7 +19,7 @@ from adapter.dialects import Dialect
 from adapter.dialects.promptly import make_dialect
 from adapter.dialects.promptly.shell_tool import ShellTool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from tests.workspace.capabilities.test_web_fetch import LOCAL, Server
 
@@ -146,11 +146,11 @@ TOLD: dict[str, Case | str] = {
     "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
-    "workspace/capabilities/notes.py _require_note: names[:MAX_NAMED]": "the message has the number of further notes",
+    "workspace/capabilities/memory_notes.py _require_note: names[:MAX_NAMED]": "the message counts further notes",
     "workspace/pausable_deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
     "workspace/pausable_deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
     "workspace/sandbox/describe_confinement.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
-    "workspace/sandbox/output.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap states the bytes left out",
+    "workspace/sandbox/output_capture.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap names its size",
     "workspace/changes/history.py commit: summary[:journal.MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
     "workspace/capabilities/host_planner.py _search: hits[:operation.limit]": "as many as requested",
@@ -169,7 +169,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/local_search.py _read_sections: limit=MAX_FILES": Case(
         "local", "websearch", {"query": "zebra"}, "only 500 files of **/README* were searched"
     ),
-    "workspace/capabilities/notes.py list: limit=MAX_NOTES": "a memory never has more: writing another is refused",
+    "workspace/capabilities/memory_notes.py list: limit=MAX_NOTES": "a memory never has more",
     "workspace/files/symbol_search.py _guess_symbols: line[:MAX_TEXT]": "a declaration begins its line",
     "workspace/files/symbol_search.py build_result: min(self.operation.limit, MAX_LIMIT)": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "limit 501 is out of range; it was reduced to 500"
@@ -211,11 +211,13 @@ TOLD: dict[str, Case | str] = {
         "the specification of skills allows no more",
     ),
     "workspace/approval_flow.py _describe_state_changes: names[:MAX_LISTED]": "the others are counted",
-    "workspace/sandbox/log_slicing.py _clip: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
-    "workspace/sandbox/log_slicing.py __init__: maxlen=ENDS": SLICED,
-    "workspace/sandbox/log_slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),
-    "workspace/sandbox/log_slicing.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
-    "workspace/sandbox/log_slicing.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
+    "workspace/sandbox/output_excerpt.py _clip: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
+    "workspace/sandbox/output_excerpt.py __init__: maxlen=ENDS": SLICED,
+    "workspace/sandbox/output_excerpt.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(
+        said="0..."
+    ),
+    "workspace/sandbox/output_excerpt.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
+    "workspace/sandbox/output_excerpt.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
     "workspace/paths/walk.py __init__: min(depth, self._limits.depth)": Case(
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),

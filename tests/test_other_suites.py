@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from openai import OpenAI
 
-from adapter.evaluation.runner import SdkHarness
+from adapter.evaluation.scenario_runner import SdkHarness
 from adapter.workspace.sandbox import landlock
 from benchmarks.faulty_model import FaultyServer
 from benchmarks.other_programs import confined

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.cli.security_proofs import ATTACKS, prove
+from adapter.cli.security_self_test import ATTACKS, prove
 from adapter.workspace.sandbox.sandbox import SandboxSettings, find_unavailable_reason
 
 ROOT = Path(__file__).parents[1]

@@ -40,7 +40,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         observe: Called with every event. If it raises an exception, the run ends, and `run` raises the exception.
         constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a
             `ChatClient`.
-        guide: Assistance for very small models (see `adapter.prompting.intent.assist_plan`): ``auto`` (if the
+        guide: Assistance for very small models (see `adapter.prompting.intent.guided_choice`): ``auto`` (if the
             server reports a small model), ``on`` or ``off``. An assisted model calls at most one tool for each message,
             several times if the message lists several values. With ``constraint="required"`` and ``guide="on"`` it
             always calls one.

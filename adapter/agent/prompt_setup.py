@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.backends.chat_client_check import find_chat_client
-from adapter.backends.template_chat import TemplateChat
+from adapter.backends.chat_client_type_check import find_chat_client
+from adapter.backends.template_requests import TemplateChat
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.format import Format
-from adapter.prompting.intent.assist_plan import AssistSettings
+from adapter.prompting.intent.guided_choice import AssistSettings
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.operations import Glob, PathList

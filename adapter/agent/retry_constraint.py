@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.conversation.guardrails.file_requests import (
+from adapter.conversation.guardrails.requested_file_changes import (
     find_change_tools,
     find_replaced_names,
     find_started_action,

@@ -18,11 +18,11 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
+from adapter.backends.chat_template_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.constraint_fields import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
-from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.retries import build_retry_policy
 from adapter.backends.sdk_errors import (
     find_reason,

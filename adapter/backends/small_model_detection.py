@@ -1,4 +1,4 @@
-"""Detect models that are too small to choose tools. `adapter.prompting.intent.assist_plan` helps them.
+"""Detect models that are too small to choose tools. `adapter.prompting.intent.guided_choice` helps them.
 
 llama.cpp reports the number of parameters in ``/v1/models``, and Ollama in ``/api/show``. Other servers do not report
 it.
@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, get_object
 from adapter.core.events import Json
-from adapter.prompting.intent.assist_plan import AssistSettings
+from adapter.prompting.intent.guided_choice import AssistSettings
 
 SMALL = 400_000_000
 """Maximum number of parameters of a small model. Guided tool choice was tested with a model of 135 million parameters;

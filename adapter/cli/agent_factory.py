@@ -42,7 +42,7 @@ from adapter.recording.recorder import SessionRecorder
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host, HostEvent, NestedCall
+from adapter.workspace.capabilities.host_interface import Host, HostEvent, NestedCall
 from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
 
 

@@ -21,10 +21,10 @@ def derive(
     ] = None,
 ) -> None:
     """Infer a model's tool-call format from its chat template."""
-    from adapter.backends.template_detection import detect_format, examine_template, hash_template
+    from adapter.backends.format_derivation import detect_format, examine_template, hash_template
     from adapter.backends.template_files import load_chat_template
     from adapter.prompting.deriving.codegen import generate_format_files
-    from adapter.prompting.deriving.report import format_report
+    from adapter.prompting.deriving.derivation_report import format_report
 
     template = load_chat_template(file)
     found = examine_template(template)

@@ -45,7 +45,7 @@ def doctor(
 
 def _print_proofs(sandbox: SandboxSettings, *, as_json: bool) -> None:
     from adapter.cli.escaped_output import print_escaped
-    from adapter.cli.security_proofs import prove
+    from adapter.cli.security_self_test import prove
 
     proofs = []
     for proof in prove(sandbox):

@@ -10,15 +10,15 @@ from importlib import metadata
 from pathlib import Path
 
 from adapter.backends.builtin_model import find_builtin_model
+from adapter.backends.chat_template_discovery import PromptDiscoverer
 from adapter.backends.embedded_server import INSTALL, is_available
 from adapter.backends.endpoint_discovery import LOCAL_PORTS, Endpoint, detect_server_kind, find_first_model
-from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.core.install_advice import build_install_command
 from adapter.core.version import __version__
 from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.paths import openat2
-from adapter.workspace.paths.directory_calls import DescriptorCalls, calls
+from adapter.workspace.paths.directory_syscalls import DescriptorCalls, calls
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import find_bwrap
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, find_unavailable_reason

@@ -42,8 +42,8 @@ def edit(
     from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
     from adapter.tools.operations import PatchFiles, PatchText
     from adapter.workspace.changes.encoding_detection import parse_encoding
-    from adapter.workspace.context import open_context
     from adapter.workspace.files.edit_files import plan_files, plan_patch
+    from adapter.workspace.operation_context import open_context
 
     basis: PatchBasis = "sequence" if sequence else "original"
     is_directory = file.is_dir()
@@ -78,7 +78,7 @@ def undo(
     import time
     from functools import partial
 
-    from adapter.workspace.context import open_context
+    from adapter.workspace.operation_context import open_context
     from adapter.workspace.paths.os_errors import convert_os_errors
 
     with open_context(workspace) as context:
@@ -104,7 +104,7 @@ def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: 
     from adapter.cli.conversation_display import Console
     from adapter.core.errors import DeniedError
     from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun
-    from adapter.workspace.paths.git_data import is_git_data
+    from adapter.workspace.paths.git_data_detection import is_git_data
 
     reason = GIT_DATA if any(is_git_data(root, path.split("/")) for path in paths) else explain_autorun(paths)
     if reason and not Console().confirm(f"undo {change.summary}: {', '.join(paths)}\n   {reason}\n{diff}", "undo it?"):

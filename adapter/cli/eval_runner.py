@@ -40,8 +40,8 @@ from adapter.evaluation.metrics import (
 )
 from adapter.evaluation.report_page import render_eval_report
 from adapter.evaluation.run_log import RunLog
-from adapter.evaluation.runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
 from adapter.evaluation.scenario import Scenario
+from adapter.evaluation.scenario_runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
 from adapter.evaluation.suite_loader import load_suite, select_scenarios
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
 

@@ -13,7 +13,7 @@ from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapter.prompting.deriving.learning import LearningExample, LearningResult
+    from adapter.prompting.deriving.learn_format import LearningExample, LearningResult
 
 MAX_CHARACTERS = 1_000_000
 """Maximum size of the file of examples, in characters."""
@@ -33,7 +33,7 @@ def learn(
 ) -> None:
     """Learn a tool-call format from examples."""
     from adapter.parsing.format_file import write_format_file
-    from adapter.prompting.deriving.learning import learn_format
+    from adapter.prompting.deriving.learn_format import learn_format
 
     examples = read_examples(file)
     output = output or file.with_suffix(".toml")
@@ -56,7 +56,7 @@ def learn(
 def read_examples(path: Path) -> list[LearningExample]:
     """Return the examples in a JSON Lines file. Raises UsageError, which names the invalid line."""
     from adapter.core.bounded_parsing import parse_json
-    from adapter.prompting.deriving.learning import MIN_EXAMPLES, LearningExample
+    from adapter.prompting.deriving.learn_format import MIN_EXAMPLES, LearningExample
 
     try:
         with path.open(encoding="utf-8") as opened:

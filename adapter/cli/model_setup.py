@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adapter.agent.prompt_setup import choose_prompt_style
 from adapter.backends import model_profiles
-from adapter.backends.prompt_discovery import PromptDiscovery
+from adapter.backends.chat_template_discovery import PromptDiscovery
 from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.cli.conversation_display import Console
 from adapter.cli.model_loading import LoadedModel

@@ -72,7 +72,7 @@ def _resolve_format(name: str, template: Path | None) -> str | Format | None:
         return None if name == "auto" else name
     if template is None:
         raise UsageError(f"--format {FROM_TEMPLATE} needs the model's chat template; add --template FILE")
-    from adapter.backends.template_detection import derive
+    from adapter.backends.format_derivation import derive
 
     return derive(template)
 

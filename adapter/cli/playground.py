@@ -15,8 +15,8 @@ def playground(
 ) -> None:
     """Open a page that parses a model's raw text while you type."""
     from adapter.recording.view.page_server import PageServer
-    from adapter.recording.view.parser_playground import render_playground_page
-    from adapter.recording.view.playground_reader import read_for_page
+    from adapter.recording.view.playground_page import render_playground_page
+    from adapter.recording.view.playground_parser import read_for_page
 
     try:
         server = PageServer(render_playground_page(), read_for_page, port)

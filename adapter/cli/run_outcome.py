@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from adapter.agent.response_reader import AgentEvent
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.file_requests import (
+from adapter.conversation.guardrails.invented_file_text import find_terms, is_invented
+from adapter.conversation.guardrails.requested_file_changes import (
     find_file_action,
     find_names,
     find_replaced_names,
     find_text,
     find_unused_values,
 )
-from adapter.conversation.guardrails.unfounded_text import find_terms, is_invented
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.edit_resolution import NEEDLESS

@@ -13,7 +13,7 @@ from adapter.tools.tool import ToolSet
 __all__ = [
     "NO_TOOLS",
     "Dialect",
-    "cross_toolset",
+    "call_translation",
     "dialect",
     "get_dialect",
     "list_dialect_names",

@@ -19,7 +19,7 @@ from adapter.editing.matching.fuzzy_match import MatchCandidate
 from adapter.editing.matching.line_similarity import MAX_COMPARED
 from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.strategies import TextMatch
-from adapter.editing.repairs.omissions import is_elision
+from adapter.editing.repairs.omission_markers import is_elision
 from adapter.tools.operations import ParameterNames, Patch
 
 SHOWN_LINES = 12

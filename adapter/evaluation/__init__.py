@@ -7,11 +7,11 @@ this package's.
     toml_scenarios.py   scenarios defined in TOML, with a fixed result for each call
     scenarios/          the other built-in scenarios: tool selection, stateful environments, long results
     suite_loader.py     the built-in suite, and the user's own files
-    runner.py           runs one scenario with an OpenAI client or with `Agent`
+    scenario_runner.py  runs one scenario with an OpenAI client or with `Agent`
     run_log.py          records every run as a JSON line, to continue an interrupted evaluation
     metrics.py          completion rate with its interval, and mean costs
     report_page.py      the results as an HTML file
     probe/              `adapter probe`, which finds the best setup for a model
 """
 
-__all__ = ["metrics", "report_page", "run_log", "runner", "scenario", "suite_loader", "trace_view"]
+__all__ = ["metrics", "report_page", "run_log", "scenario", "scenario_runner", "suite_loader", "trace_view"]

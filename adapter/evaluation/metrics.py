@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import KINDS
+from adapter.evaluation.scenario_runner import EvalRun
 
 Z = 1.959964
 """Quantile of the normal distribution for 95 % confidence."""

@@ -15,8 +15,8 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.file_lock import try_lock
 from adapter.core.private_files import open_private
-from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import Scenario
+from adapter.evaluation.scenario_runner import EvalRun
 
 VERSION = 1
 BEGIN = b'{"eval"'

@@ -32,7 +32,7 @@ def parse_constraint_mode(name: str | None) -> Constraint | None:
 
 GUIDE_MODES = ("auto", "on", "off")
 """Modes of guided tool choice. ``auto`` guides only models that the server reports as small
-(`adapter.prompting.intent.assist_plan`)."""
+(`adapter.prompting.intent.guided_choice`)."""
 
 
 def validate_guide_mode(mode: str) -> None:

@@ -14,7 +14,7 @@ import re
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict, is_encodable
 from adapter.parsing.format import BodySource
-from adapter.tools.call_shapes import ABOUT_KEYS, NAME_KEYS, Normalizer
+from adapter.tools.call_extraction import ABOUT_KEYS, NAME_KEYS, Normalizer
 from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import Tool
 

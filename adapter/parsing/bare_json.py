@@ -24,7 +24,7 @@ from adapter.parsing.json_calls import (
 )
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, SPACE, Reader, StreamBuffer
-from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
+from adapter.tools.call_extraction import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 from adapter.tools.tool import ToolSet
 
 MAX_OPENING = 3

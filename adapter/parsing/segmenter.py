@@ -44,7 +44,7 @@ from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.unmarked_calls import UnmarkedCallReader
 from adapter.parsing.wrapper_tag_reader import WrappedCallReader
 from adapter.parsing.wrapper_tags import TAG_START
-from adapter.tools.call_shapes import Normalizer
+from adapter.tools.call_extraction import Normalizer
 from adapter.tools.tool import ToolSet
 
 MAX_PIECE = 1 << 17

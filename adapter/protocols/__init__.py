@@ -15,7 +15,7 @@ passes through these modules:
   tools and the format, `budgets` shortens long conversations, and `request_prompt` and `request_constraint` add the
   prompt and the constraint.
 - `template_prompt` determines the requests that are sent to the model server.
-- `exchange` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
+- `answer_translation` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
 - `openai_choice` parses the text of a choice. `choice_follow_ups` requests more text, `choice_output` writes deltas,
   `held_answer` records the answer, `tool_call_deltas` numbers calls, `cut_calls` and `native_calls` handle special
   calls, and `prefill` lets the model continue its text.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from adapter.core.errors import FormatError
 from adapter.core.events import InvalidToolCall, Json, ToolCall
 from adapter.core.text.string_builder import StringBuilder
+from adapter.tools.call_extraction import parse_arguments
 from adapter.tools.call_normalization import normalize_call
-from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.tool import ToolSet
 
 

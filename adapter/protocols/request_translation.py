@@ -11,7 +11,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
-from adapter.prompting.intent.assist_plan import Assist, AssistSettings, plan_assist, plan_next_call
+from adapter.prompting.intent.guided_choice import Assist, AssistSettings, plan_assist, plan_next_call
 from adapter.protocols.conversation_cache import Conversation, copy_messages
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar

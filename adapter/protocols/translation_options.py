@@ -17,7 +17,7 @@ from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
-from adapter.prompting.intent.assist_plan import AssistSettings
+from adapter.prompting.intent.guided_choice import AssistSettings
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.budgets import Budgets, ContextBudget, validate_context_budget, validate_reasoning_budget
 from adapter.protocols.grounding_constraint import Ground
@@ -149,7 +149,7 @@ class TranslationOptions:
     guide: str = "auto"
     """When small models get help in choosing tools, one of `GUIDE_MODES`."""
     assists: AssistSettings | None = None
-    """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.assist_plan`)."""
+    """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.guided_choice`)."""
 
     @property
     def style_used(self) -> str:

@@ -26,8 +26,8 @@ from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, ask_approver
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import HostEvent, NestedCall
-from adapter.workspace.paths.name_rules import check_path
+from adapter.workspace.capabilities.host_interface import HostEvent, NestedCall
+from adapter.workspace.paths.path_validation import check_path
 
 MAX_FILES = 500
 """Maximum number of files in a recorded workspace."""

@@ -24,7 +24,7 @@ from adapter.core.events import JsonObject
 from adapter.parsing.formats import is_format_file
 from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.sse import PING, encode_json
-from adapter.recording.html import render_page
+from adapter.recording.html_pages import render_page
 from adapter.recording.view.live_exchanges import LiveExchanges
 from adapter.recording.view.page import render_linked_live_page, render_live_page
 from adapter.recording.view.page_data import ReparseOptions

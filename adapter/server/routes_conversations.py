@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError, require_objects, require_type
 from adapter.protocols.openai_responses_items import convert_items
-from adapter.server.model_server import ModelServer
 from adapter.server.pagination import list_object, paginate
 from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
+from adapter.server.upstream_server import ModelServer
 
 Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JSONResponse]
 """Responds to a request, with the store and the request's JSON body. It runs in a thread."""

@@ -14,7 +14,6 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.server.model_server import ModelServer
 from adapter.server.pagination import paginate
 from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.response_references import ResponsesRequest, references_stored_items
@@ -22,6 +21,7 @@ from adapter.server.response_store import ResponseStore
 from adapter.server.routes_conversations import build_store_route, require_stored
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import count_prompt_tokens
+from adapter.server.upstream_server import ModelServer
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:

@@ -1,7 +1,18 @@
 """Tools: definitions and schemas, name matching, and validation of calls."""
 
 __all__ = [
-    "argument_synonyms", "call_normalization", "call_resolution", "call_shapes", "coercion", "example_calls",
-    "function_tools", "plain_arguments", "schema_errors", "schema_refs", "schema_simplify", "schema_validation",
-    "signatures", "tool",
+    "argument_synonyms",
+    "call_extraction",
+    "call_normalization",
+    "call_resolution",
+    "coercion",
+    "example_calls",
+    "function_tools",
+    "schema_errors",
+    "schema_refs",
+    "schema_simplify",
+    "schema_validation",
+    "signatures",
+    "tool",
+    "unbracketed_arguments",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import to_spelling
 from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
-from adapter.tools.call_shapes import extract_calls, looks_like_call
+from adapter.tools.call_extraction import extract_calls, looks_like_call
 from adapter.tools.coercion import coerce_to_schema, list_types
 from adapter.tools.tool import Tool, ToolSet
 

@@ -13,8 +13,8 @@ from adapter.core.callback_checks import build_result_error
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.tools.argument_synonyms import normalize_key
+from adapter.tools.call_extraction import parse_arguments
 from adapter.tools.call_normalization import is_contradiction, match_parameter, normalize_call
-from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.coercion import has_schema_type, list_types
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.schema_validation import build_bounded_validator, find_violations

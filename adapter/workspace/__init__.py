@@ -5,5 +5,6 @@ from __future__ import annotations
 from adapter.workspace.workspace import Workspace
 
 __all__ = [
-    "Workspace", "approval_flow", "approved_content", "context", "pausable_deadline", "tool_results", "workspace",
+    "Workspace", "approval_flow", "approved_content", "operation_context", "pausable_deadline", "tool_results",
+    "workspace",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from rapidfuzz import fuzz, process
 from adapter.core.callback_checks import require_sync
 from adapter.core.errors import DeniedError, ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.dialects.cross_toolset import find_tools_for_effect
+from adapter.dialects.call_translation import find_tools_for_effect
 from adapter.tools import operations as ops
 from adapter.tools.operations.permissions import (
     MODES,
@@ -28,8 +28,8 @@ from adapter.tools.operations.permissions import (
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.changes.history import RecordedChange
-from adapter.workspace.changes.plan import Plan
-from adapter.workspace.paths.git_data import holds_repository, is_git_data
+from adapter.workspace.changes.operation_plan import Plan
+from adapter.workspace.paths.git_data_detection import holds_repository, is_git_data
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.sandbox import describe_confinement

@@ -13,7 +13,7 @@ from adapter.core.text.truncate import truncate, with_notes
 from adapter.tools import operations as ops
 from adapter.tools.call_resolution import ResolvedCall
 from adapter.tools.tool import ValidatedCall
-from adapter.workspace.changes.plan import Plan
+from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.files.media import describe_media
 
 CHANGED_BY_USER = "The user changed this before it was applied. What was done:"

@@ -16,10 +16,10 @@ from adapter.core.errors import FormatError, ToolError, UsageError
 from adapter.core.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
-from adapter.dialects.cross_toolset import extract_apply_patch, translate_call
+from adapter.dialects.call_translation import extract_apply_patch, translate_call
+from adapter.tools.call_extraction import parse_arguments
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.call_resolution import ResolvedCall, resolve_call
-from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, find_effect
 from adapter.tools.operations.capabilities import ABSENT
@@ -29,17 +29,17 @@ from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_p
 from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.atomic_batch import run_atomically
 from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
-from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.host_planner import SessionCapabilities
 from adapter.workspace.changes.encoding_detection import parse_encoding
 from adapter.workspace.changes.history import History, RecordedChange, UndoResult
-from adapter.workspace.changes.plan import Plan
-from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.files.edit_strictness import resolve_edit_mode
+from adapter.workspace.operation_context import WorkspaceContext
+from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.paths.os_errors import convert_memory_errors, convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.pausable_deadline import Deadline, with_deadline
-from adapter.workspace.planner import plan_operation
 from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Choice, SandboxSettings
 from adapter.workspace.tool_results import build_error_result, build_tool_result, describe_user_change, make_encodable

@@ -7,7 +7,7 @@ const python = (async () => {
   pyodide.unpackArchive(await (await fetch("adapter.zip")).arrayBuffer(), "zip");
   return pyodide.runPython(`
 import json
-from adapter.recording.view.playground_reader import read_for_page
+from adapter.recording.view.playground_parser import read_for_page
 lambda body: json.dumps(read_for_page(body))
 `);
 })();

@@ -12,7 +12,7 @@ from adapter.agent.agent import Agent
 from adapter.agent.retry_constraint import find_named_values
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.file_requests import find_unused_values
+from adapter.conversation.guardrails.requested_file_changes import find_unused_values
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
 from adapter.dialects import get_dialect

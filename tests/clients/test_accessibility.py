@@ -22,8 +22,8 @@ from adapter.recording.view.live_exchanges import LiveExchanges
 from adapter.recording.view.page import render_view_page
 from adapter.recording.view.page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from adapter.recording.view.page_server import PageServer
-from adapter.recording.view.parser_playground import render_playground_page
-from adapter.recording.view.playground_reader import read_for_page
+from adapter.recording.view.playground_page import render_playground_page
+from adapter.recording.view.playground_parser import read_for_page
 from tests.browser import prefer
 from tests.clients.environments import Client
 from tests.evaluation.probe.test_probe import clever, tried

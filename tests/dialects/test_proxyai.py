@@ -17,7 +17,7 @@ from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import AgentReport, Library, RunSubagent, SearchHit
 from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.host_interface import Host
 
 TOOLS = DIALECT.tools
 SKILL = "---\nname: release\ndescription: How to release.\n---\n# Release Notes\n\nWrite them.\n"

@@ -5,7 +5,7 @@ from math import log2
 import pytest
 
 from adapter.editing.document import TextDocument
-from adapter.editing.matching.anchors import ContextScorer
+from adapter.editing.matching.anchored_changes import ContextScorer
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import is_distinctive
 

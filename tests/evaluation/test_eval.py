@@ -20,7 +20,7 @@ from adapter.core.version import __version__
 from adapter.evaluation.metrics import aggregate_runs, compute_wilson_interval, count_discordant_pairs
 from adapter.evaluation.report_page import render_eval_report
 from adapter.evaluation.run_log import RunLog
-from adapter.evaluation.runner import EvalRun
+from adapter.evaluation.scenario_runner import EvalRun
 from adapter.evaluation.suite_loader import load_built_in, load_suite
 from benchmarks.faulty_model import FaultyServer, model_name
 from tests.command_line import adapter, started

@@ -13,8 +13,8 @@ from openai import OpenAI
 import adapter
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.events import JsonObject
-from adapter.evaluation.runner import AgentHarness, Harness, SdkHarness
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, perform
+from adapter.evaluation.scenario_runner import AgentHarness, Harness, SdkHarness
 from adapter.evaluation.suite_loader import load_built_in, select_scenarios
 from adapter.parsing.formats.hermes import encode_calls
 from benchmarks import guardrails

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from adapter.recording.view.page_server import PageServer
-from adapter.recording.view.parser_playground import render_playground_page
-from adapter.recording.view.playground_reader import read_for_page
+from adapter.recording.view.playground_page import render_playground_page
+from adapter.recording.view.playground_parser import read_for_page
 from tests.browser import chromium
 from tests.recording.test_view_in_a_browser import WATCH, texts
 

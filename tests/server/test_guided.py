@@ -16,8 +16,8 @@ from adapter.agent.agent import Agent
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.small_model_detection import SMALL, SmallModelCheck, query_parameter_count
-from adapter.prompting.intent.assist_plan import AssistSettings
 from adapter.prompting.intent.bm25 import is_risky
+from adapter.prompting.intent.guided_choice import AssistSettings
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.workspace import Workspace

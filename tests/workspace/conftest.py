@@ -7,7 +7,7 @@ import pytest
 
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import History
-from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 

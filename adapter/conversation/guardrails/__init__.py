@@ -3,12 +3,12 @@
 __all__ = [
     "call_history",
     "engine",
-    "file_requests",
+    "invented_file_text",
     "loop_detection",
     "registry",
+    "requested_file_changes",
     "required_steps",
     "response_checks",
     "retry_messages",
-    "unfounded_text",
     "verdicts",
 ]

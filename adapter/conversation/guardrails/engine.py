@@ -26,15 +26,7 @@ from adapter.conversation.guardrails.copied_text import (
     find_placeholder,
     list_known_values,
 )
-from adapter.conversation.guardrails.file_requests import (
-    changes_nothing,
-    find_next_tools,
-    find_readers,
-    find_readers_for_invented_content,
-    find_tools_for_omitted_change,
-    find_unread_paths,
-    loses_text,
-)
+from adapter.conversation.guardrails.invented_file_text import invents_text
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
 from adapter.conversation.guardrails.registry import (
     DEFAULT,
@@ -45,6 +37,15 @@ from adapter.conversation.guardrails.registry import (
     validate_retries,
 )
 from adapter.conversation.guardrails.repeated_calls import describe_repetition
+from adapter.conversation.guardrails.requested_file_changes import (
+    changes_nothing,
+    find_next_tools,
+    find_readers,
+    find_readers_for_invented_content,
+    find_tools_for_omitted_change,
+    find_unread_paths,
+    loses_text,
+)
 from adapter.conversation.guardrails.required_steps import Steps, StepsInput, parse_steps
 from adapter.conversation.guardrails.response_checks import (
     CandidateAnswer,
@@ -61,14 +62,13 @@ from adapter.conversation.guardrails.response_checks import (
     read_leading_call,
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Examples
-from adapter.conversation.guardrails.surplus_calls import (
+from adapter.conversation.guardrails.unwanted_calls import (
     changes_unread_target,
     is_named_by_request,
     is_unasked_action,
     repeats_in_answer,
     undoes_call,
 )
-from adapter.conversation.guardrails.unfounded_text import invents_text
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.argument_checks import check_types
 from adapter.core.callback_checks import wrap_text_function

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.conversation.guardrails.hollow_answers import (
+from adapter.conversation.guardrails.uninformative_answers import (
     expects_information,
     find_own_words,
     is_bare_success_claim,
@@ -28,7 +28,7 @@ from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.intent.bm25 import stem_words
 from adapter.prompting.intent.verbs import READS, find_requested_action, is_question
-from adapter.tools.call_shapes import looks_like_call
+from adapter.tools.call_extraction import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 _REASON = re.compile(r"\w\s*[:;]\s*\w|\b(?:as|because|since|so(?!\s+i\b))\b", re.IGNORECASE)

@@ -6,7 +6,7 @@ names. The six editor tools are offered only if the host has an editor.
 
 from __future__ import annotations
 
-from adapter.dialects.blade import edit_tools, file_tools, user_tools
+from adapter.dialects.blade import command_and_editor_tools, edit_tools, file_tools
 from adapter.dialects.dialect import Dialect
 
 __all__ = ["DIALECT"]
@@ -31,12 +31,12 @@ DIALECT = Dialect(
         file_tools.FindFilesGlob,
         file_tools.BladeGrepSearch,
         file_tools.CodebaseSearch,
-        user_tools.EditorStateTool,
-        user_tools.OpenFile,
-        user_tools.GoToLineTool,
-        user_tools.GetSelectionTool,
-        user_tools.ReplaceSelectionTool,
-        user_tools.InsertAtCursorTool,
-        user_tools.RunCommandLine,
+        command_and_editor_tools.EditorStateTool,
+        command_and_editor_tools.OpenFile,
+        command_and_editor_tools.GoToLineTool,
+        command_and_editor_tools.GetSelectionTool,
+        command_and_editor_tools.ReplaceSelectionTool,
+        command_and_editor_tools.InsertAtCursorTool,
+        command_and_editor_tools.RunCommandLine,
     ),
 )

@@ -22,7 +22,7 @@ from adapter.dialects.tool_class import (
 )
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, PATTERN, WORKING_DIRECTORY
-from adapter.tools.call_shapes import parse_arguments
+from adapter.tools.call_extraction import parse_arguments
 
 
 class MakiBash(ToolClass):

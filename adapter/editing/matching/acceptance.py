@@ -19,6 +19,7 @@ from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_indexes
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.fuzzy_match import REACH, MatchCandidate
+from adapter.editing.matching.indentation_scope import find_enclosing
 from adapter.editing.matching.line_alignment import WRAPPED
 from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY
 from adapter.editing.matching.normalize import (
@@ -28,8 +29,7 @@ from adapter.editing.matching.normalize import (
     loosen_line,
     normalize_line,
 )
-from adapter.editing.matching.scope import find_enclosing
-from adapter.editing.repairs.omissions import is_elision
+from adapter.editing.repairs.omission_markers import is_elision
 from adapter.editing.repairs.reindent import measure_indent
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))

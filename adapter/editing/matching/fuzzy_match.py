@@ -21,7 +21,7 @@ from adapter.editing.matching.line_alignment import WRAPPED, Gap, OldLine, RowMa
 from adapter.editing.matching.line_mapping import LineMapping, add_gaps
 from adapter.editing.matching.line_similarity import MAX_COMPARED, LineComparison
 from adapter.editing.matching.normalize import normalize_line
-from adapter.editing.repairs.omissions import is_elision
+from adapter.editing.repairs.omission_markers import is_elision
 
 MAX_WINDOWS = 10
 """Maximum number of windows to align: the best window, and enough others to show that it is unique."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.repairs.omissions import is_elision
+from adapter.editing.repairs.omission_markers import is_elision
 
 
 class LineMapping(NamedTuple):

@@ -14,7 +14,7 @@ from adapter.editing.matching.already_applied import find_applied_place, have_co
 from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex
 from adapter.editing.matching.fuzzy_resolution import resolve_fuzzily
 from adapter.editing.matching.match_vetoes import MATCH_VETOES, check_already_there
-from adapter.editing.matching.minified import match_minified
+from adapter.editing.matching.minified_code import match_minified
 from adapter.editing.matching.patch_context import PatchContext
 from adapter.editing.matching.strategies import (
     STRATEGIES,
@@ -25,7 +25,7 @@ from adapter.editing.matching.strategies import (
 )
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, list_interpretations
-from adapter.editing.repairs.omissions import find_omissions, is_elision, is_like_own
+from adapter.editing.repairs.omission_markers import find_omissions, is_elision, is_like_own
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_escapes
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch

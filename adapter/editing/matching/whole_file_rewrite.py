@@ -2,7 +2,7 @@
 
 If a model returns only part of a file, or forgets some of it, the rewrite would delete the rest. A rewrite is therefore
 accepted only if it keeps most of the file and both its ends. If omission comments (``# ... existing code ...``) replace
-lines, `piece_placement` finds where the pieces between them belong.
+lines, `rewrite_piece_placement` finds where the pieces between them belong.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from adapter.editing.document import TextDocument, format_line_range
 from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import normalize_line
-from adapter.editing.matching.piece_candidates import Piece
-from adapter.editing.matching.piece_placement import PiecePlacer
+from adapter.editing.matching.rewrite_piece_candidates import Piece
+from adapter.editing.matching.rewrite_piece_placement import PiecePlacer
 from adapter.editing.matching.strategies import TextMatch, split_view_lines
-from adapter.editing.repairs.omissions import find_omissions, is_omission_comment
+from adapter.editing.repairs.omission_markers import find_omissions, is_omission_comment
 from adapter.editing.repairs.reindent import measure_indent
 from adapter.editing.replacement_text import build_exact_replacement
 from adapter.tools.operations import ParameterNames, WholeFileRewrite

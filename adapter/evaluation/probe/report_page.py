@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapter.backends.model_profiles import Model, Profile
 from adapter.core.version import __version__
 from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
-from adapter.recording.html import Bar, Table, render_page
+from adapter.recording.html_pages import Bar, Table, render_page
 
 MAX_TEXT = 600
 """Maximum number of characters of a response that are shown."""

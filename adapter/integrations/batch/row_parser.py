@@ -182,7 +182,7 @@ def _remove_nulls(value: Json) -> Json:
 def _format_of(settings: RowSettings) -> Format | None:
     if settings.format != FROM_TEMPLATE:
         return None if settings.format is None else get_format(settings.format)
-    from adapter.backends.template_detection import derive
+    from adapter.backends.format_derivation import derive
 
     return derive(settings.template)
 

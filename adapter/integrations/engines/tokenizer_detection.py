@@ -36,7 +36,7 @@ def detect_engine_format(tokenizer: object) -> Format | None:
 
 @lru_cache(maxsize=16)
 def _detect_format(template: str | None, model: str | None) -> Format | None:
-    from adapter.backends.template_detection import detect_format
+    from adapter.backends.format_derivation import detect_format
 
     name = detect_format(template, model).format if template else guess_format(model)
     return None if name is None else get_format(name)

@@ -24,7 +24,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
-from adapter.integrations.openai_client.exchange import OpenAIExchange
+from adapter.integrations.openai_client.http_exchange import OpenAIExchange
 from adapter.integrations.openai_client.upstream_info import UpstreamInfo
 from adapter.protocols.budgets import ContextBudget
 from adapter.protocols.grounding_constraint import Ground
@@ -88,7 +88,7 @@ def wrap(
             indicate the kind of value.
         ground: Additional candidate values (see `adapter.protocols.grounding_constraint`).
         guide: Guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
-            ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist_plan`).
+            ``"on"`` or ``"off"`` (see `adapter.prompting.intent.guided_choice`).
         max_tools: Maximum number of tools that the prompt describes. If a request has more, the prompt describes only
             those that best match it, and a tool that finds the others.
         guardrails: Faults that trigger a retry before you see the answer: ``"on"``, ``"off"`` or names (see

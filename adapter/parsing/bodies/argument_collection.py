@@ -16,7 +16,7 @@ from adapter.parsing.bodies.raw_value_end import (
 )
 from adapter.parsing.format import CUT, CUT_OFF, BodyResult
 from adapter.parsing.stream_buffer import StreamBuffer
-from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.call_extraction import DecodedCall
 from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.tool import Tool
 

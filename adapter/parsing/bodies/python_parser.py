@@ -21,7 +21,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates, spell
 from adapter.parsing.format import BodyResult
-from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.call_extraction import DecodedCall
 from adapter.tools.tool import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")

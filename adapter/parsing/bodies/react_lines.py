@@ -9,8 +9,8 @@
     Action: search(query="a")                          Action: search["a"]
     Action: {"name": "search", "arguments": {...}}     also in a code fence
 
-The arguments may also be plain text; see `plain_arguments`. The model must stop at the third label. Any text that it
-writes after this label is invented.
+The arguments may also be plain text; see `unbracketed_arguments`. The model must stop at the third label; text after it
+is invented.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
-from adapter.tools.call_shapes import DecodedCall
-from adapter.tools.plain_arguments import parse_plain_arguments
+from adapter.tools.call_extraction import DecodedCall
+from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 LANGUAGE_LIMIT = 20
 """Maximum length of the language name of a code fence around the arguments."""

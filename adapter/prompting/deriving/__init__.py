@@ -2,11 +2,11 @@
 
 __all__ = [
     "codegen",
+    "derivation_report",
     "derive_format",
     "format_detection",
     "known_call_locations",
-    "learning",
-    "probes",
-    "report",
+    "learn_format",
+    "probe_conversations",
     "response_template",
 ]

@@ -13,7 +13,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.formats import DERIVED
 from adapter.prompting.deriving.infer_call_format import infer_call_format
-from adapter.prompting.deriving.probes import (
+from adapter.prompting.deriving.probe_conversations import (
     ANSWER,
     NAME,
     ONE_CALL,

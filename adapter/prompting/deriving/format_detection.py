@@ -15,7 +15,7 @@ from typing import Literal
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, guess_format
 from adapter.prompting.deriving.derive_format import DerivationResult
-from adapter.prompting.deriving.probes import ONE_CALL, TWO_CALLS
+from adapter.prompting.deriving.probe_conversations import ONE_CALL, TWO_CALLS
 from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE, find_round_trip_failures
 
 

@@ -10,8 +10,8 @@ from itertools import product
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.harmony_messages import START
 from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
-from adapter.prompting.deriving.learning import LearningExample, infer_format
-from adapter.prompting.deriving.probes import (
+from adapter.prompting.deriving.learn_format import LearningExample, infer_format
+from adapter.prompting.deriving.probe_conversations import (
     KEY,
     NAME,
     NO_ARGUMENTS,

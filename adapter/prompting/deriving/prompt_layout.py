@@ -9,7 +9,7 @@ from itertools import takewhile
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.compiled_readers import is_marker
 from adapter.parsing.marker_tables import END_OF_TURN, REASONING
-from adapter.prompting.deriving.probes import (
+from adapter.prompting.deriving.probe_conversations import (
     ANSWER,
     BOS,
     EOS,

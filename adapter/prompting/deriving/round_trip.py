@@ -15,7 +15,7 @@ from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import LENIENT
 from adapter.parsing.parser import Parser
-from adapter.prompting.deriving.probes import (
+from adapter.prompting.deriving.probe_conversations import (
     ANSWER,
     KEY,
     NAME,

@@ -2,5 +2,5 @@
 
 __all__ = [
     "answer_page_data", "conversation_grouping", "live_exchanges", "page", "page_data", "page_server",
-    "parser_playground", "playground_reader",
+    "playground_page", "playground_parser",
 ]  # fmt: skip

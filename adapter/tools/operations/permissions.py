@@ -81,7 +81,7 @@ class ApprovalRequest:
     there is none."""
     is_git: bool = False
     """True if the call changes git's own data. Such a change needs approval in every mode
-    (`adapter.workspace.paths.git_data`)."""
+    (`adapter.workspace.paths.git_data_detection`)."""
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
     state: Mapping[str, str] = field(default_factory=dict)

@@ -17,15 +17,15 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines, strip_line_end, to_lf
 from adapter.editing.document import TextDocument
 from adapter.tools import operations as ops
-from adapter.workspace.capabilities.host import Editor, EditorRange
+from adapter.workspace.capabilities.host_interface import Editor, EditorRange
 from adapter.workspace.changes.encoding_detection import check_new_characters
-from adapter.workspace.changes.plan import Plan
+from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.text_codec import decode_for_editing, encode
 from adapter.workspace.files import edit_files
 from adapter.workspace.files.read_file import BYTE_ORDER_MARK, read_text_file
 
 if TYPE_CHECKING:
-    from adapter.workspace.context import WorkspaceContext
+    from adapter.workspace.operation_context import WorkspaceContext
 
 
 class MemoryEditor:

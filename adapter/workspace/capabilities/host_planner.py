@@ -17,14 +17,21 @@ from adapter.core.text.plurals import pluralize
 from adapter.tools import operations as ops
 from adapter.tools.operations.capabilities import ABSENT, Capability
 from adapter.tools.tool import ToolSet
-from adapter.workspace.capabilities import editor, function_runner, parallel_calls, questions, skills, web_fetch
-from adapter.workspace.capabilities import notes as memory
-from adapter.workspace.capabilities.host import DocsProvider, Editor, Host, HostEvent, NestedCall, SearchProvider
+from adapter.workspace.capabilities import editor, function_runner, parallel_calls, skills, user_questions, web_fetch
+from adapter.workspace.capabilities import memory_notes as memory
+from adapter.workspace.capabilities.host_interface import (
+    DocsProvider,
+    Editor,
+    Host,
+    HostEvent,
+    NestedCall,
+    SearchProvider,
+)
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from adapter.workspace.capabilities.library_docs import InstalledDocs
 from adapter.workspace.capabilities.local_search import LocalSearch
-from adapter.workspace.changes.plan import Plan
-from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.changes.operation_plan import Plan
+from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import fingerprint_bytes
 from adapter.workspace.pausable_deadline import Deadline
@@ -107,7 +114,7 @@ def plan_host_operation(
         return _plan_web(capabilities, operation)
     match operation:
         case ops.AskUser():
-            questions.check_questions(operation)
+            user_questions.check_questions(operation)
             return Plan("ask the user", lambda: _ask(capabilities, operation, clock))
         case ops.Finish():
             return Plan("end the run", ops.TaskFinished)
@@ -202,7 +209,7 @@ def _ask(capabilities: SessionCapabilities, operation: ops.AskUser, clock: Deadl
     with capabilities.approval_lock, clock.pause() if clock is not None else nullcontext():
         if (asker := capabilities.host.questions) is None:
             raise _build_missing_error("questions")
-        return questions.ask_questions(asker, operation)
+        return user_questions.ask_questions(asker, operation)
 
 
 def _set_todos(capabilities: SessionCapabilities, operation: ops.SetTodos) -> ops.TodoList:

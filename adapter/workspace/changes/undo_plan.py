@@ -9,7 +9,7 @@ from adapter.core.text.diffs import describe_changed_lines, render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.editing.revert import revert_change
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, open_subdirectory, read_bytes
-from adapter.workspace.changes.staging import stage_new_file
+from adapter.workspace.changes.staged_files import stage_new_file
 from adapter.workspace.changes.text_codec import decode, decode_for_diff, decode_for_editing, encode
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops

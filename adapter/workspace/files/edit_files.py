@@ -21,11 +21,11 @@ from adapter.core.text.diffs import render_unified_diff
 from adapter.editing import PatchResult
 from adapter.tools import operations as ops
 from adapter.workspace.changes.journal import ChangeStep
-from adapter.workspace.changes.staging import check_replaceable, stage_new_file
+from adapter.workspace.changes.staged_files import check_replaceable, stage_new_file
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, decode_for_diff, encode
-from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files.edit_strictness import apply_edit_mode, describe_choice
 from adapter.workspace.files.patch_bytes import creates_file, list_changed_lines, patch_bytes
+from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import ResolvedPath, describe_missing, open_regular, require_existing

@@ -115,7 +115,7 @@ def read_pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
 
 def _read_pages(data: bytes) -> tuple[list[str], int, str]:
     """Return the texts of the pages read, the number of pages, and the reason why pages are missing, or ""."""
-    job = str(Path(__file__).with_name("pdf_pages.py"))
+    job = str(Path(__file__).with_name("pdf_text_worker.py"))
     result = run_bounded(job, data, seconds=PDF_SECONDS, max_bytes=PDF_MEMORY)
     total, *texts = result.values or (0,)
     return texts, total, result.end

@@ -12,14 +12,14 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations import Copy, Delete, Move, OperationDone
 from adapter.workspace.changes.journal import ChangeStep
-from adapter.workspace.changes.plan import Plan
+from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.transactions import StagedContent
-from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.name_rules import is_git
+from adapter.workspace.paths.directory_syscalls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import convert_os_errors
+from adapter.workspace.paths.path_validation import is_git
 from adapter.workspace.paths.resolved_path import (
     ResolvedPath,
     hold_descriptor,

@@ -11,8 +11,8 @@ from adapter.core.text.lines import get_line_end, split_lines, strip_line_end
 from adapter.core.text.plurals import pluralize
 from adapter.tools.operations import FileText, Listing, Media, ReadText, Tree
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, PROBE_BYTES, DecodedText, decode
-from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import listing, media
+from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.resolved_path import ResolvedPath, read_at
 from adapter.workspace.paths.resolver import WorkspaceRoot
 

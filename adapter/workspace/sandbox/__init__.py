@@ -2,5 +2,5 @@
 
 __all__ = [
     "background", "bounded_worker", "bubblewrap", "describe_confinement", "invoked_programs", "landlock",
-    "processes", "sandbox", "seccomp", "shell", "supervisor", "user_tool_runner",
+    "platform_processes", "sandbox", "seccomp", "shell", "supervisor", "user_tool_runner",
 ]  # fmt: skip

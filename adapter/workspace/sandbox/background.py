@@ -10,8 +10,8 @@ from adapter.tools import operations as ops
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import ProcessSpec
-from adapter.workspace.sandbox.output import UnreadOutput
-from adapter.workspace.sandbox.processes import ChildProcess, build_shell_argv
+from adapter.workspace.sandbox.output_capture import UnreadOutput
+from adapter.workspace.sandbox.platform_processes import ChildProcess, build_shell_argv
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 from adapter.workspace.sandbox.shell import list_ending_notes
 from adapter.workspace.sandbox.supervisor import GIVE_UP_S

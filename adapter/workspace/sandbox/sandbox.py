@@ -26,8 +26,8 @@ from typing import Literal, TypeAlias, get_args
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
-from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.git_data import find_repositories
+from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.git_data_detection import find_repositories
 from adapter.workspace.sandbox import landlock, toolchains
 from adapter.workspace.sandbox.bubblewrap import (
     MAX_HIDDEN,
@@ -38,7 +38,7 @@ from adapter.workspace.sandbox.bubblewrap import (
     find_identity,
 )
 from adapter.workspace.sandbox.child_process import ProcessSpec
-from adapter.workspace.sandbox.processes import COMMANDS, ChildProcess
+from adapter.workspace.sandbox.platform_processes import COMMANDS, ChildProcess
 from adapter.workspace.sandbox.seccomp import INTERNET, LOCAL, build_socket_filter
 
 Level: TypeAlias = Literal["bwrap", "landlock", "none"]

@@ -11,8 +11,8 @@ from adapter.tools.operations import CommandOutput, RunCommand
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, ProcessExit
-from adapter.workspace.sandbox.output import HeadAndTail
-from adapter.workspace.sandbox.processes import SHELL, ChildProcess, build_shell_argv
+from adapter.workspace.sandbox.output_capture import HeadAndTail
+from adapter.workspace.sandbox.platform_processes import SHELL, ChildProcess, build_shell_argv
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 MAX_TIMEOUT_S = 600.0

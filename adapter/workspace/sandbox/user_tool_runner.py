@@ -22,9 +22,9 @@ from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import Sink
-from adapter.workspace.sandbox.log_slicing import LogSlice
-from adapter.workspace.sandbox.output import DECODE_ERRORS, HeadAndTail
-from adapter.workspace.sandbox.processes import ChildProcess
+from adapter.workspace.sandbox.output_capture import DECODE_ERRORS, HeadAndTail
+from adapter.workspace.sandbox.output_excerpt import LogSlice
+from adapter.workspace.sandbox.platform_processes import ChildProcess
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 from adapter.workspace.sandbox.shell import list_ending_notes, wait_for_exit
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapter import UsageError, derive, parse
-from adapter.backends.template_detection import detect_format, examine_template
+from adapter.backends.format_derivation import detect_format, examine_template
 from adapter.backends.template_files import load_chat_template
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.prompting.deriving.known_call_locations import CannotLearnError

@@ -22,7 +22,7 @@ REFUSED = {
     "fireworks-ai-llama-3-firefunction-v2": "cannot be rendered",
     "meetkai-functionary-medium-v3.2": "no parser supports",
 }
-"""The reason why no format is derived. FireFunction's needs variables, which only `template_detection` finds."""
+"""The reason why no format is derived. FireFunction's needs variables, which only `format_derivation` finds."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.grammars.gbnf import MAX_CALLS
-from adapter.prompting.intent.assist_plan import plan_next_call
 from adapter.prompting.intent.further_calls import find_further_arguments
+from adapter.prompting.intent.guided_choice import plan_next_call
 from adapter.tools.tool import Tool, ToolSet
-from tests.prompting.intent.test_assist_plan import MAIL, OPEN, PUT, ROUTE, TEXT, TRAINS, WHOLE, tool
+from tests.prompting.intent.test_guided_choice import MAIL, OPEN, PUT, ROUTE, TEXT, TRAINS, WHOLE, tool
 
 NUMBER: Any = {"type": "number"}
 BOX = tool("box_area", "Area of a box.", "width", "depth", width=NUMBER, depth=NUMBER)

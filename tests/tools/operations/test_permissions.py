@@ -25,7 +25,7 @@ from adapter.tools.operations.shell_words import (
     parse_simple_command,
 )
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.host_interface import Host
 from tests.hosted_dialect import HOSTED
 
 

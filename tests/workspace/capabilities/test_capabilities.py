@@ -14,8 +14,8 @@ from adapter.tools.operations import EFFECTS, CallFunction, HostOperation, Opera
 from adapter.tools.operations.agent_state import parse_todo_status
 from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host
-from adapter.workspace.capabilities.notes import NoteStore, find_project_folder, find_state_folder
+from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_folder, find_state_folder
 from adapter.workspace.capabilities.skills import parse_skill
 from tests.hosted_dialect import HOSTED, OWN
 

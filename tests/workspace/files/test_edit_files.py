@@ -17,7 +17,7 @@ from adapter.tools.operations import Patch as P
 from adapter.workspace import Workspace
 from adapter.workspace.files import edit_files
 from adapter.workspace.files.read_file import read_text
-from adapter.workspace.paths.name_rules import build_temp_name
+from adapter.workspace.paths.path_validation import build_temp_name
 
 
 def leftovers(directory):

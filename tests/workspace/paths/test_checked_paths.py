@@ -10,7 +10,7 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.core.file_lock import try_lock
 from adapter.workspace.paths.checked_paths import CheckedPaths, is_link_or_mount
-from adapter.workspace.paths.directory_calls import DescriptorCalls
+from adapter.workspace.paths.directory_syscalls import DescriptorCalls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
 from adapter.workspace.paths.os_errors import convert_os_errors
 from tests.workspace.conditions import IS_WINE

@@ -3,7 +3,7 @@
 import pytest
 
 from adapter.core.errors import ToolError
-from adapter.workspace.paths.name_rules import check_creatable, is_git, is_own_temp_file
+from adapter.workspace.paths.path_validation import check_creatable, is_git, is_own_temp_file
 from adapter.workspace.paths.windows_paths import is_below, is_short_name, split_windows_path
 
 

@@ -12,7 +12,7 @@ from adapter.tools.operations import KillCommand, ReadCommandOutput, StartComman
 from adapter.workspace import Workspace
 from adapter.workspace.sandbox import background
 from adapter.workspace.sandbox.background import BackgroundCommands
-from adapter.workspace.sandbox.output import UnreadOutput
+from adapter.workspace.sandbox.output_capture import UnreadOutput
 from tests.workspace.sandbox.running import living, wait_for
 
 

@@ -9,7 +9,7 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.tools.operations import RunCommand
 from adapter.workspace.sandbox.child_process import scrub_environment
-from adapter.workspace.sandbox.output import HeadAndTail, strip_terminal_codes
+from adapter.workspace.sandbox.output_capture import HeadAndTail, strip_terminal_codes
 from adapter.workspace.sandbox.shell import run_command
 
 

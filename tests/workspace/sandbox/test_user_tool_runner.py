@@ -11,7 +11,7 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.tools.operations import PathValue, ProgramOutput, RunProgram
 from adapter.workspace import Workspace
-from adapter.workspace.planner import plan_operation
+from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings
 from adapter.workspace.sandbox.user_tool_runner import build_program_argv, run_program
 from tests.waiting import retry_longer

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from adapter.recording.view.page_server import MAX_REQUEST, PageServer
-from adapter.recording.view.parser_playground import TOOLS, render_playground_page
-from adapter.recording.view.playground_reader import MAX_TEXT, read_for_page
+from adapter.recording.view.playground_page import TOOLS, render_playground_page
+from adapter.recording.view.playground_parser import MAX_TEXT, read_for_page
 from tests.parsing.checks import read
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'

@@ -20,9 +20,9 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines
 from adapter.tools.operations import Delete, FileWritten, MemoryChanged, MemoryList, MemoryNote, Stat, WriteText
 from adapter.workspace.changes.journal import find_state_home
-from adapter.workspace.context import WorkspaceContext, open_context
 from adapter.workspace.files import edit_files, move_copy_delete
 from adapter.workspace.files.read_file import read_text_file
+from adapter.workspace.operation_context import WorkspaceContext, open_context
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import list_files_below

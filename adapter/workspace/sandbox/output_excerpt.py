@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from adapter.core.text.truncate import MAX_BYTES
-from adapter.workspace.sandbox.output import DECODE_ERRORS, HeadAndTail, strip_terminal_codes
+from adapter.workspace.sandbox.output_capture import DECODE_ERRORS, HeadAndTail, strip_terminal_codes
 
 ENDS = 250
 """Number of lines kept at each end."""

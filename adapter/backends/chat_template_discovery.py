@@ -20,7 +20,7 @@ from adapter.backends.endpoint_discovery import (
     get_object,
     parse_json_object,
 )
-from adapter.backends.template_detection import detect_format
+from adapter.backends.format_derivation import detect_format
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.formats import get_format, guess_format

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adapter.parsing.parser import parse
-from adapter.tools.plain_arguments import parse_plain_arguments
 from adapter.tools.tool import ToolSet
+from adapter.tools.unbracketed_arguments import parse_plain_arguments
 from tests.parsing.formats.test_wild import definition_of
 
 SEARCH = "search(query, limit?: integer, tags?: string[], exact?: boolean)"

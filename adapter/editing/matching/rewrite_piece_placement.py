@@ -1,4 +1,4 @@
-"""Locate all pieces of a rewritten file together (see `piece_candidates`).
+"""Locate all pieces of a rewritten file together (see `rewrite_piece_candidates`).
 
 The spans of all pieces are chosen together, in their order and without overlap. A span is in doubt if an almost equally
 good choice has another span for its piece, or if the model may also have meant lines next to it.
@@ -20,7 +20,7 @@ from adapter.core.text.diffs import find_changes
 from adapter.core.text.lines import count_common_prefix
 from adapter.editing.document import format_line_range
 from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
-from adapter.editing.matching.piece_candidates import SIMILAR, Piece, PieceCandidates, Placement
+from adapter.editing.matching.rewrite_piece_candidates import SIMILAR, Piece, PieceCandidates, Placement
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5

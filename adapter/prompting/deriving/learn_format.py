@@ -29,7 +29,12 @@ from adapter.prompting.deriving.known_call_locations import (
     locate_python,
     locate_yaml,
 )
-from adapter.prompting.deriving.probes import find_shared_end, find_shared_start, looks_like_marker, split_tokens
+from adapter.prompting.deriving.probe_conversations import (
+    find_shared_end,
+    find_shared_start,
+    looks_like_marker,
+    split_tokens,
+)
 from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import ToolSet
 

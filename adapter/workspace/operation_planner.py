@@ -16,15 +16,15 @@ from adapter.tools.operations import FileWritten
 from adapter.tools.operations.permissions import FileDraft
 from adapter.tools.operations.shell_words import list_programs
 from adapter.workspace.capabilities.host_planner import SessionCapabilities, plan_host_operation
-from adapter.workspace.changes.plan import Plan
+from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.text_codec import decode, encode
-from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
 from adapter.workspace.files.edit_files import FileChange
+from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.sandbox import shell, user_tool_runner
 from adapter.workspace.sandbox.invoked_programs import identify_files, identify_programs
-from adapter.workspace.sandbox.processes import SHELL
+from adapter.workspace.sandbox.platform_processes import SHELL
 
 _SHELL = f"with {SHELL} " if sys.platform == "win32" else ""
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import adapter
-from adapter.backends import template_detection
-from adapter.backends.template_detection import detect_format, examine_template
+from adapter.backends import format_derivation
+from adapter.backends.format_derivation import detect_format, examine_template
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import UsageError
 from adapter.grammars.call_layout import find_call_prefix, find_key_value_call_layout
@@ -77,7 +77,7 @@ def test_derivation_is_cached_by_the_templates_text(monkeypatch):
 def test_template_without_a_format_raises_with_the_reason(monkeypatch, source, why):
     """Within the time limit."""
     if "takes more than" in why:
-        monkeypatch.setattr(template_detection, "TIME_LIMIT_S", 0.5)
+        monkeypatch.setattr(format_derivation, "TIME_LIMIT_S", 0.5)
     with pytest.raises(UsageError, match=why):
         adapter.derive(source)
 

@@ -22,10 +22,10 @@ from rapidfuzz import fuzz
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.indentation_scope import find_enclosing
 from adapter.editing.matching.normalize import count_letters, is_distinctive, list_keys, normalize_line
-from adapter.editing.matching.scope import find_enclosing
 from adapter.editing.repairs.diff_markers import list_nonblank_lines
-from adapter.editing.repairs.omissions import is_elision
+from adapter.editing.repairs.omission_markers import is_elision
 from adapter.editing.repairs.reindent import measure_indent
 
 MIN_BITS = 20.0

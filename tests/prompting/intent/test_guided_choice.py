@@ -13,8 +13,8 @@ from adapter.core.errors import UsageError
 from adapter.grammars.gbnf import build_gbnf
 from adapter.parsing.parser import parse
 from adapter.prompting.intent.argument_proximity import match_by_proximity
-from adapter.prompting.intent.assist_plan import Assist, AssistSettings, plan_assist
 from adapter.prompting.intent.bm25 import ToolRanking, list_request_terms, stem_word
+from adapter.prompting.intent.guided_choice import Assist, AssistSettings, plan_assist
 from adapter.tools.tool import Tool, ToolSet
 from tests.grammars.test_gbnf import sample
 

@@ -23,7 +23,7 @@ from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
 from adapter.prompting.deriving.derive_format import DerivationResult, build_derived_name, derive_format
 from adapter.prompting.deriving.format_detection import DetectedFormat, match_known_format
 from adapter.prompting.deriving.known_call_locations import CannotLearnError
-from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
+from adapter.prompting.deriving.probe_conversations import BOS, EOS, TOOLS
 from adapter.prompting.deriving.response_template import learn_response_template
 
 TIME_LIMIT_S = 5.0

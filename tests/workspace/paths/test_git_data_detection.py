@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adapter.workspace.paths import git_data
-from adapter.workspace.paths.git_data import (
+from adapter.workspace.paths import git_data_detection
+from adapter.workspace.paths.git_data_detection import (
     find_git_folder,
     find_paths_run_by_git,
     find_repositories,
@@ -114,7 +114,7 @@ def test_search_for_repositories_is_limited(top, monkeypatch):
     for number in range(30):
         (top / f"{number:02}" / "deep" / ".git").mkdir(parents=True)
     assert len(find_repositories(str(top))) == 30
-    monkeypatch.setattr(git_data, "MAX_REPOSITORIES", 7)
+    monkeypatch.setattr(git_data_detection, "MAX_REPOSITORIES", 7)
     assert find_repositories(str(top)) == [f"{top}/{number:02}/deep/.git" for number in range(7)]
-    monkeypatch.setattr(git_data, "MAX_SEEN", 50)
+    monkeypatch.setattr(git_data_detection, "MAX_SEEN", 50)
     assert find_repositories(str(top)) == []

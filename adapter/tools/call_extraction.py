@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeAlias
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
-from adapter.tools.plain_arguments import parse_plain_arguments
 from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 Normalizer: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
 """Normalizes a name and arguments for the session's tools. Returns the name, the arguments and the fixes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.file_requests import (
+from adapter.conversation.guardrails.requested_file_changes import (
     find_change_tools,
     find_file_action,
     find_next_tools,

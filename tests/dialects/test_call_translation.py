@@ -5,10 +5,10 @@ import pytest
 from adapter.conversation.session_steps import RunTools
 from adapter.core.events import ToolCall
 from adapter.dialects import get_dialect
-from adapter.dialects.cross_toolset import extract_apply_patch, translate_call
+from adapter.dialects.call_translation import extract_apply_patch, translate_call
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.host_interface import Host
 
 
 @pytest.fixture

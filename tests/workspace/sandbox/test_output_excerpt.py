@@ -6,7 +6,7 @@ import re
 import pytest
 
 from adapter.core.text.truncate import MAX_BYTES
-from adapter.workspace.sandbox.log_slicing import ENDS, MAX_MATCHES, LogSlice
+from adapter.workspace.sandbox.output_excerpt import ENDS, MAX_MATCHES, LogSlice
 
 
 def sliced(lines, step=1_000, end="\n"):

@@ -69,7 +69,7 @@ def _format(name: str, template: str) -> Format | None:
         if name not in FORMATS:  # the path of a format file must not make the server read it
             raise ValueError(f"unknown format {name[:60]!r}")
         return get_format(name)
-    from adapter.backends.template_detection import derive
+    from adapter.backends.format_derivation import derive
 
     return derive(template)
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.backends.context_size import query_context_size
+from adapter.backends.detected_options import ModelOptions, ServerInfo
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.model_options import ModelOptions, ServerInfo
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
@@ -26,7 +26,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.upstream_failures import refuses_tools
 from adapter.server.concurrency_limit import ConcurrencyLimit
-from adapter.server.dropped_fields import DroppedFields
+from adapter.server.dropped_fields_report import DroppedFields
 from adapter.server.pdf_documents import PdfReader
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
