@@ -8,7 +8,7 @@ from adapter.grammars.call_layout import find_call_prefix
 from adapter.grammars.gbnf import build_gbnf, build_json_schema, calls_begin_with, list_bare_call_tools
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import get_format
-from adapter.protocols.llama_cpp import build_lazy_grammar_fields
+from adapter.protocols.llama_cpp_completion import build_lazy_grammar_fields
 from adapter.tools.tool import Tool, ToolSet
 
 _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", "textgen": "grammar_string"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.native_calls import measure_calls
+from adapter.protocols.server_parsed_calls import measure_calls
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
 from adapter.protocols.usage import Usage, parse_usage

@@ -31,7 +31,7 @@ from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import get_format
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
-from adapter.protocols.budgets import MIN_CONTEXT, Budgets
+from adapter.protocols.token_budgets import MIN_CONTEXT, Budgets
 
 _NOT_IN_FILE = ("config", "help_all")
 

@@ -1,12 +1,11 @@
 """The parsing engine: the stream buffer, the segmenter, and the body parsers that formats share."""
 
 __all__ = [
-    "bare_json",
     "call_encoders",
     "call_events",
     "call_format_detection",
-    "case_writer",
     "fallback_readers",
+    "fixture_writer",
     "format",
     "format_file",
     "format_spec",
@@ -17,5 +16,6 @@ __all__ = [
     "parser",
     "stream_buffer",
     "tagged_json",
+    "untagged_json",
     "wrapper_tags",
 ]

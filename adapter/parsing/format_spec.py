@@ -17,8 +17,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import gemma_call, python_encoder
-from adapter.parsing.bodies.argument_collection import is_ambiguous_pair, reads_as_null
-from adapter.parsing.bodies.described_call import encode_yaml
+from adapter.parsing.bodies.format_file_calls import encode_yaml
+from adapter.parsing.bodies.tagged_arguments import is_ambiguous_pair, reads_as_null
 from adapter.tools.coercion import get_type_name
 
 Body: TypeAlias = Literal[

@@ -13,7 +13,7 @@ from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.marker_tables import map_reasoning_markers
 from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
-from adapter.parsing.unread_calls import find_unread_calls
+from adapter.parsing.unrecognized_calls import find_unread_calls
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.tool import ToolDefinitions, ToolSet
 

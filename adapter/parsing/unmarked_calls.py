@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from adapter.parsing.bodies.announcing_tags import build_announced_reader
+from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress
 from adapter.parsing.event_buffer import EventBuffer

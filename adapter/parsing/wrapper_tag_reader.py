@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapter.parsing.bodies.announcing_tags import build_announced_opener
+from adapter.parsing.bodies.call_announcing_tags import build_announced_opener
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import BodySource, CallOpener

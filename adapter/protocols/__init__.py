@@ -11,14 +11,14 @@
 passes through these modules:
 
 - `anthropic_request`, `openai_responses_request` or `ollama` convert it from the client's API to an OpenAI chat.
-- `translate` builds a `translated_request`, with the settings of `translation_options`. `tool_request` selects the
-  tools and the format, `budgets` shortens long conversations, and `request_prompt` and `request_constraint` add the
-  prompt and the constraint.
+- `request_translation` builds a `translated_request`, with the settings of `translation_options`. `request_tools`
+  selects the tools and the format, `token_budgets` shortens long conversations, and `request_prompt` and
+  `request_constraint` add the prompt and the constraint.
 - `template_prompt` determines the requests that are sent to the model server.
 - `answer_translation` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
-- `openai_choice` parses the text of a choice. `choice_follow_ups` requests more text, `choice_output` writes deltas,
-  `held_answer` records the answer, `tool_call_deltas` numbers calls, `cut_calls` and `native_calls` handle special
-  calls, and `prefill` lets the model continue its text.
+- `openai_choice` parses the text of a choice. `follow_up_requests` requests more text, `choice_output` writes deltas,
+  `answer_state` records the answer, and `tool_call_deltas` numbers calls. `truncated_calls` and `server_parsed_calls`
+  handle special calls, and `prefill` lets the model continue its text.
 - `anthropic_response`, `ollama` or `openai_responses_stream` write the answer in the client's API. They encode the
   parts that `answer_parts` collects.
 """
@@ -27,15 +27,12 @@ __all__ = [
     "answer_translation",
     "anthropic_request",
     "anthropic_response",
-    "budgets",
     "conversation_cache",
     "dropped_fields",
     "grounding_constraint",
-    "guarded_exchange",
-    "llama_cpp",
+    "llama_cpp_completion",
     "media_fallback",
     "model_descriptions",
-    "native_calls",
     "ollama",
     "openai_chat_response",
     "openai_choice",
@@ -49,9 +46,12 @@ __all__ = [
     "request_body_parsing",
     "request_stats",
     "request_translation",
+    "response_guard",
+    "server_parsed_calls",
     "sse",
     "template_messages",
     "template_prompt",
+    "token_budgets",
     "translated_request",
     "translation_options",
     "upstream_failures",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from adapter.core.events import JsonObject
 from adapter.protocols.dropped_fields import build_field_table
-from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.ollama import EXTRA
+from adapter.protocols.response_guard import EXTENSION
 from adapter.protocols.template_prompt import MARKS
 
 FIELDS = build_field_table(

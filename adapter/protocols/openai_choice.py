@@ -22,12 +22,12 @@ from adapter.core.events import (
     ToolCallDelta,
 )
 from adapter.parsing.formats import get_format
-from adapter.protocols.choice_follow_ups import NOTHING, FollowedChoice, Rest
-from adapter.protocols.cut_calls import CUT_REASONS, separate_cut_call
+from adapter.protocols.follow_up_requests import NOTHING, FollowedChoice, Rest
 from adapter.protocols.logprobs import LogprobAligner
-from adapter.protocols.native_calls import NativeCalls, measure_calls
 from adapter.protocols.openai_errors import build_error_object
+from adapter.protocols.server_parsed_calls import NativeCalls, measure_calls
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
+from adapter.protocols.truncated_calls import CUT_REASONS, separate_cut_call
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """Finish reasons that this library adds: the server (incomplete) or the client (abandoned) disconnected before the end

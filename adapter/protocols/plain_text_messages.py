@@ -26,7 +26,7 @@ from adapter.protocols.conversation_cache import (
     encode_messages,
 )
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
+from adapter.protocols.verbatim_call_cache import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
 
 

@@ -13,10 +13,10 @@ from adapter.protocols.openai_chat_fields import select_passthrough_fields
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_text_messages import render_plain_messages
 from adapter.protocols.request_constraint import Enforcement
+from adapter.protocols.request_tools import ToolRequest
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, find_template_prompt, with_template_marks
 from adapter.protocols.tool_definitions import CACHE_SIZE
-from adapter.protocols.tool_request import ToolRequest
 from adapter.protocols.translation_options import CLIENTS_TOOLS, TranslationOptions
 from adapter.tools.tool import ToolSet
 

@@ -30,7 +30,7 @@ from adapter.protocols.conversation_cache import (
 )
 from adapter.protocols.plain_text_messages import parse_calls, read_messages, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
-from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
+from adapter.protocols.verbatim_call_cache import Call, VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 

@@ -20,8 +20,8 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.marker_tables import REASONING
 from adapter.prompting.template_capabilities import TemplateCapabilities
-from adapter.protocols import llama_cpp, ollama
-from adapter.protocols.llama_cpp import (
+from adapter.protocols import llama_cpp_completion, ollama
+from adapter.protocols.llama_cpp_completion import (
     build_completion_request,
     build_template_request,
     has_lazy_grammar,
@@ -223,4 +223,4 @@ def convert_to_chat(answer: Json) -> Json:
             converted = {"index": choice.get("index") or 0, "delta": message, "message": message}
             return {**answer, "choices": [{**converted, "finish_reason": choice.get("finish_reason")}]}
         case _:
-            return llama_cpp.convert_to_chat(answer)
+            return llama_cpp_completion.convert_to_chat(answer)

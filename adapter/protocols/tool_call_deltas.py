@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject, ToolCallDelta
 from adapter.prompting.escaping import StreamingUnescaper
-from adapter.protocols.native_calls import begins_call, read_fragments
+from adapter.protocols.server_parsed_calls import begins_call, read_fragments
 from adapter.protocols.tool_type_conversion import ToolTypes
-from adapter.protocols.verbatim_calls import Call
+from adapter.protocols.verbatim_call_cache import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from adapter.backends.endpoint_discovery import Kind
 from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.llama_cpp import build_template_request
+from adapter.protocols.llama_cpp_completion import build_template_request
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.streaming_responses import CHAT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapter.protocols.budgets import Budgets
+from adapter.protocols.token_budgets import Budgets
 from adapter.protocols.tool_definitions import parse_tool_set
 
 

@@ -10,9 +10,7 @@ from typing import Any
 
 from adapter.core.events import JsonObject
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
-from adapter.protocols.budgets import build_shortened_header
 from adapter.protocols.dropped_fields import HEADER, to_header
-from adapter.protocols.guarded_exchange import build_guard_headers
 from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.request_translation import (
     build_passthrough_request,
@@ -20,8 +18,10 @@ from adapter.protocols.request_translation import (
     needs_translation,
     translate_chat_request,
 )
+from adapter.protocols.response_guard import build_guard_headers
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
+from adapter.protocols.token_budgets import build_shortened_header
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server.response_references import ResponsesRequest

@@ -12,8 +12,8 @@ from typing import Any
 from adapter.backends.detected_options import ModelOptions, ServerInfo
 from adapter.backends.template_files import TemplateWorker
 from adapter.integrations.openai_client.http_exchange import OpenAIExchange, is_chat
-from adapter.protocols.budgets import AUTO
 from adapter.protocols.sse import read_json_or_none
+from adapter.protocols.token_budgets import AUTO
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server.response_store import ResponseStore
 

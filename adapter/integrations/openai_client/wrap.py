@@ -26,12 +26,12 @@ from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.http_exchange import OpenAIExchange
 from adapter.integrations.openai_client.upstream_info import UpstreamInfo
-from adapter.protocols.budgets import ContextBudget
 from adapter.protocols.grounding_constraint import Ground
-from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
+from adapter.protocols.response_guard import RetryPolicy
 from adapter.protocols.sse import read_json_or_none
 from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError, iter_prompt_steps
+from adapter.protocols.token_budgets import ContextBudget
 from adapter.protocols.translation_options import TranslationOptions, build_options
 from adapter.recording.exchange_log import ExchangeLog
 

@@ -21,7 +21,7 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import decode_strict, quote_excerpt
-from adapter.parsing.bodies.argument_collection import PendingCall
+from adapter.parsing.bodies.tagged_arguments import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.json_calls import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import get_marker_set

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
-from adapter.parsing.bodies.argument_collection import PendingCall
+from adapter.parsing.bodies.tagged_arguments import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer

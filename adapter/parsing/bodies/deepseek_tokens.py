@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader

@@ -25,7 +25,7 @@ from functools import lru_cache, partial
 from adapter.core.events import Json
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import WORD_LIMIT, XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, build_section_encoder
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, build_section_encoder
 from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet, get_marker_set

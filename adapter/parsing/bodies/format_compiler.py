@@ -13,8 +13,7 @@ from itertools import islice
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.bodies import deepseek_tokens, harmony_messages, pairs_compiler, tool_call_tag, tool_calls_tag
+from adapter.parsing.bodies import deepseek_tokens, harmony_messages, key_value_compiler, tool_call_tag, tool_calls_tag
 from adapter.parsing.bodies.bare_xml_function import read_bare_function
 from adapter.parsing.bodies.compiled_readers import (
     CompiledReaders,
@@ -24,7 +23,7 @@ from adapter.parsing.bodies.compiled_readers import (
     strip_both,
     wrap_in_section,
 )
-from adapter.parsing.bodies.described_call import DescribedCall, build_yaml_reader
+from adapter.parsing.bodies.format_file_calls import DescribedCall, build_yaml_reader
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader, read_list, read_one_call
@@ -33,6 +32,7 @@ from adapter.parsing.format import BodyReader, BodyResult, BodySource, CallOpene
 from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
+from adapter.parsing.untagged_json import UntaggedJson
 from adapter.tools.call_extraction import extract_calls
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
@@ -259,12 +259,12 @@ _COMPILERS: dict[str, Callable[[FormatSpec], CompiledReaders]] = {
     "json": _compile_json,
     "named json": _compile_named_json,
     "labels": _compile_labels,
-    "function": pairs_compiler.compile_function,
-    "pairs": pairs_compiler.compile_pairs,
-    "elements": pairs_compiler.compile_elements,
+    "function": key_value_compiler.compile_function,
+    "pairs": key_value_compiler.compile_pairs,
+    "elements": key_value_compiler.compile_elements,
     "python": _compile_python,
     "gemma": _compile_gemma,
     "channels": _compile_channels,
     "yaml": _compile_yaml,
-    "lines": pairs_compiler.compile_lines,
+    "lines": key_value_compiler.compile_lines,
 }

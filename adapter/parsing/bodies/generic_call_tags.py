@@ -25,7 +25,7 @@ from functools import lru_cache, partial
 from adapter.parsing.bodies.named_elements import read_after_name, read_elements, take_closing
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer

@@ -21,7 +21,7 @@ from functools import lru_cache
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, build_section_encoder
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, build_section_encoder
 from adapter.parsing.format import CallOpener
 
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
+from adapter.parsing.bodies.tagged_arguments import BodyError, PendingCall
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader, StreamBuffer
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bodies.argument_collection import ATTRIBUTES, PendingCall
+from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer

@@ -19,9 +19,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
 from adapter.parsing.bodies.name_value_elements import read_named_value
-from adapter.parsing.bodies.raw_value_end import remove_broken_close, split_broken_close
+from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall
+from adapter.parsing.bodies.unescaped_value_end import remove_broken_close, split_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer

@@ -15,7 +15,7 @@ import re
 from adapter.parsing.bodies.bare_xml_function import read_bare_function
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
 from adapter.parsing.format import BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from adapter.core.events import JsonObject
-from adapter.parsing.bodies.argument_collection import PendingCall
+from adapter.parsing.bodies.tagged_arguments import PendingCall
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet

@@ -14,7 +14,7 @@ Text to ``all`` is the answer. A result is returned as a message from the tool t
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.recipient import read_arguments, take_cut_name, take_name
+from adapter.parsing.bodies.recipient_header import read_arguments, take_cut_name, take_name
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.parsing.bodies import call_element
+from adapter.parsing.bodies import call_colon_tag
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
@@ -41,7 +41,7 @@ FORMAT = Format(
     aliases=("gemma4_no_thinking", "gemma_4"),
     openers=(
         CallOpener(OPEN, _read_call, keeps_space=True),
-        call_element.OPENER,
+        call_colon_tag.OPENER,
         CallOpener(CLOSE, _read_json),
     ),
     read_without_markers=_read_call.read_bare,

@@ -11,7 +11,7 @@ Results are returned under the role ``observation``.
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.recipient import read_arguments, take_name
+from adapter.parsing.bodies.recipient_header import read_arguments, take_name
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import get_marker_set

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.recipient import take_name
+from adapter.parsing.bodies.recipient_header import take_name
 from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import get_marker_set

@@ -21,7 +21,7 @@ from functools import partial
 from adapter.core.events import Json
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, encode_call
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import Format
 from adapter.tools.coercion import get_type_name

@@ -5,11 +5,11 @@ Format: Meta's prompt format for Llama 3.1, 3.2 and 3.3 (JSON based tool calling
 several calls. Results are returned under the role ``ipython``.
 """
 
-from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.bare_xml_function import read_bare_function
 from adapter.parsing.bodies.python_scanner import read_after_python_tag
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.untagged_json import UntaggedJson
 
 PYTHON_TAG = "<|python_tag|>"
 

@@ -8,7 +8,7 @@ vllm-project/vllm; see `xml_named_function`::
 
 from functools import partial
 
-from adapter.parsing.bodies.xml_invoke_spelling import encode_call
+from adapter.parsing.bodies.xml_invoke_tags import encode_call
 from adapter.parsing.bodies.xml_named_function import OPENER, PARAM_ELEMENTS, TAGS
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.bare_xml_function import read_bare_function, read_broken_opener, read_without_opener
+from adapter.parsing.bodies.tagged_arguments import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.parsing.bodies.xml_named_function import OPENER
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder

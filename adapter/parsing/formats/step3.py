@@ -12,7 +12,7 @@ All tokens are on one line.
 from functools import partial
 
 from adapter.parsing.bodies import deepseek_tokens as tokens
-from adapter.parsing.bodies.xml_invoke_spelling import encode_call
+from adapter.parsing.bodies.xml_invoke_tags import encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 

@@ -24,14 +24,14 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import (
+from adapter.parsing.bodies.tagged_arguments import (
     ATTRIBUTES,
     BodyError,
     PendingCall,
     encode_unescaped,
     reads_as_null,
 )
-from adapter.parsing.bodies.raw_value_end import RawValue, strip_line_break
+from adapter.parsing.bodies.unescaped_value_end import RawValue, strip_line_break
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set

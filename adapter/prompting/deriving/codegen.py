@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, replace
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.format_compiler import compile_format
-from adapter.parsing.case_writer import format_case
+from adapter.parsing.fixture_writer import format_case
 from adapter.parsing.format import Format
 from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.formats import FORMATS

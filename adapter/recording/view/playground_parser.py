@@ -11,7 +11,7 @@ from adapter.core.errors import AdapterError
 from adapter.core.events import JsonObject, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.call_format_detection import detect_call_format
-from adapter.parsing.case_writer import format_case
+from adapter.parsing.fixture_writer import format_case
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, FROM_TEMPLATE, get_format
 from adapter.parsing.parser import Parser

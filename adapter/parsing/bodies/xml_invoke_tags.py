@@ -12,8 +12,8 @@ from functools import partial
 from typing import NamedTuple
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import encode_unescaped, reads_as_null
-from adapter.parsing.bodies.raw_value_end import find_named_close
+from adapter.parsing.bodies.tagged_arguments import encode_unescaped, reads_as_null
+from adapter.parsing.bodies.unescaped_value_end import find_named_close
 from adapter.parsing.call_encoders import build_calls_encoder
 
 ATTRIBUTES_LIMIT = 400

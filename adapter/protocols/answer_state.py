@@ -25,7 +25,7 @@ from adapter.parsing.parser import Parser
 from adapter.protocols.recorded_exchange import RecordedCall, RecordedDrop, RecordedExchange
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import Usage
-from adapter.protocols.verbatim_calls import Call
+from adapter.protocols.verbatim_call_cache import Call
 
 
 class HeldAnswer:

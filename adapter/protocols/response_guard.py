@@ -22,7 +22,7 @@ from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.verbatim_calls import Call
+from adapter.protocols.verbatim_call_cache import Call
 from adapter.tools.tool import ToolSet
 
 EXTENSION = "adapter"

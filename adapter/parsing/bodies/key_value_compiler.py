@@ -17,10 +17,10 @@ from adapter.parsing.bodies.compiled_readers import (
     strip_both,
     wrap_in_section,
 )
-from adapter.parsing.bodies.described_call import DescribedCall, build_pairs_decoder
+from adapter.parsing.bodies.format_file_calls import DescribedCall, build_pairs_decoder
 from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
 from adapter.parsing.format import BodyReader, CallOpener
 from adapter.parsing.format_spec import FormatSpec
 

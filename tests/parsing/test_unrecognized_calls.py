@@ -4,7 +4,7 @@ import pytest
 
 from adapter import parse
 from adapter.dialects import load_tools_for_parsing
-from adapter.parsing.unread_calls import SEARCHED
+from adapter.parsing.unrecognized_calls import SEARCHED
 
 TOOLS = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {key: {}}}}}

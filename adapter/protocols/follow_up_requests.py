@@ -16,8 +16,8 @@ from adapter.core.events import (
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
 from adapter.prompting.tool_shortlist import LOOKUPS
+from adapter.protocols.answer_state import HeldAnswer
 from adapter.protocols.choice_output import ChoiceOutput
-from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
 
