@@ -25,7 +25,7 @@ from adapter.editing.matching.strategies import (
 )
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, list_interpretations
-from adapter.editing.repairs.omission_markers import find_omissions, is_elision, is_like_own
+from adapter.editing.repairs.omission_markers import find_omissions, find_vague_omissions, is_elision, is_like_own
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_escapes
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
@@ -73,7 +73,8 @@ class _Locator(PatchContext):
         """Return a line of the new text that stands for lines of the old text, or an empty string."""
         old, new = split_view_lines(self.old), split_view_lines(self.new)
         known = {line.strip() for line in old}
-        omissions = [line for index in find_omissions(old, new) if (line := new[index]).strip() not in known]
+        found = [*find_omissions(old, new), *find_vague_omissions(old, new)]
+        omissions = [line for index in found if (line := new[index]).strip() not in known]
         unlike = [line for line in omissions if not self.is_in_file(line)]
         loses_nothing = isinstance(self.patch, Hunk) or known <= {line.strip() for line in new}
         own = [line for line in self.document.lines if is_elision(line)] if unlike else []

@@ -1,4 +1,4 @@
-"""Comments in other languages that stand for lines of the file: those lines must not be lost."""
+"""Comments that replace lines of the file, in many words and languages: those lines must not be lost."""
 
 import pytest
 
@@ -14,6 +14,11 @@ OMISSIONS = (
     "其余代码不变", "其他代码保持不变...", "... 省略 ...", "既存のコード ...", "残りは変更なし", "以下省略",
     "나머지 코드는 동일", "... sisanya tetap sama ...", "... validation logic", "leave the rest as is",
 )  # fmt: skip
+VAGUE = (
+    "and so on", "your code here", "everything else", "keep as is", "don't change below", "old body", "see above",
+    "function body remains", "more code", "not shown", "ditto", "implementation goes here", "fill in the rest",
+    "calls read() and check() as before", "read(), parse() ...", "TODO: keep existing code",
+)  # fmt: skip
 LITERAL = (
     "le code existant doit rester valide", "devuelve el resto", "проверка остатка", "解析其余的数据",
     "既存のデータを確認する", "loading...", "return the rest of the items to the caller",
@@ -26,7 +31,7 @@ def build_diff(comment):
     return f"{head}{removed}+  read();\n+  // {comment}\n }}\n"
 
 
-@pytest.mark.parametrize("comment", OMISSIONS)
+@pytest.mark.parametrize("comment", OMISSIONS + VAGUE)
 def test_edits_that_would_lose_the_omitted_lines_are_rejected(comment):
     new = f"export function load() {{\n  read();\n  // {comment}\n}}\n"
     for patches in ([{"old_text": OLD, "new_text": new}], build_diff(comment)):
@@ -40,6 +45,19 @@ def test_comments_about_the_rest_of_something_are_written(comment):
     assert patch_text(OLD, [patch]).text == OLD.replace(
         "  check(b);\n  return b;", f"  // {comment}\n  return verify(b);"
     )
+
+
+@pytest.mark.parametrize("comment", [*VAGUE, "old servers need this"])
+def test_vague_comments_are_written_if_hardly_any_code_is_lost(comment):
+    patch = {"old_text": "  check(b);\n  return b;\n", "new_text": f"  // {comment}\n  return verify(b);\n"}
+    assert f"// {comment}\n  return verify(b);" in patch_text(OLD, [patch]).text
+
+
+def test_whole_files_with_vague_comments_in_place_of_code_are_rejected():
+    old = OLD + "".join(f"\nexport const value{number} = {number};\n" for number in range(9))
+    new = old.replace("  check(b);\n  return b;\n", "  // and so on\n")
+    with pytest.raises(EditError, match="'// and so on' replaces lines of the file"):
+        patch_text(old, f"```ts a.ts\n{new}```", "a.ts")
 
 
 def test_omitted_parts_of_a_whole_file_are_kept():
