@@ -35,6 +35,10 @@ number param parameter password path placeholder project query string text title
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of placeholders, in addition to the name of the parameter."""
+_FILLER_WORDS = """
+a an any example for goes here is my new of old sample some test the this your
+"""
+_FILLER = frozenset(_FILLER_WORDS.split())
 _TEXTS_WORDS = """
 body code comment content description message pattern query text
 """
@@ -62,7 +66,7 @@ def remove_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) ->
 
 def _find_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) -> Iterator[str]:
     for name, value in arguments.items():
-        if isinstance(value, str) and _is_placeholder(name, value.strip(), tool):
+        if isinstance(value, str) and _is_placeholder(name, value.strip(), tool, past.request):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
             if value.strip().lower() not in f"{past.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
@@ -77,12 +81,12 @@ def list_known_values(argument: str, past: CallHistory) -> list[str]:
     return list(dict.fromkeys(values))[:MAX_KNOWN]
 
 
-def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
+def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
     if not 0 < len(value) <= MAX_PLACEHOLDER:
         return False
     is_path = name in (*PATH, *SOURCE, *DESTINATION)
     if (
-        _repeats_name(name, value)
+        (_repeats_name(name, value) and not _split_words(value) <= _split_words(request) | _FILLER)
         or _INVENTED_PATH.search(value)
         or (value in tool.properties and ("_" in value or is_path))
     ):
@@ -101,11 +105,14 @@ def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
 
 
 def _repeats_name(name: str, value: str) -> bool:
-    """Return whether a value is made of several words of its parameter's name: "old_text_to_apply", "Old content"."""
+    """Return whether a value has no words but those of its parameter's name and generic ones: "old_text_to_apply", "Old
+    content", "This is the new file content."."""
     words, own = _split_words(value), _split_words(name)
-    if len(own) < 2 or len(words) < 2 or not re.fullmatch(r"[A-Za-z_ ]+", value):
+    if len(words) < 2 or not re.fullmatch(r"[A-Za-z_ ]+[.!]?", value):
         return False
-    return own <= words if "_" in value else bool(words & own) and words <= own | _GENERIC
+    if "_" in value:
+        return len(own) > 1 and own <= words
+    return bool(words & own) and words <= own | _GENERIC | _FILLER
 
 
 def _takes_text(name: str) -> bool:

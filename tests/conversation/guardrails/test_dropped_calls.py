@@ -187,6 +187,9 @@ ANY = ToolSet(
         ("new_text", "new_text_to_apply"),
         ("new_text", "New content"),
         ("file_path", "file path"),
+        ("message", "This is a test message."),
+        ("content", "New file content"),
+        ("title", "Some title here"),
     ],
 )
 def test_placeholder_is_recognized(name, value):
@@ -218,10 +221,17 @@ def test_placeholder_is_recognized(name, value):
         ("new_text", "new_text = old_text.strip()"),
         ("new_text", "New York"),
         ("file_path", "files.txt"),
+        ("content", "content"),
+        ("content", "new file contents for Anna"),
+        ("title", "A new file"),
     ],
 )
 def test_value_like_a_placeholder_is_accepted(name, value):
     assert find_placeholder(ANY, {name: value}, CallHistory("Do it")) == ""
+
+
+def test_generic_text_is_accepted_if_the_request_has_its_words():
+    assert find_placeholder(ANY, {"message": "This is a test message."}, CallHistory("Send Bob a test message")) == ""
 
 
 def test_placeholder_is_asked_for_once_with_known_values():
