@@ -166,7 +166,7 @@ def reasoning(size: int, seed: int = 1) -> str:
 
 def is_whole_answer(name: str) -> bool:
     """Return whether a call in the format ``name`` is the whole answer, because nothing marks where it begins."""
-    return not FORMATS[name].openers and FORMATS[name].openers_for is None
+    return not FORMATS[name].openers and FORMATS[name].build_tool_openers is None
 
 
 def answer(name: str = "hermes", seed: int = 1) -> str:

@@ -70,7 +70,7 @@ class ArgumentStream:
         if self.name is None:
             self._find_start()
         while self.name is not None and not self._has_stopped:
-            fragment = self._take_string_text() if self._open else self._take_next_member()
+            fragment = self._consume_string_text() if self._open else self._consume_next_member()
             if fragment is None:
                 break
             fragments.append(fragment)
@@ -116,8 +116,8 @@ class ArgumentStream:
         self.name = self._tool.name if self._tool is not None else name
         self._text = self._text[match.end() :]
 
-    def _take_next_member(self) -> str | None:
-        """Take and return the next member. If its value is a string, take only the part before the string's text.
+    def _consume_next_member(self) -> str | None:
+        """Consume and return the next member. If its value is a string, consume only the part before the string's text.
 
         Return an empty string for a member that is emitted at the end of the call, and None if more text is needed.
         """
@@ -140,14 +140,14 @@ class ArgumentStream:
             return None
         is_whole = is_encodable(self._text[: value.end])  # half of a surrogate pair is replaced at the end
         self._text = self._text[value.end :]
-        member = self._take_final_member(key, value.value) if is_whole else None
+        member = self._consume_final_member(key, value.value) if is_whole else None
         if member is None:
             self._postponed.add(key)
             return ""
         self._emitted.update(member)
         return lead + _encode_json(member[key])
 
-    def _take_final_member(self, key: str, value: Json) -> JsonObject | None:
+    def _consume_final_member(self, key: str, value: Json) -> JsonObject | None:
         """Return the member as it will be in the final call. Return None if another member may replace it, such as an
         alias of an empty parameter."""
         assert self.name is not None
@@ -165,8 +165,8 @@ class ArgumentStream:
             return False
         return self._normalize(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
-    def _take_string_text(self) -> str | None:
-        """Take and return the next part of the open string, or its closing quote. Return None if more text is
+    def _consume_string_text(self) -> str | None:
+        """Consume and return the next part of the open string, or its closing quote. Return None if more text is
         needed."""
         assert self._open is not None
         key, parts = self._open

@@ -40,7 +40,7 @@ def _find_call_prefix(raw: str, name: str) -> str:
 def _match_prefix(prefix: str, names: tuple[str, ...], fixed_format: Format | None) -> str:
     found, best = fixed_format.name if fixed_format else UNMARKED, (0, 0)
     for entry in (*([fixed_format] if fixed_format else ()), *FORMATS.all):
-        openers = (*entry.openers, *(entry.openers_for(names) if entry.openers_for else ()))
+        openers = (*entry.openers, *(entry.build_tool_openers(names) if entry.build_tool_openers else ()))
         markers = ("".join(opener.marker.split()).lower() for opener in openers)
         marker_length = max((len(marker) for marker in markers if marker and prefix.startswith(marker)), default=0)
         if marker_length and (score := (_score_shared_prefix(prefix, _format_prefix(entry)), marker_length)) > best:

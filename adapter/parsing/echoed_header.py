@@ -24,13 +24,13 @@ _headers = MarkerSet(*HEADERS)
 
 
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
-    """Take an assistant header at the start of an answer, with the whitespace around it. Return it, or an empty string
-    if there is none."""
+    """Consume an assistant header at the start of an answer, with the whitespace around it. Return it, or an empty
+    string if there is none."""
     ahead: list[str] = []
     if (yield from source.skip_space(ahead)) != "<":  # every header begins with it
         source.push_back("".join(ahead))
         return ""
-    header = yield from source.take_marker(_headers)
+    header = yield from source.consume_marker(_headers)
     while header and source.is_empty and not source.final:
         yield
     following = source.text[source.position : source.position + 1]

@@ -38,7 +38,7 @@ class EventBuffer:
 
     # -------------------------------------------------------- text and markup
 
-    def take_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
+    def consume_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
         """Return the event that `add_text` or `add_reasoning` would add for ``piece``, which contains no markers."""
         if not piece:
             return []
@@ -64,7 +64,7 @@ class EventBuffer:
         if not text:
             return
         if state.last is CONTENT and not state.held:
-            self.events += self.take_plain(text, TextDelta)
+            self.events += self.consume_plain(text, TextDelta)
             return
         state.line.add(text)
         state.track_markup(text)

@@ -24,42 +24,42 @@ class FallbackReader:
     def __init__(self, own: BodyReader | None, other: BodyReader) -> None:
         self._own, self._other = own, other
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if self._own is None:
-            return _mark_foreign((yield from self._other(source, span)))
-        start, plain = len(span), source.close_at_first_marker
-        result = yield from self._own(source, span)
+            return _mark_foreign((yield from self._other(source, consumed)))
+        start, plain = len(consumed), source.close_at_first_marker
+        result = yield from self._own(source, consumed)
         is_parsed = result.calls or (not result.not_a_call and result.error is None)
         if is_parsed or (source.was_cut and source.is_empty) or source.reread_characters > MAX_GIVEN_BACK:
             return result
-        taken = source.give_back(span, start)
+        taken = source.give_back(consumed, start)
         source.close_at_first_marker, source.may_be_text = plain, True
-        fallback_result = _mark_foreign((yield from self._other(source, span)))
+        fallback_result = _mark_foreign((yield from self._other(source, consumed)))
         is_cut = source.was_cut and source.is_empty and result.not_a_call and fallback_result.error is not None
         if fallback_result.calls or is_cut:  # the text was cut within a call
             return fallback_result
-        source.reread_characters += sum(map(len, source.give_back(span, start)))
+        source.reread_characters += sum(map(len, source.give_back(consumed, start)))
         source.close_at_first_marker = plain
-        source.take_again(span, taken)
+        source.consume_again(consumed, taken)
         return result
 
 
 def read_call_or_text(
-    read: BodyReader, source: BodySource, span: list[str], *, keeps_error: bool = False
+    read: BodyReader, source: BodySource, consumed: list[str], *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
-    """Return the result of ``read``. If the text is complete and ``read`` finds no call in it, take nothing and return
-    `TEXT`.
+    """Return the result of ``read``. If the text is complete and ``read`` finds no call in it, consume nothing and
+    return `TEXT`.
 
     This is for calls whose opening marker is missing or broken, because the text may also be prose about calls.
     ``keeps_error``: whether to return the error of a call that cannot be parsed.
     """
     if source.reread_characters > MAX_GIVEN_BACK:
         return TEXT
-    source.may_be_text, start = True, len(span)
-    result = yield from read(source, span)
+    source.may_be_text, start = True, len(consumed)
+    result = yield from read(source, consumed)
     if result.calls or (keeps_error and result.error is not None) or (source.was_cut and source.is_empty):
         return result
-    source.reread_characters += sum(map(len, source.give_back(span, start)))
+    source.reread_characters += sum(map(len, source.give_back(consumed, start)))
     return TEXT
 
 

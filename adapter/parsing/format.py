@@ -95,13 +95,13 @@ class BodySource(StreamBuffer):
         self.may_be_text = may_be_text
         return None if match is None or (match[1] and self.tools.match(match[1]) is None) else match
 
-    def read_cut_head(self, span: list[str], limit: int) -> BodyResult:
+    def read_cut_head(self, consumed: list[str], limit: int) -> BodyResult:
         """Return an error if the text ends within the first word of a call. If it does not, return `TEXT`, because the
         marker was only mentioned."""
         rest = self.text[self.position :]
         if not self.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
             return TEXT
-        span.append(self.take_rest())
+        consumed.append(self.consume_rest())
         return CUT
 
 
@@ -159,19 +159,19 @@ TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[BodySource, list[str]], Reader[BodyResult]]
-"""A body parser: a function that parses the text after an opening marker. It appends all text that it takes to the
+"""A body parser: a function that parses the text after an opening marker. It appends all text that it consumes to the
 list."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
     """Return a body parser that tries ``readers`` in order, until one of them takes more than whitespace."""
 
-    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         result = TEXT
         for reader in readers:
-            start = len(span)
-            result = yield from reader(source, span)
-            if not result.not_a_call or "".join(span[start:]).strip(SPACE):
+            start = len(consumed)
+            result = yield from reader(source, consumed)
+            if not result.not_a_call or "".join(consumed[start:]).strip(SPACE):
                 break
         return result
 
@@ -206,11 +206,11 @@ class Format:
     encode_result: Callable[[str, str, str], str] = encode_content_alone
     """Encoder of a result: (tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
-    openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
+    build_tool_openers: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
     """A function that builds the openers that depend on the names of the session's tools."""
-    opener_in: Callable[[str], CallOpener] | None = None
+    build_namespace_opener: Callable[[str], CallOpener] | None = None
     """A function that builds the opener of ``<NAMESPACE:invoke``. Its argument is the namespace, with the colon."""
-    read_bare: BodyReader | None = None
+    read_unmarked: BodyReader | None = None
     """Parser of calls without markers at the start of a message or paragraph."""
     tool_call_body: str | None = None
     """The kind of body that this format writes in the shared tag ``<tool_call>``: json, function or pairs."""
@@ -221,7 +221,7 @@ class Format:
     read_header: BodyReader | None = None
     """Parser of the rest of a header at the start of an answer, for prompts that end inside a header. It takes no other
     text."""
-    read_without_markers: BodyReader | None = None
+    read_stripped_start: BodyReader | None = None
     """Parser of a call or header at the start of an answer whose opening markers were stripped by the server."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     """Maps the markers that open reasoning to those that close it."""

@@ -1,4 +1,4 @@
-"""Take JSON from text that arrives in chunks, and convert its values to calls.
+"""Consume JSON from text that arrives in chunks, and convert its values to calls.
 
 Quotes are tracked, so a bracket or a closing marker inside a string is part of the string. A call can therefore write a
 file that contains ``</tool_call>``.
@@ -52,47 +52,47 @@ MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unqu
 """Repairs which show that the quotes of a text may be paired wrongly."""
 
 
-def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    """Take the rest of a JSON string and its closing quote, and add it to ``span``. If the string is never closed, take
-    all text."""
+def skip_string(source: StreamBuffer, consumed: list[str], quote: str) -> Reader[None]:
+    """Consume the rest of a JSON string and its closing quote, and add it to ``consumed``. If the string is never
+    closed, consume all text."""
     pattern = _STRING_END[quote]
-    sink = ValueSink(span, _STOP_PATTERNS[quote])
+    sink = ValueSink(consumed, _STOP_PATTERNS[quote])
     while True:
         if sink.stop_pattern.match(source.text, source.position) is None and not source.final:
-            sink.take(source.take_rest())
+            sink.consume(source.consume_rest())
             yield from sink.wait(source)
             continue
         match = pattern.match(source.text, source.position)
         end = match.end() if match is not None else source.position
         closes = source.text.startswith(quote, end)
         end += len(quote) if closes else 0
-        span.append(source.text[source.position : end])
+        consumed.append(source.text[source.position : end])
         source.position = end  # a backslash at the very end waits for its character
         if closes:
             return
         if source.final:
-            span.append(source.take_rest())
+            consumed.append(source.consume_rest())
             return
         yield from sink.wait(source)
 
 
-def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) -> Reader[str]:
-    """Take text until brackets are balanced, and add it to ``span``. Return the closing bracket.
+def scan_json_value(source: StreamBuffer, consumed: list[str], tokens: MarkerSet) -> Reader[str]:
+    """Consume text until brackets are balanced, and add it to ``consumed``. Return the closing bracket.
 
-    A marker of ``tokens`` outside strings also ends the value. It is taken and returned, but not added to ``span``. If
-    the text ends first, return an empty string.
+    A marker of ``tokens`` outside strings also ends the value. It is consumed and returned, but not added to
+    ``consumed``. If the text ends first, return an empty string.
     """
     depth = 0
     while True:
-        marker = yield from source.read_until(tokens, span)
+        marker = yield from source.read_until(tokens, consumed)
         if marker in QUOTES:
-            span.append(marker)
-            yield from skip_string(source, span, marker)
+            consumed.append(marker)
+            yield from skip_string(source, consumed, marker)
             continue
         step = BRACKETS.get(marker)
         if step is None:
             return marker
-        span.append(marker)
+        consumed.append(marker)
         depth = max(0, depth + step)
         if depth == 0 and step < 0:
             return marker
@@ -117,8 +117,8 @@ def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
 
 
 def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return the calls in ``values``. ``offset`` is the start of the values' text in the span. Raises FormatError if
-    there is a value without a valid call."""
+    """Return the calls in ``values``. ``offset`` is the start of the values' text in the call's text. Raises
+    FormatError if there is a value without a valid call."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:

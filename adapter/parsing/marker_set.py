@@ -167,7 +167,7 @@ class MarkerSet:
             beginnings.setdefault(text[0], []).append(text[1:])
         behind = {char: f"(?:{_build_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
         behind |= {first: rf"(?:{_build_beginnings(rests)})?\Z" for first, rests in beginnings.items()}
-        branches = [re.escape(one) + rest for char, rest in behind.items() for one in _list_spellings(char)]
+        branches = [re.escape(one) + rest for char, rest in behind.items() for one in _list_letter_cases(char)]
         return re.compile("|".join(branches) or _NEVER)
 
     def find_plain_end(self, text: str) -> int:
@@ -208,7 +208,11 @@ class MarkerSet:
         literal = self._sorted[bisect_right(self._sorted, ahead) - 1]
         while literal:
             stop = start + len(literal)
-            if ahead.startswith(literal) and stop <= end and (is_ascii or _is_spelled(literal, text[start:stop])):
+            if (
+                ahead.startswith(literal)
+                and stop <= end
+                and (is_ascii or _equals_ignoring_case(literal, text[start:stop]))
+            ):
                 return start, stop
             literal = self._shorter[literal]
         return None
@@ -296,7 +300,7 @@ class WeakMarkerSet(MarkerSet):
         return None if marker == (begin, stop) and self.is_ignored(literal, text, stop) else marker
 
 
-def _is_spelled(literal: str, text: str) -> bool:
+def _equals_ignoring_case(literal: str, text: str) -> bool:
     """Return whether ``text`` is ``literal`` in some letter case. ``text`` may contain characters outside ASCII."""
     return text.lower() == literal and _KELVIN not in text
 
@@ -342,16 +346,16 @@ def _build_neighbor_pattern(char: str, by_offset: Mapping[int, list[str]]) -> st
 
 def _build_class(characters: Iterable[str]) -> str:
     """Return a pattern for one of ``characters``, in any letter case."""
-    return f"[{re.escape(''.join(spelling for char in sorted(characters) for spelling in _list_spellings(char)))}]"
+    return f"[{re.escape(''.join(spelling for char in sorted(characters) for spelling in _list_letter_cases(char)))}]"
 
 
-def _list_spellings(char: str) -> Iterable[str]:
+def _list_letter_cases(char: str) -> Iterable[str]:
     """Return ``char`` in lower and upper case, without duplicates."""
     return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
 
 
 def _join_firsts(literals: Iterable[str]) -> str:
-    return "".join({spelling for literal in literals for spelling in _list_spellings(literal[0])})
+    return "".join({spelling for literal in literals for spelling in _list_letter_cases(literal[0])})
 
 
 def _build_beginnings(literals: Iterable[str]) -> str:

@@ -49,7 +49,7 @@ class MarkerTables(NamedTuple):
     header_readers: tuple[BodyReader, ...]
     markerless_readers: tuple[BodyReader, ...]
     """Parsers of calls at the start of an answer whose opening markers are missing."""
-    bare: BodyReader
+    unmarked: BodyReader
     """Parser of calls without markers at the start of a line."""
     fenced: BodyReader
     """Parser of the content of a code fence."""
@@ -69,7 +69,7 @@ class MarkerTables(NamedTuple):
     opening_markers: MarkerSet
     closing_tags: Mapping[str, str]
     """The closing tags for those opening markers that are tags without attributes."""
-    opener_in: Callable[[str], CallOpener] | None
+    build_namespace_opener: Callable[[str], CallOpener] | None
     """A function that builds the opener of ``<NAMESPACE:invoke`` for any namespace, or None."""
 
     def is_cut_closer(self, text: str) -> bool:
@@ -126,7 +126,7 @@ def _collect_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dic
     return {
         sys.intern(opener.marker.lower()): opener  # shared by the tables of all sessions
         for entry in reversed(formats)
-        for opener in reversed((*entry.openers, *(entry.openers_for(names) if entry.openers_for else ())))
+        for opener in reversed((*entry.openers, *(entry.build_tool_openers(names) if entry.build_tool_openers else ())))
     }
 
 
@@ -155,14 +155,14 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         *answer_tags.values(), *end_tokens,
         *other_role_markers, *result_markers,
     )  # fmt: skip
-    bare = _collect_bare_readers(formats, fallback)
+    unmarked = _collect_unmarked_readers(formats, fallback)
     return MarkerTables(
         openers=openers,
         # Only for expected formats: a header may be any word, so fallback formats would delay every answer.
         header_readers=list_distinct_readers(entry.read_header for entry in formats),
         markerless_readers=_collect_markerless_readers(formats, fallback),
-        bare=try_readers(*bare, _read_loose_json),
-        fenced=try_readers(*bare, _bare_json),
+        unmarked=try_readers(*unmarked, _read_loose_json),
+        fenced=try_readers(*unmarked, _bare_json),
         stray_closers=stray_closers,
         fallback_closers=fallback_closers,
         reasoning=reasoning,
@@ -175,13 +175,15 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         reasoning_markers=text_markers.select_subset(*openers, *reasoning.values(), *channels),
         opening_markers=text_markers.select_subset(*openers),
         closing_tags={marker: f"</{marker[1:]}" for marker in openers if is_tag(marker)},
-        opener_in=_find_opener_in(formats, fallback),
+        build_namespace_opener=_find_namespace_opener(formats, fallback),
     )
 
 
-def _find_opener_in(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> Callable[[str], CallOpener] | None:
-    own = next((entry.opener_in for entry in formats if entry.opener_in), None)
-    other = next((entry.opener_in for entry in fallback if entry.opener_in), None)
+def _find_namespace_opener(
+    formats: tuple[Format, ...], fallback: tuple[Format, ...]
+) -> Callable[[str], CallOpener] | None:
+    own = next((entry.build_namespace_opener for entry in formats if entry.build_namespace_opener), None)
+    other = next((entry.build_namespace_opener for entry in fallback if entry.build_namespace_opener), None)
     if own or not other:
         return own
     return lambda namespace: mark_foreign_opener(other(namespace))
@@ -207,11 +209,11 @@ def _lower_markers(markers: Iterable[str]) -> frozenset[str]:
     return frozenset(marker.lower() for marker in markers)
 
 
-def _collect_bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
+def _collect_unmarked_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
     """Return the parsers of calls without markers. Bare JSON is included only if exactly one format is expected and it
     writes bare JSON."""
-    own = list_distinct_readers(entry.read_bare for entry in formats)
-    others = [read for read in list_distinct_readers(entry.read_bare for entry in fallback) if read not in own]
+    own = list_distinct_readers(entry.read_unmarked for entry in formats)
+    others = [read for read in list_distinct_readers(entry.read_unmarked for entry in fallback) if read not in own]
     return (
         *(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)),
         *(FallbackReader(None, read) for read in others if not isinstance(read, UntaggedJson)),
@@ -219,8 +221,8 @@ def _collect_bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...
 
 
 def _collect_markerless_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
-    own = list_distinct_readers(entry.read_without_markers for entry in formats)
-    others = list_distinct_readers(entry.read_without_markers for entry in fallback)
+    own = list_distinct_readers(entry.read_stripped_start for entry in formats)
+    others = list_distinct_readers(entry.read_stripped_start for entry in fallback)
     return (*own, *(_build_uncertain_reader(read) for read in others if read not in own))
 
 
@@ -228,9 +230,9 @@ def _build_uncertain_reader(read: BodyReader) -> BodyReader:
     """Wrap the parser of another family's call, so that the call may turn out to be text until it is complete."""
     read_foreign = FallbackReader(None, read)
 
-    def read_undecided(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read_undecided(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         source.may_be_text = True
-        return (yield from read_foreign(source, span))
+        return (yield from read_foreign(source, consumed))
 
     return read_undecided
 
@@ -238,7 +240,7 @@ def _build_uncertain_reader(read: BodyReader) -> BodyReader:
 _bare_json = UntaggedJson("arguments", after_marker=False)
 
 
-def _read_loose_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_loose_json(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse JSON calls that lack their format's markers."""
-    result = yield from _bare_json(source, span)
+    result = yield from _bare_json(source, consumed)
     return result.with_repairs("no-markers")

@@ -46,11 +46,11 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *
     return not any(tools.match(word) for word in _WORD.findall(body))
 
 
-def take_mentioned_closers(
+def consume_mentioned_closers(
     source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet
 ) -> Reader[str | None]:
-    """Take and return the closing markers after complete calls in the middle of a line, if the calls are part of a
-    sentence. If they are not, take nothing and return None.
+    """Consume and return the closing markers after complete calls in the middle of a line, if the calls are part of a
+    sentence. If they are not, consume nothing and return None.
 
     They are part of a sentence if the session has none of their tools, and text rather than a marker follows on the
     same line.
@@ -59,7 +59,7 @@ def take_mentioned_closers(
         return None
     closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
     taken, ahead = "", list[str]()
-    while (following := (yield from source.skip_space(ahead))) and (yield from source.take_marker(closers, ahead)):
+    while (following := (yield from source.skip_space(ahead))) and (yield from source.consume_marker(closers, ahead)):
         taken = "".join(ahead)
     space = "".join(ahead)[len(taken) :]
     is_mentioned = following != "" and "\n" not in space and not (yield from source.is_next(tables.text_markers))
@@ -68,7 +68,7 @@ def take_mentioned_closers(
 
 
 def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether the closing marker ``kind``, which was just taken, is markup.
+    """Return whether the closing marker ``kind``, which was just consumed, is markup.
 
     It is if it begins a line, or if it directly follows the last word of the text, unless it closes an element that the
     content has opened.
@@ -85,6 +85,6 @@ def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reade
 
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or a tag, rather than a sentence, follows the marker that was just taken."""
+    """Return whether a line break or a tag, rather than a sentence, follows the marker that was just consumed."""
     yield from source.wait_for_character()
     return not source.is_empty and source.text[source.position] in "\r\n<"

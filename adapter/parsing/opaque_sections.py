@@ -11,7 +11,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take the text up to the end of the section, and add it as reasoning or content, whichever the section's header
+    """Consume the text up to the end of the section, and add it as reasoning or content, whichever the section's header
     declares."""
     state = output.state
     markers = get_marker_set(*section.ends, *section.starts, *section.glued_starts, *section.closes)
@@ -44,13 +44,13 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
-    """Return whether the text that follows can come after the end of the section. Nothing is taken."""
+    """Return whether the text that follows can come after the end of the section. Nothing is consumed."""
     char, following = yield from source.peek_after_space(get_marker_set(*section.ends, *section.before))
     return bool(following) or not char
 
 
 def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take an echoed tool result and add it as content, up to a line that begins with ``closing``."""
+    """Consume an echoed tool result and add it as content, up to a line that begins with ``closing``."""
     markers = get_marker_set(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
@@ -71,7 +71,7 @@ def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, o
 
 
 def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take the rest of the text and add it as markup, because the model continues in another role."""
+    """Consume the rest of the text and add it as markup, because the model continues in another role."""
     while True:
         plain, marker = source.scan(openers)
         if plain or marker:

@@ -25,7 +25,7 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, Cal
 from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
-from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer, take_mentioned_closers
+from adapter.parsing.mention_detection import begins_block, consume_mentioned_closers, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import (
@@ -90,7 +90,7 @@ class Segmenter:
         self._new_segmenter = partial(  # for calls drafted in reasoning
             Segmenter, formats, tools, normalize, policy, id_seed=f"{id_seed}/reasoning", fallback=fallback
         )
-        self._calls_bare = len(formats) > 1 or formats[0].read_bare is not None
+        self._calls_bare = len(formats) > 1 or formats[0].read_unmarked is not None
         self._call_events = CallEventFactory(formats[0], tools, normalize, policy, id_seed=id_seed)
         self._tables = build_marker_tables(tuple(formats), tuple(tools), fallback)
         self._find_plain_end = self._tables.text_markers.find_plain_end
@@ -114,10 +114,10 @@ class Segmenter:
             if end < 0:
                 return self._resume(piece)
             source.position = end
-            return self._output.take_plain(source.text[:end], TextDelta if mode is IN_CONTENT else ReasoningDelta)
+            return self._output.consume_plain(source.text[:end], TextDelta if mode is IN_CONTENT else ReasoningDelta)
         sink, progress = source.sink, self._state.progress
         if sink is not None and (progress is None or progress.has_begun) and not sink.stop_pattern.match(piece):
-            sink.take(piece)
+            sink.consume(piece)
             source.skip(piece)
             return progress.report(piece) if progress else []
         events: list[Event] = []
@@ -193,9 +193,9 @@ class Segmenter:
             if state.line.quote_reason:
                 return
             if kind != TAG_START:
-                yield from self._unmarked.read_bare()
+                yield from self._unmarked.read_unmarked()
                 return
-            marker = yield from self._source.take_marker(self._tables.text_markers)
+            marker = yield from self._source.consume_marker(self._tables.text_markers)
             if not marker:
                 yield from self._wrapped.read_tags()
                 return
@@ -270,7 +270,7 @@ class Segmenter:
     def _read_unopened_reasoning(self) -> Reader[None]:
         """Parse text that begins inside reasoning, or with the marker that opens reasoning."""
         yield from self._source.skip_space(self._state.space)
-        repeated = yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))
+        repeated = yield from self._source.consume_marker(get_marker_set(*self._tables.reasoning))
         if repeated:
             self._output.add_markup(repeated)
             self._assumes_reasoning = False
@@ -280,7 +280,7 @@ class Segmenter:
         state, output, openers = self._state, self._output, self._tables.openers
         state.enter_reasoning()
         yield from self._source.skip_space(state.space)
-        while repeated := (yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))):
+        while repeated := (yield from self._source.consume_marker(get_marker_set(*self._tables.reasoning))):
             output.add_markup(repeated)  # the opening marker is doubled
             yield from self._source.skip_space(state.space)
         output.flush_whitespace(as_text=False)
@@ -335,15 +335,17 @@ class Segmenter:
     # ------------------------------------------------------------------- calls
 
     def _read_call(self, opener: CallOpener, marker: str) -> Reader[None]:
-        span = [marker]
-        result, progress = yield from self._read_body(opener.read, span, is_marked=True)
-        raw, result = give_back_next_call(self._source, self._tables, marker, "".join(span), result)
+        consumed = [marker]
+        result, progress = yield from self._read_body(opener.read, consumed, is_marked=True)
+        raw, result = give_back_next_call(self._source, self._tables, marker, "".join(consumed), result)
         reason, tools = "no-body", self._source.tools
         if not self._source.at_line_start and not self._source.was_cut:
             if is_mere_mention(raw, marker, result, tools, is_glued=not any(self._state.space)):
                 self._source.push_back(raw[len(marker) :])
                 raw, result = marker, TEXT
-            elif (rest := (yield from take_mentioned_closers(self._source, self._tables, result, tools))) is not None:
+            elif (
+                rest := (yield from consume_mentioned_closers(self._source, self._tables, result, tools))
+            ) is not None:
                 raw, result, reason = raw + rest, TEXT, "unknown-tool"
         if result.not_a_call and raw.lower() in self._tables.stray_closers:
             yield from self._handle_part(raw.lower(), raw)
@@ -383,7 +385,7 @@ class Segmenter:
         char = yield from self._source.skip_space(space)
         self._state.line.add("".join(space))
         if char and char in "{[":
-            yield from self._unmarked.read_bare()
+            yield from self._unmarked.read_unmarked()
         elif char == "<" and (yield from self._wrapped.begins_here()):
             yield from self._wrapped.read_tags()
 
@@ -399,7 +401,7 @@ class Segmenter:
     def _read_body(
         self,
         read: BodyReader,
-        span: list[str],
+        consumed: list[str],
         *,
         is_marked: bool = False,
         begins_line: bool = False,
@@ -408,11 +410,11 @@ class Segmenter:
         source, state = self._source, self._state
         after_call = follows_call or state.last is CALL
         source.begin_body(at_line_start=begins_line or state.line.is_blank, after_call=after_call)
-        marker, start, is_own = "".join(span), source.offset, is_marked or self._calls_bare
+        marker, start, is_own = "".join(consumed), source.offset, is_marked or self._calls_bare
         streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
         streams = streams and "<" not in "".join(state.space)  # and so do wrapper tags
         progress = CallProgress(source, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
-        result = yield from read(source, span)
+        result = yield from read(source, consumed)
         state.leave_call()
         return result, progress

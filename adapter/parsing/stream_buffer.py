@@ -32,22 +32,22 @@ _spaces = re.compile(f"[{SPACE}]+")
 
 
 class ValueSink:
-    """Collects a long value in ``span``.
+    """Collects a long value in ``consumed``.
 
     While the parser of the value waits, a chunk whose start does not match ``stop_pattern`` cannot change the parser's
     state. Such a chunk may be added without resuming the parser.
     """
 
-    __slots__ = ("_start", "span", "stop_pattern")
+    __slots__ = ("_start", "consumed", "stop_pattern")
 
-    def __init__(self, span: list[str], stop_pattern: re.Pattern[str]) -> None:
-        self.span, self.stop_pattern = span, stop_pattern
-        self._start = len(span)
+    def __init__(self, consumed: list[str], stop_pattern: re.Pattern[str]) -> None:
+        self.consumed, self.stop_pattern = consumed, stop_pattern
+        self._start = len(consumed)
 
-    def take(self, piece: str) -> None:
-        self.span.append(piece)
-        if len(self.span) - self._start >= 256:  # a chunk of four characters needs sixty bytes
-            self.span[self._start :] = ["".join(self.span[self._start :])]
+    def consume(self, piece: str) -> None:
+        self.consumed.append(piece)
+        if len(self.consumed) - self._start >= 256:  # a chunk of four characters needs sixty bytes
+            self.consumed[self._start :] = ["".join(self.consumed[self._start :])]
             self._start += 1
 
     def wait(self, source: StreamBuffer) -> Reader[None]:
@@ -60,7 +60,7 @@ class ValueSink:
 
 
 class StreamBuffer:
-    """Text that was received but not yet taken. ``finish_reason`` is known once the text is complete (``final``)."""
+    """Text that was received but not yet consumed. ``finish_reason`` is known once the text is complete (``final``)."""
 
     __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 
@@ -75,7 +75,7 @@ class StreamBuffer:
 
     @property
     def offset(self) -> int:
-        """The number of characters taken since the start of the text."""
+        """The number of characters consumed since the start of the text."""
         return self._before + self.position
 
     @property
@@ -84,7 +84,7 @@ class StreamBuffer:
         return self._before + len(self.text)
 
     def find_last_span(self, length: int) -> tuple[int, int]:
-        """Return the offsets of the start and the end of the last ``length`` characters that were taken."""
+        """Return the offsets of the start and the end of the last ``length`` characters that were consumed."""
         return self.offset - length, self.offset
 
     def get_since(self, offset: int) -> str:
@@ -97,7 +97,7 @@ class StreamBuffer:
         self.position = 0
 
     def skip(self, piece: str) -> None:
-        """Take ``piece`` without examining it. All earlier text must already have been taken."""
+        """Consume ``piece`` without examining it. All earlier text must already have been consumed."""
         self._before += len(piece)
 
     def push_back(self, text: str) -> None:
@@ -110,14 +110,14 @@ class StreamBuffer:
             self.text = text + self.text[self.position :]
             self.position = 0
 
-    def take_rest(self) -> str:
-        """Take and return all buffered text."""
+    def consume_rest(self) -> str:
+        """Consume and return all buffered text."""
         rest = self.text[self.position :]
         self.position = len(self.text)
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Take and return the text up to the next marker, and the marker. The marker is empty if none is available."""
+        """Consume and return the text up to the next marker, and the marker; "" if no marker is available."""
         marker = markers.search(self.text, self.position)
         start = self.position
         if marker is not None and (
@@ -131,7 +131,7 @@ class StreamBuffer:
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
-        """Return the next marker that ends at ``end`` or earlier, or None. Nothing is taken.
+        """Return the next marker that ends at ``end`` or earlier, or None. Nothing is consumed.
 
         Ranges that were already searched are remembered, so that a series of opening markers does not search all
         following text repeatedly.
@@ -158,7 +158,7 @@ class StreamBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """True if all buffered text was taken."""
+        """True if all buffered text was consumed."""
         return self.position >= len(self.text)
 
     @property
@@ -166,40 +166,40 @@ class StreamBuffer:
         """True if the server reported that the text ended too early."""
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
-    def read_until(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
-        """Take text up to and including the next marker. Add only the text before the marker to ``span``, and return
-        the marker. At the end of the text, return an empty string."""
-        sink = ValueSink(span, markers.stop_pattern)
+    def read_until(self, markers: MarkerSet, consumed: list[str]) -> Reader[str]:
+        """Consume text up to and including the next marker. Add only the text before the marker to ``consumed``, and
+        return the marker. At the end of the text, return an empty string."""
+        sink = ValueSink(consumed, markers.stop_pattern)
         while True:
             plain, marker = self.scan(markers)
             if plain:
-                sink.take(plain)
+                sink.consume(plain)
             if marker or self.final:
                 return marker
             yield from sink.wait(self)
 
-    def take_through(self, markers: MarkerSet, span: list[str]) -> Reader[tuple[str, str]]:
-        """Take text and the next marker, and add both to ``span``. Return both; at the end of the text, the marker is
-        empty."""
+    def consume_through(self, markers: MarkerSet, consumed: list[str]) -> Reader[tuple[str, str]]:
+        """Consume text and the next marker, and add both to ``consumed``. Return both; at the end of the text, the
+        marker is empty."""
         value: list[str] = []
         marker = yield from self.read_until(markers, value)
-        span.extend([*value, marker])
+        consumed.extend([*value, marker])
         return "".join(value), marker
 
-    def skip_to(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
-        """Take text up to the next marker, and add it to ``span``. Return the marker, which is not taken, or an empty
-        string at the end of the text."""
-        marker = yield from self.read_until(markers, span)
+    def skip_to(self, markers: MarkerSet, consumed: list[str]) -> Reader[str]:
+        """Consume text up to the next marker, and add it to ``consumed``. Return the marker, which is not consumed, or
+        an empty string at the end of the text."""
+        marker = yield from self.read_until(markers, consumed)
         self.push_back(marker)
         return marker
 
-    def skip_space(self, span: list[str]) -> Reader[str]:
-        """Take whitespace, and add it to ``span``. Return the next character, which is not taken, or an empty string at
-        the end of the text."""
+    def skip_space(self, consumed: list[str]) -> Reader[str]:
+        """Consume whitespace, and add it to ``consumed``. Return the next character, which is not consumed, or an empty
+        string at the end of the text."""
         while True:
             match = _spaces.match(self.text, self.position)
             if match is not None:
-                span.append(match.group())
+                consumed.append(match.group())
                 self.position = match.end()
             if self.position < len(self.text):
                 return self.text[self.position]
@@ -212,15 +212,15 @@ class StreamBuffer:
         while self.is_empty and not self.final:
             yield
 
-    def take_marker(self, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-        """Take and return the marker at the current position, and add it to ``span`` if that is a list. If there is
-        none, return an empty string."""
+    def consume_marker(self, markers: MarkerSet, consumed: list[str] | None = None) -> Reader[str]:
+        """Consume and return the marker at the current position, and add it to ``consumed`` if that is a list. If there
+        is none, return an empty string."""
         while True:
             marker = markers.match(self.text, self.position)
             if marker is not None and not self.may_continue(marker, markers):
                 begin, self.position = marker
-                if span is not None:
-                    span.append(self.text[begin : self.position])
+                if consumed is not None:
+                    consumed.append(self.text[begin : self.position])
                 return self.text[begin : self.position]
             ahead = self.text[self.position : self.position + markers.longest]
             if self.final or (ahead and not markers.may_start_with(ahead)):
@@ -228,36 +228,37 @@ class StreamBuffer:
             yield
 
     def peek_after_space(self, markers: MarkerSet) -> Reader[tuple[str, str]]:
-        """Return the next character after any whitespace, and the marker that begins there. Nothing is taken. Each is
-        empty if it is missing."""
+        """Return the next character after any whitespace, and the marker that begins there. Nothing is consumed. Each
+        is empty if it is missing."""
         ahead: list[str] = []
         char = yield from self.skip_space(ahead)
-        marker = yield from self.take_marker(markers, ahead)
+        marker = yield from self.consume_marker(markers, ahead)
         self.push_back("".join(ahead))
         return char, marker
 
     def is_next(self, markers: MarkerSet) -> Reader[bool]:
-        """Return whether the text continues with one of ``markers``. Nothing is taken."""
-        marker = yield from self.take_marker(markers)
+        """Return whether the text continues with one of ``markers``. Nothing is consumed."""
+        marker = yield from self.consume_marker(markers)
         self.push_back(marker)
         return bool(marker)
 
-    def give_back(self, span: list[str], start: int) -> list[str]:
-        """Put back all text that was added to ``span`` from the index ``start`` on. Return it, for `take_again`."""
-        taken = span[start:]
-        del span[start:]
+    def give_back(self, consumed: list[str], start: int) -> list[str]:
+        """Put back all text that was added to ``consumed`` from the index ``start`` on. Return it, for
+        `consume_again`."""
+        taken = consumed[start:]
+        del consumed[start:]
         self.push_back("".join(taken))
         return taken
 
-    def take_again(self, span: list[str], taken: list[str]) -> None:
-        """Undo `give_back`: take the text ``taken`` again."""
-        span.extend(taken)
+    def consume_again(self, consumed: list[str], taken: list[str]) -> None:
+        """Undo `give_back`: consume the text ``taken`` again."""
+        consumed.extend(taken)
         self.position += sum(map(len, taken))
 
     def peek_match(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match of ``pattern`` in the next ``limit`` characters, or None. Nothing is taken.
+        """Return the match of ``pattern`` in the next ``limit`` characters, or None. Nothing is consumed.
 
         Waits for more text while ``may_continue`` returns a true value, which means that the text so far may be the
         start of a match.
@@ -269,40 +270,41 @@ class StreamBuffer:
                 return match
             yield
 
-    def take_match(self, match: re.Match[str], span: list[str]) -> None:
-        """Take the text of a match that `peek_match` returned."""
-        span.append(match.group())
+    def consume_match(self, match: re.Match[str], consumed: list[str]) -> None:
+        """Consume the text of a match that `peek_match` returned."""
+        consumed.append(match.group())
         self.position += len(match.group())
 
-    def take_cut_marker(self, literal: str, span: list[str]) -> bool:
-        """If the text ends within ``literal``, take that part and add it to ``span``. Return whether it does."""
+    def consume_cut_marker(self, literal: str, consumed: list[str]) -> bool:
+        """If the text ends within ``literal``, consume that part and add it to ``consumed``. Return whether it does."""
         rest = self.text[self.position :]
         is_cut = self.final and rest != "" and literal.startswith(rest.lower())
         if is_cut:
-            span.append(self.take_rest())
+            consumed.append(self.consume_rest())
         return is_cut
 
-    def take_cut_tags(self, limit: int, span: list[str]) -> bool:
-        """If the rest of the text begins with a tag and was cut off within ``limit`` characters, take it and add it to
-        ``span``. Return whether this is so.
+    def consume_cut_tags(self, limit: int, consumed: list[str]) -> bool:
+        """If the rest of the text begins with a tag and was cut off within ``limit`` characters, consume it and add it
+        to ``consumed``. Return whether this is so.
 
         The rest may be a call in other tags, which cannot be parsed inside the current tags.
         """
         rest = self.text[self.position : self.position + limit + 1]
         is_cut = self.was_cut and rest.startswith("<") and len(rest) <= limit
-        span.append(self.take_rest() if is_cut else "")
+        consumed.append(self.consume_rest() if is_cut else "")
         return is_cut
 
-    def take_until(self, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-        """Take text up to and including the string ``stop``, and add it to ``span``. Return the text without ``stop``.
+    def consume_until(self, stop: str, limit: int, consumed: list[str]) -> Reader[str | None]:
+        """Consume text up to and including the string ``stop``, and add it to ``consumed``. Return the text without
+        ``stop``.
 
-        If ``stop`` does not occur within ``limit`` characters, or the text ends first, take nothing and return None.
+        If ``stop`` does not occur within ``limit`` characters, or the text ends first, consume nothing and return None.
         """
         while True:
             end = self.text.find(stop, self.position, self.position + limit)
             if end >= 0:
                 text = self.text[self.position : end]
-                span.append(self.text[self.position : end + len(stop)])
+                consumed.append(self.text[self.position : end + len(stop)])
                 self.position = end + len(stop)
                 return text
             if self.final or len(self.text) - self.position >= limit:
@@ -310,7 +312,7 @@ class StreamBuffer:
             yield
 
     def peek_marker(self, markers: MarkerSet, limit: int) -> Reader[str]:
-        """Return the marker that begins within ``limit`` characters, or an empty string. Nothing is taken."""
+        """Return the marker that begins within ``limit`` characters, or an empty string. Nothing is consumed."""
         while True:
             marker = self.search(markers, self.position + limit + markers.longest)
             if marker is not None:

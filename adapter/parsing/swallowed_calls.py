@@ -75,8 +75,8 @@ def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin
     copy.expected_format, copy.tool_call_body = source.expected_format, source.tool_call_body
     copy.body_variants = source.body_variants
     copy.begin_body(at_line_start=not raw[:begin].rpartition("\n")[2].strip(), after_call=True)
-    span = [raw[begin:end]]
-    reader, result = opener.read(copy, span), BodyResult()
+    consumed = [raw[begin:end]]
+    reader, result = opener.read(copy, consumed), BodyResult()
     try:
         while True:
             next(reader)
@@ -84,4 +84,4 @@ def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin
         result = stop.value
     is_known = result.calls_known_tools(source.tools) if source.tools else bool(result.calls)
     fixes = {*result.fixes, *(fix for call in result.calls for fix in call.fixes)}
-    return begin + sum(map(len, span)) if is_known and result.error is None and fixes <= _INTACT else None
+    return begin + sum(map(len, consumed)) if is_known and result.error is None and fixes <= _INTACT else None

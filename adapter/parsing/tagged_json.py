@@ -85,23 +85,23 @@ class TaggedJson:
         self._tokens = get_marker_set(opening, closing, *QUOTES, *BRACKETS)
         self._rubbish, self._may_be_rubbish = _compile_rubbish(closing)
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        complete_result = self._read_complete(source, span)
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        complete_result = self._read_complete(source, consumed)
         if complete_result is not None:
             return complete_result
         if self._reshape is None:
             source.begin_json(source.offset, self.name, self.arguments_key)
-        start = len(span)
-        result = yield from self._read_in_pieces(source, span)
+        start = len(consumed)
+        result = yield from self._read_in_pieces(source, consumed)
         if result.error is None or self.name is not None or source.was_cut:
             return result
-        body = "".join(span[start:]).strip().removesuffix(self.closing)
+        body = "".join(consumed[start:]).strip().removesuffix(self.closing)
         return salvage_calls(body, result.error, self.arguments_key, source.tools, self._reshape)
 
-    def _read_complete(self, source: BodySource, span: list[str]) -> BodyResult | None:
+    def _read_complete(self, source: BodySource, consumed: list[str]) -> BodyResult | None:
         """Parse one valid value and the closing marker, the usual case.
 
-        If they have not arrived, or the value is not a call, take nothing and return None.
+        If they have not arrived, or the value is not a call, consume nothing and return None.
         """
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
@@ -112,107 +112,107 @@ class TaggedJson:
         result = self._build_result([value], source.tools)
         if result.error is not None:
             return None
-        span.append(source.text[source.position : end + len(self.closing)])
+        consumed.append(source.text[source.position : end + len(self.closing)])
         source.position = end + len(self.closing)
         return result
 
-    def _read_in_pieces(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        start = len(span)
+    def _read_in_pieces(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        start = len(consumed)
         if not source.close_at_first_marker:
-            complete, marker = yield from self._take_values(source, span)
+            complete, marker = yield from self._consume_values(source, consumed)
             if complete or marker:
-                values = span if marker else [*span[:start], self._remove_cut_marker("".join(span[start:]))]
+                values = consumed if marker else [*consumed[:start], self._remove_cut_marker("".join(consumed[start:]))]
                 result = self._decode(values, start, complete or self._is_close(marker), source.tools)
-                if self._swallows_a_call(span, start, result):
+                if self._swallows_a_call(consumed, start, result):
                     source.push_back(marker)
-                    return self._fall_back(source, span, start)
+                    return self._fall_back(source, consumed, start)
                 if complete or not result.unfinished or not self._is_close(marker):
-                    return self._close_result(marker, result, source, span)
-                span.append(marker)
+                    return self._close_result(marker, result, source, consumed)
+                consumed.append(marker)
         for _ in range(MAX_ATTEMPTS):
-            marker = yield from source.read_until(self._ends, span)
+            marker = yield from source.read_until(self._ends, consumed)
             if not marker:
                 break
-            result = self._decode(span, start, self._is_close(marker), source.tools)
-            if self._swallows_a_call(span, start, result):
+            result = self._decode(consumed, start, self._is_close(marker), source.tools)
+            if self._swallows_a_call(consumed, start, result):
                 source.push_back(marker)
                 break
             if result.error is None:
-                return self._close_result(marker, result, source, span)
+                return self._close_result(marker, result, source, consumed)
             is_end = self._is_close(marker) and not result.unfinished
-            if is_end and find_break("".join(span[start:]), self._ends) is None:
-                return self._close_result(marker, result, source, span)
-            span.append(marker)
+            if is_end and find_break("".join(consumed[start:]), self._ends) is None:
+                return self._close_result(marker, result, source, consumed)
+            consumed.append(marker)
             if is_end:
                 break
-        return self._fall_back(source, span, start)
+        return self._fall_back(source, consumed, start)
 
-    def _take_values(self, source: StreamBuffer, span: list[str]) -> Reader[tuple[bool, str]]:
-        """Take values while tracking quotes. Return whether they are complete and valid, and the marker that ended
+    def _consume_values(self, source: StreamBuffer, consumed: list[str]) -> Reader[tuple[bool, str]]:
+        """Consume values while tracking quotes. Return whether they are complete and valid, and the marker that ended
         them.
 
         Return (False, "") if the text ended, or if stray quotes or brackets prevented the search from finding the end.
         """
         while True:
-            start = len(span)
-            if self.name is not None and (yield from source.skip_space(span)) == '"':
-                span.append('"')  # double-encoded arguments
+            start = len(consumed)
+            if self.name is not None and (yield from source.skip_space(consumed)) == '"':
+                consumed.append('"')  # double-encoded arguments
                 source.position += 1
-                yield from skip_string(source, span, '"')
-            elif (marker := (yield from scan_json_value(source, span, self._tokens))) not in BRACKETS:
+                yield from skip_string(source, consumed, '"')
+            elif (marker := (yield from scan_json_value(source, consumed, self._tokens))) not in BRACKETS:
                 return False, marker
-            if decode_strict("".join(span[start:])) is None:
+            if decode_strict("".join(consumed[start:])) is None:
                 return False, ""
-            after = yield from self._take_end(source, span)
-            if span[start] == '"' and not after and not source.is_empty:
+            after = yield from self._consume_end(source, consumed)
+            if consumed[start] == '"' and not after and not source.is_empty:
                 return False, ""  # a member of an object without its opening bracket
             if after is not None:
                 return True, after
 
-    def _take_end(self, source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-        """Take and return the marker after a valid value. Return an empty string if the call ends without a marker, and
-        None if another value follows."""
+    def _consume_end(self, source: StreamBuffer, consumed: list[str]) -> Reader[str | None]:
+        """Consume and return the marker after a valid value. Return an empty string if the call ends without a marker,
+        and None if another value follows."""
         while True:
-            end = len(span)
-            char = yield from source.skip_space(span)
+            end = len(consumed)
+            char = yield from source.skip_space(consumed)
             if char and char in "{[":
                 return None
             if char == self.closing[0] and char in _TRAILING:
-                marker = yield from source.take_marker(self._ends)
-                source.take_cut_marker(self.closing.lower(), span)
+                marker = yield from source.consume_marker(self._ends)
+                source.consume_cut_marker(self.closing.lower(), consumed)
                 if marker or source.is_empty:
                     return marker
             if not char or char not in _TRAILING:
                 break
-            span.append(char)
+            consumed.append(char)
             source.position += 1
-        marker = yield from source.take_marker(self._ends)
+        marker = yield from source.consume_marker(self._ends)
         if marker or char != self.closing[0]:
-            return marker if marker or "\n" in "".join(span[end:]) else (yield from self._take_rubbish(source))
-        source.take_cut_marker(self.closing.lower(), span)
+            return marker if marker or "\n" in "".join(consumed[end:]) else (yield from self._consume_rubbish(source))
+        source.consume_cut_marker(self.closing.lower(), consumed)
         if source.is_empty:
             return ""
         misspelt: list[str] = []
-        yield from source.take_until(self.closing[-1], 24, misspelt)
+        yield from source.consume_until(self.closing[-1], 24, misspelt)
         if misspelt and _MISSPELT_CLOSE.fullmatch(misspelt[0]):
             return misspelt[0]
         source.push_back("".join(misspelt))
         return ""
 
-    def _take_rubbish(self, source: StreamBuffer) -> Reader[str]:
-        """Take and return a few meaningless characters and the closing marker after them. If they are not next, return
-        an empty string."""
+    def _consume_rubbish(self, source: StreamBuffer) -> Reader[str]:
+        """Consume and return a few meaningless characters and the closing marker after them. If they are not next,
+        return an empty string."""
         limit = RUBBISH_LIMIT + len(self.closing)
         match = yield from source.peek_match(self._rubbish, limit, self._may_be_rubbish.fullmatch)
         source.position += len(match.group()) if match else 0
         return match.group() if match else ""
 
-    def _swallows_a_call(self, span: Sequence[str], start: int, result: BodyResult) -> bool:
+    def _swallows_a_call(self, consumed: Sequence[str], start: int, result: BodyResult) -> bool:
         """Return whether a stray quote opened a string that includes the end of this call and the start of the next
         call."""
         if not result.calls or MISPAIRED.isdisjoint(result.fixes):
             return False
-        text = "".join(span[start:])
+        text = "".join(consumed[start:])
         return self._opens.search(text, 0) is not None and self._next_call.search(text) is not None
 
     def _remove_cut_marker(self, text: str) -> str:
@@ -224,25 +224,25 @@ class TaggedJson:
     def _is_close(self, marker: str) -> bool:
         return marker.lower() == self.closing.lower()
 
-    def _close_result(self, marker: str, result: BodyResult, source: StreamBuffer, span: list[str]) -> BodyResult:
+    def _close_result(self, marker: str, result: BodyResult, source: StreamBuffer, consumed: list[str]) -> BodyResult:
         """Return ``result``. Add a repair to it if the closing marker is misspelt or missing."""
         if self._is_close(marker):
-            span.append(marker)
+            consumed.append(marker)
             return result
         if marker and not self._ends.match(marker, 0):
-            span.append(marker)
+            consumed.append(marker)
             has_rubbish = marker.lower().endswith(self.closing.lower())
             return result.with_repairs("text-in-tag" if has_rubbish else "misspelt-close-tag")
         if marker:
             source.push_back(marker)
         elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):
-            span.append(source.take_rest())
+            consumed.append(source.consume_rest())
             return CUT
         return result.with_repairs("missing-close-tag")
 
-    def _fall_back(self, source: BodySource, span: list[str], start: int) -> BodyResult:
+    def _fall_back(self, source: BodySource, consumed: list[str], start: int) -> BodyResult:
         """End the body at the first marker at which it can be parsed, because tracking quotes did not find its end."""
-        body = "".join(span[start:])
+        body = "".join(consumed[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
             marker = self._ends.search(body, end)
@@ -255,39 +255,39 @@ class TaggedJson:
             if self._swallows_a_call([body[:begin]], 0, result):
                 break
             if self._is_close(body[begin:end]) and result.error is None:
-                return self._end_at(end, result, source, span, start)
-        return self._end_at_break(source, span, start)
+                return self._end_at(end, result, source, consumed, start)
+        return self._end_at_break(source, consumed, start)
 
-    def _end_at_break(self, source: BodySource, span: list[str], start: int) -> BodyResult:
+    def _end_at_break(self, source: BodySource, consumed: list[str], start: int) -> BodyResult:
         """End a body that cannot be parsed, so that the text after it is parsed as usual."""
-        body = "".join(span[start:])
+        body = "".join(consumed[start:])
         marker = None if source.was_cut else find_break(body, self._ends)
         if marker is None:
-            return CUT if source.final and source.is_empty else self._decode(span, start, True, source.tools)
+            return CUT if source.final and source.is_empty else self._decode(consumed, start, True, source.tools)
         begin, end = marker
         result = self._decode([body[:begin]], 0, False, source.tools)
         error = result.error or self._explain(FormatError("its quotes are not balanced"))
         is_close = self._is_close(body[begin:end])
-        return self._end_at(end if is_close else begin, BodyResult(error=error), source, span, start)
+        return self._end_at(end if is_close else begin, BodyResult(error=error), source, consumed, start)
 
-    def _end_at(self, end: int, result: BodyResult, source: BodySource, span: list[str], start: int) -> BodyResult:
+    def _end_at(self, end: int, result: BodyResult, source: BodySource, consumed: list[str], start: int) -> BodyResult:
         """Put back the text of the body after ``end``, and return ``result``."""
         source.close_at_first_marker = True
-        body = "".join(span[start:])
-        span[start:] = [body[:end]]
+        body = "".join(consumed[start:])
+        consumed[start:] = [body[:end]]
         source.push_back(body[end:])
         return result
 
-    def _decode(self, span: list[str], start: int, closed: bool, tools: ToolSet) -> BodyResult:
-        text = "".join(span[start:])
+    def _decode(self, consumed: list[str], start: int, closed: bool, tools: ToolSet) -> BodyResult:
+        text = "".join(consumed[start:])
         string_value = self._decode_string(text)
         if string_value is not None:
-            return self._build_result([string_value], tools, sum(map(len, span[:start])))
+            return self._build_result([string_value], tools, sum(map(len, consumed[:start])))
         try:
             values, fixes = decode_values(text, closed=closed)
         except FormatError as error:
             return BodyResult(error=self._explain(error), unfinished=isinstance(error, UnterminatedError))
-        return self._build_result(values, tools, sum(map(len, span[:start]))).with_repairs(*fixes)
+        return self._build_result(values, tools, sum(map(len, consumed[:start]))).with_repairs(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
         """Return the JSON string that makes up all of ``text``, if the body is only arguments. Return None if there is
@@ -314,11 +314,11 @@ class TaggedJson:
         return f"the text in {self.opening} is not a call: {error}. Write exactly one JSON object there: {shape}"
 
 
-def spell_out_name(value: Json) -> Json:
+def expand_named_object(value: Json) -> Json:
     """Convert ``{"NAME": {...}}``, or a list of such objects, to the common structure. Return any other value
     unchanged."""
     if isinstance(value, list):
-        return [spell_out_name(item) for item in value]
+        return [expand_named_object(item) for item in value]
     if isinstance(value, dict) and len(value) == 1:
         (name, arguments), *_ = value.items()
         if isinstance(arguments, dict):
@@ -332,13 +332,13 @@ def require_json(read: BodyReader, closing: str = "") -> BodyReader:
     If the marker ``closing`` directly follows, the result is empty instead, because nothing was called.
     """
 
-    def read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        char = yield from source.skip_space(span)
+    def read_json(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(consumed)
         if not char:
             return CUT if source.at_line_start or (closing and source.was_cut) else TEXT
         if char in "{[":
-            return (yield from read(source, span))
-        is_empty = closing and (yield from source.take_marker(get_marker_set(closing), span))
+            return (yield from read(source, consumed))
+        is_empty = closing and (yield from source.consume_marker(get_marker_set(closing), consumed))
         return BodyResult() if is_empty else TEXT
 
     return read_json

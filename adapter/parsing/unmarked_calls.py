@@ -28,7 +28,7 @@ _closing_brackets = get_marker_set("}", "]")
 
 class ReadBody(Protocol):
     def __call__(
-        self, read: BodyReader, span: list[str], *, begins_line: bool = ..., follows_call: bool = ...
+        self, read: BodyReader, consumed: list[str], *, begins_line: bool = ..., follows_call: bool = ...
     ) -> Reader[tuple[BodyResult, CallProgress]]: ...
 
 
@@ -52,14 +52,14 @@ class UnmarkedCallReader:
         self._call_events, self._policy = call_events, policy
         self._read_body, self._close_tags = read_body, close_tags
 
-    def read_bare(self) -> Reader[None]:
+    def read_unmarked(self) -> Reader[None]:
         """Parse JSON at the start of a line. It is a call if nothing but calls follows."""
-        span: list[str] = []
+        consumed: list[str] = []
         is_first = self._state.last is NOTHING
-        result, _ = yield from self._read_body(self._tables.bare, span)
+        result, _ = yield from self._read_body(self._tables.unmarked, consumed)
         if is_first:  # if text came before, the bracket may close one in it
-            result = yield from self._take_stray_brackets(result, span)
-        raw = "".join(span)
+            result = yield from self._consume_stray_brackets(result, consumed)
+        raw = "".join(consumed)
         if result.error is None or result.calls:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
         else:
@@ -70,25 +70,25 @@ class UnmarkedCallReader:
 
     def read_fence(self) -> Reader[None]:
         """Parse a code fence. Its calls count if it contains nothing else and nothing but calls follows."""
-        span = [FENCE]
-        first_line = yield from self._source.take_until("\n", FENCE_KIND + 1, span)
+        consumed = [FENCE]
+        first_line = yield from self._source.consume_until("\n", FENCE_KIND + 1, consumed)
         kind = "" if first_line is None else first_line.strip()
         is_closed, marker, result = False, "", TEXT
         if first_line is not None and (kind.lower() in CALL_FENCES or announces_calls(kind)):
-            marker, read = yield from self._find_fenced_reader(kind, span)
+            marker, read = yield from self._find_fenced_reader(kind, consumed)
             if read is not None:
-                result, _ = yield from self._read_body(read, span)
-                result = yield from self._take_stray_brackets(result, span)
-                result = yield from self._take_further_calls(result, span)
-                is_closed = yield from self._closes_fence(span)
-        raw = "".join(span)
+                result, _ = yield from self._read_body(read, consumed)
+                result = yield from self._consume_stray_brackets(result, consumed)
+                result = yield from self._consume_further_calls(result, consumed)
+                is_closed = yield from self._closes_fence(consumed)
+        raw = "".join(consumed)
         if is_closed and result.calls:
             self._hold(result.with_repairs("code-fence"), raw, is_marked=False)
             return
         if marker or result.calls:
             self._output.reject("code-fence", *self._source.find_last_span(len(raw)))
         self._output.add_text(raw)
-        if len(span) > 1 and span[-1] == FENCE:
+        if len(consumed) > 1 and consumed[-1] == FENCE:
             self._state.line.end_quotation()
 
     def read_announced(self, read: BodyReader, marker: str, taken: str) -> Reader[bool]:
@@ -99,15 +99,15 @@ class UnmarkedCallReader:
         at least a part of the marker.
         """
         self._skip_marker(marker, taken)
-        span = [marker]
-        result, _ = yield from self._read_body(read, span, begins_line=True)
-        raw = "".join(span)
+        consumed = [marker]
+        result, _ = yield from self._read_body(read, consumed, begins_line=True)
+        raw = "".join(consumed)
         is_whole = result.calls and "missing-close-tag" not in result.fixes
         if not is_whole or self._call_events.find_rejection(result, is_marked=False, is_first=False):
             self._skip_marker(marker, raw)
             if len(taken) < len(marker):
                 self._source.push_back(marker[len(taken) :])
-            self._source.take_again([], [taken[len(marker) :]])
+            self._source.consume_again([], [taken[len(marker) :]])
             return False
         self._hold(result, raw, is_marked=False)
         return True
@@ -115,53 +115,53 @@ class UnmarkedCallReader:
     def _skip_marker(self, marker: str, taken: str) -> None:
         """Move to the end of ``marker``, at whose beginning ``taken`` was consumed."""
         self._source.push_back(taken[len(marker) :])
-        self._source.take_again([], [marker[len(taken) :]])
+        self._source.consume_again([], [marker[len(taken) :]])
 
-    def _take_stray_brackets(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
-        """Take closing brackets directly after a call in JSON. They have no opening brackets."""
+    def _consume_stray_brackets(self, result: BodyResult, consumed: list[str]) -> Reader[BodyResult]:
+        """Consume closing brackets directly after a call in JSON. They have no opening brackets."""
         is_stray = False
-        while result.calls and (yield from self._source.take_marker(_closing_brackets, span)):
+        while result.calls and (yield from self._source.consume_marker(_closing_brackets, consumed)):
             is_stray = True
         return result.with_repairs("extra-bracket") if is_stray else result
 
-    def _take_further_calls(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
-        """Take the closing markers and calls that follow the first call in a code fence."""
+    def _consume_further_calls(self, result: BodyResult, consumed: list[str]) -> Reader[BodyResult]:
+        """Consume the closing markers and calls that follow the first call in a code fence."""
         closers = get_marker_set(*self._tables.stray_closers, *self._tables.fallback_closers)
-        while result.calls and span[-1] != FENCE:
-            yield from self._source.skip_space(span)
-            if (yield from self._source.take_marker(closers, span)):
+        while result.calls and consumed[-1] != FENCE:
+            yield from self._source.skip_space(consumed)
+            if (yield from self._source.consume_marker(closers, consumed)):
                 continue
-            start, offset = len(span), sum(map(len, span))
-            _, read = yield from self._find_fenced_reader("", span)
-            more = (yield from self._read_body(read, span, follows_call=True))[0] if read else TEXT
+            start, offset = len(consumed), sum(map(len, consumed))
+            _, read = yield from self._find_fenced_reader("", consumed)
+            more = (yield from self._read_body(read, consumed, follows_call=True))[0] if read else TEXT
             if not more.calls:
-                self._source.give_back(span, start)
+                self._source.give_back(consumed, start)
                 break
             first = (*result.calls[:-1], result.calls[-1]._replace(end=offset))
             rest = [call if call.end is None else call._replace(end=offset + call.end) for call in more.calls]
             result = more._replace(calls=(*first, *rest), fixes=tuple(dict.fromkeys(result.fixes + more.fixes)))
         return result
 
-    def _find_fenced_reader(self, kind: str, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
+    def _find_fenced_reader(self, kind: str, consumed: list[str]) -> Reader[tuple[str, BodyReader | None]]:
         """Return the opening marker at the beginning of a code fence, and the reader of the call after it.
 
         The marker is "" before JSON, and in a fence whose language announces calls. The reader is None if no call
         begins here.
         """
-        char = yield from self._source.skip_space(span)
+        char = yield from self._source.skip_space(consumed)
         if char and char in "{[":
             return "", self._tables.fenced
-        marker = yield from self._source.take_marker(self._tables.opening_markers, span)
+        marker = yield from self._source.consume_marker(self._tables.opening_markers, consumed)
         if marker:
             return marker, self._tables.openers[marker.lower()].read
         return "", build_announced_reader(FENCE + kind, FENCE) if announces_calls(kind) else None
 
-    def _closes_fence(self, span: list[str]) -> Reader[bool]:
+    def _closes_fence(self, consumed: list[str]) -> Reader[bool]:
         """Return whether the code fence was or is closed here. The end of the text also closes it."""
-        if span[-1] == FENCE:
+        if consumed[-1] == FENCE:
             return True
-        yield from self._source.skip_space(span)
-        closing = yield from self._source.take_marker(_closing_fence, span)
+        yield from self._source.skip_space(consumed)
+        closing = yield from self._source.consume_marker(_closing_fence, consumed)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:

@@ -61,15 +61,15 @@ class UntaggedJson:
         self._tokens = get_marker_set(*QUOTES, *BRACKETS, *ends)
         self._ends = get_marker_set(*ends) if ends else None
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        char = yield from source.skip_space(span)
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(consumed)
         if char not in ("{", "[") or not (self.after_marker or (yield from self._begins_call(source))):
             return TEXT
         if self.after_marker:
             source.begin_json(source.offset, self.name, self.arguments_key)
-        offset = sum(map(len, span))
-        values, error = yield from self._take_values(source, span)
-        text = "".join(span)[offset:]
+        offset = sum(map(len, consumed))
+        values, error = yield from self._consume_values(source, consumed)
+        text = "".join(consumed)[offset:]
         rest = text[values[-1].end :] if values else text
         rest = rest if rest.strip(_BETWEEN_VALUES) else ""
         if rest and not source.was_cut:
@@ -96,7 +96,7 @@ class UntaggedJson:
             return BodyResult(error=error or CUT_OFF)
         return salvage_calls(text, error or CUT_OFF, self.arguments_key, source.tools)
 
-    def _take_values(self, source: BodySource, span: list[str]) -> Reader[tuple[list[Value], str | None]]:
+    def _consume_values(self, source: BodySource, consumed: list[str]) -> Reader[tuple[list[Value], str | None]]:
         """Parse values separated by semicolons or commas, up to the first that cannot be parsed. Return the values, and
         the error of the one that cannot be parsed. The error is None if there is none, or if the text was cut off."""
         values: list[Value] = []
@@ -104,7 +104,7 @@ class UntaggedJson:
         piece: list[str] = []
         fault = ""
         while attempts < MAX_ATTEMPTS:
-            value = None if piece else _take_complete(source, piece)
+            value = None if piece else _consume_complete(source, piece)
             if value is None:
                 bracket = yield from scan_json_value(source, piece, self._tokens)
                 if bracket not in BRACKETS:
@@ -113,7 +113,7 @@ class UntaggedJson:
                 text = "".join(piece)
                 missing = "" if bracket else _find_missing_brackets(text)
                 if not bracket and self.name is None and not source.was_cut:
-                    value = _decode_whole_call(text, missing)
+                    value = _decode_complete_call(text, missing)
                 if not bracket and value is None and (source.was_cut or missing):
                     break  # cut off: do not reinterpret its quotes
                 try:
@@ -124,7 +124,7 @@ class UntaggedJson:
                         break
                 except FormatError as error:
                     if ended:
-                        span.extend(piece)
+                        consumed.extend(piece)
                         return values, f"the call cannot be read: {error}"
                     if not bracket:
                         break
@@ -140,22 +140,22 @@ class UntaggedJson:
             if char == "," or not "".join(gap):
                 member = yield from source.peek_match(_MEMBER, NAME_LIMIT, _MAY_BE_MEMBER.fullmatch)
             if member is not None:
-                span.extend([*piece, *gap])
-                source.take_match(member, span)
+                consumed.extend([*piece, *gap])
+                source.consume_match(member, consumed)
                 return values[:-1], f"the call cannot be read: its object is closed before {member[1]!r}"
             if char and char in ";," and self.name is None:
                 gap.append(char)
                 source.position += 1
                 char = yield from source.skip_space(gap)
-            span.extend(piece)
+            consumed.extend(piece)
             if char != "{" or self.name is not None:
                 source.push_back("".join(gap))
                 return values, None
-            span.extend(gap)
+            consumed.extend(gap)
             start += sum(map(len, (*piece, *gap)))
             piece = []
         is_balanced = fault and not source.was_cut and "".join(piece).rstrip().endswith(("}", "]"))
-        return values, self._end_at_break(source, piece, span) or (fault if is_balanced else None)
+        return values, self._end_at_break(source, piece, consumed) or (fault if is_balanced else None)
 
     def _find_break(self, text: str) -> int | None:
         """Return the offset at which a value with unbalanced quotes probably ends: at a marker or, if there is none, at
@@ -166,12 +166,12 @@ class UntaggedJson:
         blank = _BLANK_LINE.search(text)
         return blank.end() if blank else None
 
-    def _end_at_break(self, source: StreamBuffer, piece: list[str], span: list[str]) -> str | None:
+    def _end_at_break(self, source: StreamBuffer, piece: list[str], consumed: list[str]) -> str | None:
         """End a value that cannot be parsed, and put back the text after it. Return the error, or None if the text was
         cut off."""
         text = "".join(piece)
         end = None if source.was_cut else self._find_break(text)
-        span.append(text[:end])
+        consumed.append(text[:end])
         if end is None:
             return None
         source.push_back(text[end:])
@@ -182,15 +182,15 @@ class UntaggedJson:
         value's end."""
         source.push_back(marker)
         text = "".join(piece)
-        span = None if marker or self._ends is None else self._ends.search(text, 0)
-        if span is None:
+        consumed = None if marker or self._ends is None else self._ends.search(text, 0)
+        if consumed is None:
             return
         try:
-            decode_json(text[: span[0]], closed=False)
+            decode_json(text[: consumed[0]], closed=False)
         except FormatError:
             return  # the marker is inside a string that was cut off
-        piece[:] = [text[: span[0]]]
-        source.push_back(text[span[0] :])
+        piece[:] = [text[: consumed[0]]]
+        source.push_back(text[consumed[0] :])
 
     def _begins_call(self, source: BodySource) -> Reader[bool]:
         """Return whether the first key may begin a call. If it does not, the JSON is an answer, and may be displayed at
@@ -205,24 +205,25 @@ class UntaggedJson:
         if char in _KEY_QUOTES:
             ahead.append(char)
             source.position += 1
-            key = yield from source.take_until(_KEY_QUOTES[char], 64, ahead)
+            key = yield from source.consume_until(_KEY_QUOTES[char], 64, ahead)
         source.push_back("".join(ahead))
         return key is not None and (key in CALL_KEYS or key in source.tools)
 
 
-def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
-    """Take and return a complete and valid list or object, the usual case. If there is none, take nothing and return
-    None."""
+def _consume_complete(source: StreamBuffer, consumed: list[str]) -> Value | None:
+    """Consume and return a complete and valid list or object, the usual case. If there is none, consume nothing and
+    return None."""
     value = decode_strict(source.text, source.position)
     if value is None:
         return None
     start, source.position = source.position, value.end
-    span.append(source.text[start : value.end])
+    consumed.append(source.text[start : value.end])
     return Value(value.value, value.end - start, value.fixes)
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Put back the text after the value's ``end``, which was taken only because of a stray quote. Return its length."""
+    """Put back the text after the value's ``end``, which was consumed only because of a stray quote. Return its
+    length."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:
@@ -265,7 +266,7 @@ def _find_missing_brackets(text: str) -> str:
     return closing if closing and decode_strict(text + closing) is not None else ""
 
 
-def _decode_whole_call(text: str, missing: str) -> Value | None:
+def _decode_complete_call(text: str, missing: str) -> Value | None:
     """Return the value of ``text`` if its last call is complete except for the brackets ``missing`` around it."""
     value = decode_strict(text + missing) if missing in ("}", "]", "}]") else None
     calls = value.value if value is not None and isinstance(value.value, list) else [value and value.value]
@@ -288,7 +289,7 @@ def _names_tool(text: str, tools: ToolSet) -> bool:
 def _are_calls(values: list[Value], tools: ToolSet) -> bool:
     """Return whether ``values`` are calls. If at least one is, an object with only the name of a tool without required
     parameters is also a call."""
-    are_calls = [is_bare_call(each.value, tools) for each in values]
+    are_calls = [is_unmarked_call(each.value, tools) for each in values]
     return any(are_calls) and all(
         is_call or _names_tool_without_arguments(each.value, tools)
         for is_call, each in zip(are_calls, values, strict=True)
@@ -301,7 +302,7 @@ def _names_tool_without_arguments(item: Json, tools: ToolSet) -> bool:
     return tool is not None and not tool.required
 
 
-def is_bare_call(value: Json, tools: ToolSet) -> bool:
+def is_unmarked_call(value: Json, tools: ToolSet) -> bool:
     """Return whether ``value``, or every item in it, is a call that was written without markers."""
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(

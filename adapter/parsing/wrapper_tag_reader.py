@@ -14,10 +14,10 @@ from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.wrapper_tags import (
     MAX_DEPTH,
     TAG_START,
+    consume_wrapper,
     is_tag,
     peek_announcing_tag,
     peek_namespace,
-    take_wrapper,
     with_closing_tags,
 )
 
@@ -25,7 +25,7 @@ from adapter.parsing.wrapper_tags import (
 class WrappedCallReader:
     """Parses wrapper tags at the start of a line, and the call inside them.
 
-    ``read_call`` parses a call after its opening marker, which was taken.
+    ``read_call`` parses a call after its opening marker, which was consumed.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class WrappedCallReader:
     def reread(self, marker: str, raw: str) -> Reader[bool]:
         """Parse ``raw``, which the parser of ``marker`` has rejected, as a wrapper tag and a call after it.
 
-        If it is not a wrapper tag, or too much of the answer has already been parsed again, take nothing and return
+        If it is not a wrapper tag, or too much of the answer has already been parsed again, consume nothing and return
         False.
         """
         if not (is_tag(marker) and self._state.line.is_blank):
@@ -82,7 +82,7 @@ class WrappedCallReader:
             self._state.open_tags.add(closing[2:-1])
 
     def close_tags(self) -> Reader[bool]:
-        """Take the closing tags of open wrappers. Return whether there are any."""
+        """Consume the closing tags of open wrappers. Return whether there are any."""
         has_closed = False
         while self._state.open_tags:
             closing = get_marker_set(*(f"</{name}>" for name in sorted(self._state.open_tags)))
@@ -90,19 +90,21 @@ class WrappedCallReader:
             if not marker:
                 break
             yield from self._source.skip_space(self._state.space)
-            self._output.close_tag((yield from self._source.take_marker(closing)))
+            self._output.close_tag((yield from self._source.consume_marker(closing)))
             has_closed = True
         return has_closed
 
     def _read_wrapped_call(self) -> Reader[bool]:
-        """Parse wrapper tags and the call after them. If there are none, take nothing and return False."""
+        """Parse wrapper tags and the call after them. If there are none, consume nothing and return False."""
         if "".join(self._state.space).count("<") >= MAX_DEPTH:
             return False
-        tags = yield from take_wrapper(self._source, self._tables.opening_markers, self._tables.opener_in is not None)
+        tags = yield from consume_wrapper(
+            self._source, self._tables.opening_markers, self._tables.build_namespace_opener is not None
+        )
         if not tags:
             return (yield from self._read_announced_call())
         self._state.space.append(tags)
-        marker = yield from self._source.take_marker(self._tables.opening_markers)
+        marker = yield from self._source.consume_marker(self._tables.opening_markers)
         if marker:
             yield from self._read_call(self._tables.openers[marker.lower()], marker)
         else:
@@ -110,7 +112,7 @@ class WrappedCallReader:
         return True
 
     def _read_announced_call(self) -> Reader[bool]:
-        """Parse a call without markers in a tag that no format defines. If there is none, take nothing and return
+        """Parse a call without markers in a tag that no format defines. If there is none, consume nothing and return
         False."""
         tag = yield from peek_announcing_tag(self._source)
         if not tag or f"<{tag.lower()}>" in self._tables.openers:
@@ -121,11 +123,11 @@ class WrappedCallReader:
         return True
 
     def _peek_namespace(self) -> Reader[str]:
-        return (yield from peek_namespace(self._source)) if self._tables.opener_in else ""
+        return (yield from peek_namespace(self._source)) if self._tables.build_namespace_opener else ""
 
     def _read_namespaced(self, namespace: str) -> Reader[None]:
         """Parse the call that begins with ``<NAMESPACE:invoke``."""
-        assert self._tables.opener_in is not None
-        opener = self._tables.opener_in(namespace)
-        marker = yield from self._source.take_marker(get_marker_set(opener.marker))
+        assert self._tables.build_namespace_opener is not None
+        opener = self._tables.build_namespace_opener(namespace)
+        marker = yield from self._source.consume_marker(get_marker_set(opener.marker))
         yield from self._read_call(opener, marker)

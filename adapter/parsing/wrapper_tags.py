@@ -51,9 +51,9 @@ def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
     return markers.with_idle(TAG_START, rf"(?!/(?:\Z|{_NAME}(?:\Z|>))){markers.weak[TAG_START]}")
 
 
-def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
-    """Take and return the tags at the current position, with whitespace, if a call follows them. If none follows, take
-    nothing and return an empty string.
+def consume_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
+    """Consume and return the tags at the current position, with whitespace, if a call follows them. If none follows,
+    consume nothing and return an empty string.
 
     ``openers`` are the markers of calls. ``has_namespaces`` is true if ``<NAMESPACE:invoke`` also begins a call.
     """

@@ -35,7 +35,7 @@ from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
-from adapter.parsing.untagged_json import CALL_KEYS, MAX_OPENING, is_bare_call
+from adapter.parsing.untagged_json import CALL_KEYS, MAX_OPENING, is_unmarked_call
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.tool import ToolSet
@@ -376,10 +376,10 @@ def _match_lines(text: str) -> Iterator[re.Match[str]]:
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
     """Return whether a call begins at ``start``, and the number of characters parsed to decide this."""
-    source, span, piece = BodySource(tools, text=text, final=True), list[str](), list[str]()
+    source, consumed, piece = BodySource(tools, text=text, final=True), list[str](), list[str]()
     source.position = start
-    if _run(read_list(source, span)).calls:
-        return True, sum(map(len, span))
+    if _run(read_list(source, consumed)).calls:
+        return True, sum(map(len, consumed))
     source.position = start
     for attempt in range(1, MAX_ATTEMPTS + 1):
         bracket = _run(scan_json_value(source, piece, _TOKENS))
@@ -390,7 +390,7 @@ def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
             if not bracket:
                 return False, size
             continue  # stray quotes: the brackets may balance again later
-        return is_bare_call(value, tools), size
+        return is_unmarked_call(value, tools), size
     return False, size
 
 

@@ -134,43 +134,43 @@ class KeyValueReader:
     def _is_own(self, source: BodySource) -> bool:
         return source.expected_format in self.own or (self.tags is GLM and source.tool_call_body == "pairs")
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult | None]:
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult | None]:
         """Return the call. If the text does not begin with a name in this layout, return None and consume nothing."""
         ahead: list[str] = []
-        call = yield from self._take_name(source, ahead)
+        call = yield from self._consume_name(source, ahead)
         if call is None and (yield from self._begins_with_key(source, ahead)):
-            span.extend(ahead)
-            yield from source.take_through(self._ends, span)
+            consumed.extend(ahead)
+            yield from source.consume_through(self._ends, consumed)
             return BodyResult(error=f"the call has no name: expected {self.tags.open}NAME{self.tags.key_open}")
         if call is None:
             source.push_back("".join(ahead))
             return None
-        span.extend(ahead)
+        consumed.extend(ahead)
         if source.text.startswith("{", source.position):
             read_json = TaggedJson(self.tags.open, self.tags.close, name=call.name)
-            return (yield from read_json(source, span)).with_fixes(*call.fixes)
+            return (yield from read_json(source, consumed)).with_fixes(*call.fixes)
         try:
-            return (yield from self._read_pairs(source, span, call))
+            return (yield from self._read_pairs(source, consumed, call))
         except BodyError as error:
             return error.result
 
-    def read(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse a call whose tags only one family writes. The call may also be JSON. This method is a `BodyReader`."""
-        char = yield from source.skip_space(span)
+        char = yield from source.skip_space(consumed)
         if not char:
             return CUT if source.at_line_start or source.was_cut else TEXT
         if char in "{[":
-            return (yield from self._read_json(source, span))
-        result = yield from self(source, span)
+            return (yield from self._read_json(source, consumed))
+        result = yield from self(source, consumed)
         return TEXT if result is None else result
 
-    def read_without_opener(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read_unopened(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse a call without its opening tag at the start of an answer: the name of a tool, and then the tag of a
         key."""
         may_continue = partial(self._may_be_unopened, tools=source.tools)
         if (yield from source.peek_call(self._unopened, NAME_LIMIT, may_continue)) is None:
             return TEXT
-        return (yield from read_call_or_text(self.read, source, span)).with_fixes("missing-open-tag")
+        return (yield from read_call_or_text(self.read, source, consumed)).with_fixes("missing-open-tag")
 
     def _may_be_unopened(self, ahead: str, tools: ToolSet) -> bool:
         """Return whether ``ahead`` may be the start of a known tool's name and a key's tag."""
@@ -179,20 +179,20 @@ class KeyValueReader:
             self.tags.key_open.startswith(match[2].lower()) if match[2] else tools.has_prefix(match[1])
         )
 
-    def _take_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
-        """Take a name and return its call if the tag of a pair, JSON or the end of the call follows. Return None if
+    def _consume_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
+        """Consume a name and return its call if the tag of a pair, JSON or the end of the call follows. Return None if
         not."""
-        name = yield from _take_word(source)
+        name = yield from _consume_word(source)
         ahead.append(name)
         char = yield from source.skip_space(ahead)
         if not name:
             return None
         call = PendingCall(name, source.tools.match(name))
         is_intended = call.tool is not None or source.at_line_start or self._is_own(source)
-        if (yield from source.take_marker(_end_of_thought, ahead)):
+        if (yield from source.consume_marker(_end_of_thought, ahead)):
             call.fix("text-in-tag")
             char = yield from source.skip_space(ahead)
-        if self._separator is not None and (yield from source.take_marker(self._separator, ahead)):
+        if self._separator is not None and (yield from source.consume_marker(self._separator, ahead)):
             char = yield from source.skip_space(ahead)
         if char == ">":
             ahead.append(char)
@@ -201,7 +201,7 @@ class KeyValueReader:
             call.fix("misspelt-inner-tag")
         if char == "{":
             return call if is_intended else None
-        tag = yield from source.take_marker(self._tags)
+        tag = yield from source.consume_marker(self._tags)
         source.push_back(tag)
         match self._kind[tag.lower()]:
             case "key" | "broken key":
@@ -235,28 +235,28 @@ class KeyValueReader:
         if not self.tags.key_close or not source.text.lower().startswith(self.tags.key_close, source.position):
             return False
         taken = [*ahead]
-        yield from source.take_marker(self._after_key, taken)
+        yield from source.consume_marker(self._after_key, taken)
         _, tag = yield from source.peek_after_space(self._after_key)
         source.push_back("".join(taken[len(ahead) :]))
         return tag.lower() == self.tags.value_open
 
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
-        """Return the next key if its closing tag follows, or an empty string. Nothing is taken."""
+        """Return the next key if its closing tag follows, or an empty string. Nothing is consumed."""
         limit = NAME_LIMIT + len(self._key_end) + 1
         match = yield from source.peek_match(self._key_before_close, limit, lambda _: True)
         return match[1].strip() if match else ""
 
-    def _read_pairs(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[BodyResult]:
+    def _read_pairs(self, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[BodyResult]:
         while True:
-            char = yield from source.skip_space(span)
-            tag = yield from source.take_marker(self._tags)
+            char = yield from source.skip_space(consumed)
+            tag = yield from source.consume_marker(self._tags)
             match self._kind[tag.lower()]:
                 case "key" | "broken key" as kind:
-                    span.append(tag)
+                    consumed.append(tag)
                     call.fix(*(["misspelt-inner-tag"] if kind == "broken key" else []))
-                    yield from self._read_pair(source, span, call)
+                    yield from self._read_pair(source, consumed, call)
                 case "call close":
-                    span.append(tag)
+                    consumed.append(tag)
                     return call.build_result()
                 case "section close" if not source.was_cut:
                     source.push_back(tag)
@@ -266,30 +266,30 @@ class KeyValueReader:
                     source.push_back(tag)  # a misspelt key's tag, or the next call: uncertain if the text is cut
                     return CUT if is_cut else call.build_result("missing-close-tag")
                 case "call":
-                    span.append(tag)
+                    consumed.append(tag)
                     call.fix("misspelt-inner-tag")
-                    yield from self._read_pair(source, span, call)
+                    yield from self._read_pair(source, consumed, call)
                 case "" if (yield from self._peek_key(source)):
                     call.fix("missing-inner-tag")
-                    yield from self._read_pair(source, span, call)
+                    yield from self._read_pair(source, consumed, call)
                 case _ if not char:
                     return call.build_unclosed_result(source)
                 case _:
-                    span.append(tag)
-                    yield from source.skip_to(self._tags, span)
+                    consumed.append(tag)
+                    yield from source.skip_to(self._tags, consumed)
                     call.fix("text-in-tag")
 
-    def _read_pair(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
+    def _read_pair(self, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[None]:
         """Parse a pair after the key's opening tag."""
         while True:
-            written, tag = yield from source.take_through(self._tags, span)
+            written, tag = yield from source.consume_through(self._tags, consumed)
             if self._kind[tag.lower()] != "key" or written.strip():
                 break
             call.fix("text-in-tag")  # the key's tag is doubled
         key, type = written.strip(), ""
         match self._kind[tag.lower()]:
             case "key close":
-                opened, type = yield from self._read_value_open(source, span, call)
+                opened, type = yield from self._read_value_open(source, consumed, call)
                 if not opened and (yield from source.peek_after_space(self._no_value))[1]:
                     call.fix("key-without-value")
                     return
@@ -316,11 +316,11 @@ class KeyValueReader:
             """Accept the next pair if its key is a parameter of the tool without an argument so far."""
             return call.expects((yield from self._peek_key(source)))
 
-        closing = yield from self._value.take(source, value, may_begin)
-        span.extend(value)
+        closing = yield from self._value.consume(source, value, may_begin)
+        consumed.extend(value)
         if closing is None:
             raise BodyError
-        span.append(closing)
+        consumed.append(closing)
         text = "".join(value)
         if closing:
             call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,), (self.tags.open,))
@@ -333,8 +333,10 @@ class KeyValueReader:
             text = strip_line_break(remove_broken_close(text, key, (self.tags.value_close,), self._key_closes))
         call.add_text(key, text, {"type": type} if type else None)
 
-    def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
-        """Take the value's opening tag, and any repeated tags or the value's type before it.
+    def _read_value_open(
+        self, source: StreamBuffer, consumed: list[str], call: PendingCall
+    ) -> Reader[tuple[bool, str]]:
+        """Consume the value's opening tag, and any repeated tags or the value's type before it.
 
         Return whether the opening tag is present, and the type. If the tag is missing, the value begins here.
         """
@@ -342,23 +344,23 @@ class KeyValueReader:
         while True:
             gap: list[str] = []
             char = yield from source.skip_space(gap)
-            tag = yield from source.take_marker(self._after_key)
+            tag = yield from source.consume_marker(self._after_key)
             if not tag:
                 if char:
                     call.fix("missing-inner-tag")
                 space = "".join(gap)
                 line_end = _LINE_END.match(space)  # it belongs to the tags
-                span.append(line_end.group() if line_end else "")
-                source.push_back(space[len(span[-1]) :])
+                consumed.append(line_end.group() if line_end else "")
+                source.push_back(space[len(consumed[-1]) :])
                 return False, type
-            span.extend([*gap, tag])
+            consumed.extend([*gap, tag])
             if tag.lower() == self.tags.value_open:
                 return True, type
             if tag.lower() == self._broken_value_open:
                 call.fix("misspelt-inner-tag")
                 return True, type
             if self.tags.type and tag.lower() == self.tags.type[0]:
-                type = (yield from source.take_until(self.tags.type[1], NAME_LIMIT, span)) or ""
+                type = (yield from source.consume_until(self.tags.type[1], NAME_LIMIT, consumed)) or ""
                 continue
             call.fix("text-in-tag")
 
@@ -368,7 +370,7 @@ def remove_bracket(tag: str) -> str:
     return tag.removeprefix("<")
 
 
-def _take_word(source: StreamBuffer) -> Reader[str]:
+def _consume_word(source: StreamBuffer) -> Reader[str]:
     while True:
         match = _NAME.match(source.text, source.position)
         word = match.group() if match else ""

@@ -45,25 +45,25 @@ _close, _brace = get_marker_set(CLOSE), get_marker_set("}")
 _read_json = TaggedJson(OPEN, CLOSE, may_list=True)
 
 
-def read_arrow_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_arrow_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``[TOOL_CALL]``."""
-    if not source.at_line_start or (yield from source.skip_space(span)) != "{":
+    if not source.at_line_start or (yield from source.skip_space(consumed)) != "{":
         return TEXT
     source.may_be_text = True
     head = yield from source.peek_match(_HEAD, NAME_LIMIT, lambda ahead: "}" not in ahead)
     if head is None:
-        result = yield from _read_json(source, span)
+        result = yield from _read_json(source, consumed)
         return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
     tool = source.tools.match(head[2])
     if tool is None:
         return TEXT
-    source.take_match(head, span)
+    source.consume_match(head, consumed)
     body: list[str] = []
     bracket = yield from scan_json_value(source, body, _tokens)
-    span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
+    consumed.extend([*body, *([] if bracket in BRACKETS else [bracket])])
     if not bracket:
         return CUT
-    is_closed = yield from _take_end(source, span)
+    is_closed = yield from _consume_end(source, consumed)
     if not is_closed and source.was_cut and source.is_empty:
         return CUT
     call = PendingCall(tool.name, tool)
@@ -77,19 +77,19 @@ def read_arrow_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     return call.build_result() if is_closed else call.build_result("missing-close-tag")
 
 
-def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Take the closing braces and the closing marker. Return whether the marker is present."""
+def _consume_end(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
+    """Consume the closing braces and the closing marker. Return whether the marker is present."""
     gap: list[str] = []
     while True:
         yield from source.skip_space(gap)
-        if not (yield from source.take_marker(_brace, gap)):
+        if not (yield from source.consume_marker(_brace, gap)):
             break
-    closing = yield from source.take_marker(_close, gap)
+    closing = yield from source.consume_marker(_close, gap)
     if not closing:
-        source.take_cut_marker(CLOSE.lower(), gap)
+        source.consume_cut_marker(CLOSE.lower(), gap)
     text = "".join(gap)
-    span.append(text if closing or source.is_empty else text.rstrip())
-    source.push_back(text[len(span[-1]) :])
+    consumed.append(text if closing or source.is_empty else text.rstrip())
+    source.push_back(text[len(consumed[-1]) :])
     return bool(closing)
 
 

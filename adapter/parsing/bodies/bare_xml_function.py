@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from adapter.parsing.bodies.xml_function import read_xml_function, take_tag_name
+from adapter.parsing.bodies.xml_function import consume_tag_name, read_xml_function
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import TEXT, BodyResult, BodySource
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
@@ -26,22 +26,22 @@ _MAY_BE_BROKEN_NAME = re.compile(rf"[\w.:-]*+{_MAY_END_BROKEN_NAME}")
 _MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(=?)([\w.:-]*+){_MAY_END_BROKEN_NAME}")
 
 
-def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_unwrapped_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call without ``<tool_call>``, which Qwen3-Coder often omits.
 
     ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling, never has ``<tool_call>``.
     """
     if not source.at_line_start and not (yield from _begins_block(source)):
         return TEXT
-    start = len(span)
-    result = yield from read_xml_function(source, span)
-    body = "".join(span[start:]).partition(">")[2]
+    start = len(consumed)
+    result = yield from read_xml_function(source, consumed)
+    body = "".join(consumed[start:]).partition(">")[2]
     if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
         return TEXT  # the tag was only mentioned
     return result.with_repairs("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
 
 
-def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_broken_opener(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``function=``, an opening tag without its bracket: ``function=NAME><parameter=KEY>...``.
 
     The word may occur in any text. It is therefore only accepted at the start of a line, for one of the session's
@@ -49,10 +49,10 @@ def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult
     """
     if not (source.at_line_start or source.after_call):
         return TEXT
-    return (yield from _read_broken(source, span, _BROKEN_NAME, _MAY_BE_BROKEN_NAME.fullmatch))
+    return (yield from _read_broken(source, consumed, _BROKEN_NAME, _MAY_BE_BROKEN_NAME.fullmatch))
 
 
-def read_without_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call at the start of an answer if its opening tag lacks more than the bracket:
     ``=NAME><parameter=KEY>...``."""
 
@@ -60,27 +60,27 @@ def read_without_opener(source: BodySource, span: list[str]) -> Reader[BodyResul
         match = _MAY_BE_BROKEN_OPENER.fullmatch(ahead)
         return match is not None and (match[1] == "=" or source.tools.has_prefix(match[2]))
 
-    return (yield from _read_broken(source, span, _BROKEN_OPENER, may_continue))
+    return (yield from _read_broken(source, consumed, _BROKEN_OPENER, may_continue))
 
 
 def _read_broken(
     source: BodySource,
-    span: list[str],
+    consumed: list[str],
     pattern: re.Pattern[str],
     may_continue: Callable[[str], object],
 ) -> Reader[BodyResult]:
     match = yield from source.peek_call(pattern, NAME_LIMIT, may_continue)
     if match is None:
         return TEXT
-    span.append(source.text[source.position : source.position + match.start(1)])
+    consumed.append(source.text[source.position : source.position + match.start(1)])
     source.position += match.start(1)
-    return (yield from read_call_or_text(read_xml_function, source, span)).with_fixes("misspelt-open-tag")
+    return (yield from read_call_or_text(read_xml_function, source, consumed)).with_fixes("misspelt-open-tag")
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
     """Return whether a line break or JSON follows ``NAME>``, as in a call, rather than a sentence."""
     ahead: list[str] = []
-    name = yield from take_tag_name(source, ahead)
+    name = yield from consume_tag_name(source, ahead)
     yield from source.wait_for_character()
     following = source.text[source.position : source.position + 1]
     source.push_back("".join(ahead))

@@ -66,59 +66,59 @@ def build_announced_reader(opening: str, closing: str) -> BodyReader:
     """Return a parser of the text after ``opening``, which announces a call, up to ``closing``."""
     close, read_python = get_marker_set(closing), PythonBlock(closing, fence="```")
 
-    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if not source.at_line_start:
             return TEXT
         source.may_be_text = True
-        if (yield from source.skip_space(span)) == "`":
-            yield from source.take_marker(_fence, span)
-            if (yield from source.take_until("\n", _FENCE_LIMIT, span)) is None:
+        if (yield from source.skip_space(consumed)) == "`":
+            yield from source.consume_marker(_fence, consumed)
+            if (yield from source.consume_until("\n", _FENCE_LIMIT, consumed)) is None:
                 return TEXT
-        result = yield from read_content(source, span)
+        result = yield from read_content(source, consumed)
         if not result.calls_known_tools(source.tools):
             return TEXT
-        yield from source.skip_space(span)
-        if closing != "```" and (yield from source.take_marker(_fence, span)):
-            yield from source.skip_space(span)
-        if (yield from source.take_marker(close, span)):
+        yield from source.skip_space(consumed)
+        if closing != "```" and (yield from source.consume_marker(_fence, consumed)):
+            yield from source.skip_space(consumed)
+        if (yield from source.consume_marker(close, consumed)):
             return result.remove_fixes("missing-close-tag")
-        is_closed = "".join(span).lower().endswith(closing.lower())
+        is_closed = "".join(consumed).lower().endswith(closing.lower())
         return TEXT if source.was_cut and not is_closed else result
 
-    def read_yaml(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        text, marker = yield from source.take_through(close, span)
+    def read_yaml(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        text, marker = yield from source.consume_through(close, consumed)
         try:
             value = DecodedJson(decode_yaml(text), len(text), ()) if marker else None
             return build_calls_from_json([value], "arguments", source.tools, 0) if value is not None else TEXT
         except FormatError as error:
             return BodyResult(error=f"the call in {opening} cannot be read: {error}. Write it again, as JSON.")
 
-    def read_content(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        char = yield from source.skip_space(span)
+    def read_content(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(consumed)
         if char == "[":
-            result = yield from read_list(source, span)
-            while result.calls and (yield from source.skip_space(span)) == "[":
-                more = yield from read_list(source, span)
+            result = yield from read_list(source, consumed)
+            while result.calls and (yield from source.skip_space(consumed)) == "[":
+                more = yield from read_list(source, consumed)
                 if not more.calls:
                     break
                 result = more._replace(calls=result.calls + more.calls, fixes=result.fixes + more.fixes)
             if result.calls:
                 return result
         if char and char in "{[":
-            return (yield from TaggedJson(opening, closing, may_list=True)(source, span))
+            return (yield from TaggedJson(opening, closing, may_list=True)(source, consumed))
         if char == "<":
-            result = yield from read_elements(source, span, closing)
+            result = yield from read_elements(source, consumed, closing)
             return result if all(_takes(call, source.tools) for call in result.calls) else TEXT
         if (yield from source.peek_call(_YAML, 2 * _NAME_LIMIT, _YAML_BEGINNING.fullmatch)) is not None:
-            return (yield from read_yaml(source, span))
+            return (yield from read_yaml(source, consumed))
         name = yield from source.peek_call(_NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
         if name is None:
-            result = (yield from _build_pairs_reader(opening, closing)(source, span)) or TEXT
+            result = (yield from _build_pairs_reader(opening, closing)(source, consumed)) or TEXT
             return TEXT if any(not call.arguments for call in result.calls) else result  # `<tool>NAME</tool>`
         if name[1]:
-            return (yield from read_python(source, span))
-        source.take_match(name, span)
-        return (yield from TaggedJson(opening, closing, name=name[2])(source, span))
+            return (yield from read_python(source, consumed))
+        source.consume_match(name, consumed)
+        return (yield from TaggedJson(opening, closing, name=name[2])(source, consumed))
 
     return read
 

@@ -25,7 +25,7 @@ _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
 _read_pairs = GemmaCall(OPEN, "/>", '<|"|>')
 
 
-def read_call_element(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_call_element(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<call:``."""
     if not (source.at_line_start or source.after_call):
         return TEXT
@@ -34,15 +34,15 @@ def read_call_element(source: BodySource, span: list[str]) -> Reader[BodyResult]
     if name_match is None or source.tools.match(name_match[1]) is None:
         return TEXT
     if name_match[2] == "{":
-        result = yield from _read_pairs(source, span)
+        result = yield from _read_pairs(source, consumed)
         if "missing-close-tag" in result.fixes:
-            yield from source.take_marker(get_marker_set(">", "</call>", f"</call:{name_match[1]}>"), span)
+            yield from source.consume_marker(get_marker_set(">", "</call>", f"</call:{name_match[1]}>"), consumed)
     else:
-        source.take_match(name_match, span)
-        if (yield from source.skip_space(span)) != "{":
+        source.consume_match(name_match, consumed)
+        if (yield from source.skip_space(consumed)) != "{":
             return TEXT
         tag = f"call:{name_match[1]}>"
-        result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, span)
+        result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, consumed)
     return result.with_fixes("misspelt-open-tag")
 
 

@@ -66,13 +66,13 @@ class CallSection:
             *(CallOpener(marker, self.read_alone, self.keeps_space) for marker in self.call_opens),
         )
 
-    def read(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse the body after the section's opening marker, up to the end of its first call."""
-        opening = span[-1]
+        opening = consumed[-1]
         fixes = self._find_spelling_fixes(opening)
         at_line_start = source.at_line_start
-        while char := (yield from source.skip_space(span)):
-            marker = yield from source.take_marker(self._opens, span)
+        while char := (yield from source.skip_space(consumed)):
+            marker = yield from source.consume_marker(self._opens, consumed)
             if not marker:
                 break
             if marker.lower() == opening.lower():
@@ -83,10 +83,10 @@ class CallSection:
             return TEXT if is_tag(opening) else BodyResult()
         if char in "{[" and opening.lower() in self._close_of:
             read_json = TaggedJson(opening, self._close_of[opening.lower()], may_list=True)
-            return (yield from read_json(source, span)).with_repairs("foreign-body", *fixes)
+            return (yield from read_json(source, consumed)).with_repairs("foreign-body", *fixes)
         marker = yield from source.peek_marker(self._inner, NOISE_LIMIT)
         if not marker:
-            return (yield from self._read_other_content(source, span, at_line_start))
+            return (yield from self._read_other_content(source, consumed, at_line_start))
         ahead: list[str] = []
         marker = yield from source.read_until(self._inner, ahead)
         noise = "".join(ahead)
@@ -94,26 +94,26 @@ class CallSection:
         if noise and not closes and ("`" in noise or not self._calls_anywhere):
             source.push_back(noise + marker)
             return TEXT  # prose about the markers, which may quote a whole call
-        span += [noise, marker]
+        consumed += [noise, marker]
         if closes:
             return self._end_without_call(noise, at_line_start)
         if noise:
             fixes.append("text-in-tag")
         fixes += self._find_spelling_fixes(marker)
-        result = yield from self._read_call(source, span)
+        result = yield from self._read_call(source, consumed)
         if result.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
-            span.append(source.take_rest())
+            consumed.append(source.consume_rest())
             return CUT  # cut within the first word: after a section's marker a call was intended
         return result.with_fixes(*fixes)
 
-    def read_alone(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read_alone(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse a call at its own opening marker: a later call of a section, or a call without a section."""
         if not (self._calls_anywhere or source.at_line_start or source.after_call):
             return TEXT
-        fixes = self._find_spelling_fixes(span[-1])
+        fixes = self._find_spelling_fixes(consumed[-1])
         if not source.after_call:
             fixes.append("missing-open-tag")
-        return (yield from self._read_call(source, span)).with_fixes(*fixes)
+        return (yield from self._read_call(source, consumed)).with_fixes(*fixes)
 
     def _wraps_other_call(self, source: BodySource) -> Reader[bool]:
         """Return whether the section directly contains a call with markers of another family."""
@@ -125,15 +125,15 @@ class CallSection:
     def _find_spelling_fixes(self, marker: str) -> list[str]:
         return ["misspelt-open-tag"] if marker.lower() in self._misspelt else []
 
-    def _read_other_content(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:
+    def _read_other_content(self, source: StreamBuffer, consumed: list[str], at_line_start: bool) -> Reader[BodyResult]:
         if not at_line_start:
             return TEXT
         marker = yield from source.peek_marker(self._inner, ERROR_LIMIT)
-        if not marker and source.take_cut_tags(ERROR_LIMIT, span):
+        if not marker and source.consume_cut_tags(ERROR_LIMIT, consumed):
             return CUT
         if not self._closes.match(marker, 0):
             return TEXT
-        text, _ = yield from source.take_through(self._inner, span)
+        text, _ = yield from source.consume_through(self._inner, consumed)
         return self._end_without_call(text, at_line_start)
 
     def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:

@@ -19,13 +19,13 @@ class UnsupportedLayoutError(Exception):
 class CompiledReaders:
     """The fields of a `Format` that depend on how its calls are written.
 
-    - ``bare``, ``head``: the fields ``read_bare`` and ``read_header`` of the format.
+    - ``unmarked``, ``head``: the fields ``read_unmarked`` and ``read_header`` of the format.
     - ``closers``: markers that are never content on their own.
     - ``tokens``: additional markers that must not be stripped.
     """
 
     openers: tuple[CallOpener, ...] = ()
-    bare: BodyReader | None = None
+    unmarked: BodyReader | None = None
     head: BodyReader | None = None
     closers: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()

@@ -25,47 +25,47 @@ OPEN = "TOOL_NAME:"
 _begin, _end = get_marker_set("BEGIN_ARG:"), get_marker_set("\nEND_ARG")
 
 
-def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_labeled_block(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``TOOL_NAME:`` at the start of a line, if it calls one of the session's tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True
     line: list[str] = []
-    tool = source.tools.match((yield from _take_line(source, line)))
+    tool = source.tools.match((yield from _consume_line(source, line)))
     if tool is None:
         source.push_back("".join(line))
         return TEXT
-    span.extend(line)
+    consumed.extend(line)
     call = PendingCall(tool.name, tool)
     call.fix("misspelt-open-tag")
     while True:
         gap: list[str] = []
         char = yield from source.skip_space(gap)
-        begins = yield from source.take_marker(_begin)
+        begins = yield from source.consume_marker(_begin)
         if not begins:
             if source.was_cut and (not char or _begin.may_start_with(source.text[source.position :])):
-                span.extend([*gap, source.take_rest()])
+                consumed.extend([*gap, source.consume_rest()])
                 return CUT
             source.push_back("".join(gap))
             is_call = call.arguments or (char == "`" and not tool.required)
             return call.build_result() if is_call else TEXT
-        span.extend([*gap, begins])
-        key = yield from _take_line(source, span)
-        value, ends = yield from source.take_through(_end, span)
+        consumed.extend([*gap, begins])
+        key = yield from _consume_line(source, consumed)
+        value, ends = yield from source.consume_through(_end, consumed)
         if not key or not ends:
             return TEXT if ends else CUT
         _add(call, key, value.removeprefix("\n"))
 
 
-def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take the rest of the line and return it without surrounding whitespace. If it is too long, return an empty
+def _consume_line(source: StreamBuffer, consumed: list[str]) -> Reader[str]:
+    """Consume the rest of the line and return it without surrounding whitespace. If it is too long, return an empty
     string."""
     line: list[str] = []
-    text = yield from source.take_until("\n", NAME_LIMIT, line)
+    text = yield from source.consume_until("\n", NAME_LIMIT, line)
     if text is None:
         return ""
     source.push_back("\n")
-    span.append(text)
+    consumed.append(text)
     return text.strip()
 
 

@@ -59,37 +59,37 @@ _step_invoke = MarkerSet(*STEP_TAGS.call)
 _read_step_invoke = XmlInvokeReader(STEP_TAGS)
 
 
-def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<｜tool▁call▁begin｜>``."""
-    opening = span[-1]
-    yield from source.skip_space(span)
-    if (yield from source.take_marker(_step_invoke, span)):
-        return (yield from _read_step_invoke(source, span)).with_repairs("missing-inner-tag")
+    opening = consumed[-1]
+    yield from source.skip_space(consumed)
+    if (yield from source.consume_marker(_step_invoke, consumed)):
+        return (yield from _read_step_invoke(source, consumed)).with_repairs("missing-inner-tag")
     marker = yield from source.peek_marker(_in_head, HEAD_LIMIT)
     if _call_end.match(marker, 0) is not None:
-        return (yield from _read_name_alone(source, span))
+        return (yield from _read_name_alone(source, consumed))
     if not marker or not _separator.match(marker, 0):
-        return TEXT if marker else source.read_cut_head(span, HEAD_LIMIT)
-    head, _ = yield from source.take_through(_separator, span)
+        return TEXT if marker else source.read_cut_head(consumed, HEAD_LIMIT)
+    head, _ = yield from source.consume_through(_separator, consumed)
     name = head.strip()
     is_typed = name.lower() == "function"
     if is_typed:
-        yield from source.skip_space(span)
-        if (yield from source.take_marker(_step_invoke, span)):
-            return (yield from _read_step_invoke(source, span))
+        yield from source.skip_space(consumed)
+        if (yield from source.consume_marker(_step_invoke, consumed)):
+            return (yield from _read_step_invoke(source, consumed))
         marker = yield from source.peek_marker(_after_name, HEAD_LIMIT)
         if not marker:
-            return source.read_cut_head(span, HEAD_LIMIT)
-        start = len(span)
-        yield from source.skip_to(_after_name, span)
-        name = "".join(span[start:]).strip()
+            return source.read_cut_head(consumed, HEAD_LIMIT)
+        start = len(consumed)
+        yield from source.skip_to(_after_name, consumed)
+        name = "".join(consumed[start:]).strip()
     if name.lower().startswith(TYPED_NAME) and source.tools.match(name) is None:
         name = name[len(TYPED_NAME) :]
     if not name or any(char.isspace() for char in name):
         return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
-    yield from source.skip_space(span)
-    fence = yield from source.take_marker(_fence, span)
-    result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span)
+    yield from source.skip_space(consumed)
+    fence = yield from source.consume_marker(_fence, consumed)
+    result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, consumed)
     if fence and "missing-bracket" in result.fixes:  # canitoolcall demands an error
         return BodyResult(error=f"the arguments of {name!r} lack a closing bracket. Write them again.")
     if is_typed:  # the format's normal spelling has a fence
@@ -98,15 +98,15 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     return result.with_fixes("foreign-body") if other in source.body_variants else result
 
 
-def _read_name_alone(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_name_alone(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call that is only the name of one of the session's tools. Any other text before the end marker is not a
     call."""
     ahead: list[str] = []
-    name, _ = yield from source.take_through(_call_end, ahead)
+    name, _ = yield from source.consume_through(_call_end, ahead)
     if source.tools.match(name.strip()) is None:
         source.push_back("".join(ahead))
         return TEXT
-    span.extend(ahead)
+    consumed.extend(ahead)
     return BodyResult((DecodedCall(name.strip(), {}),), ("no-arguments",))
 
 
@@ -122,11 +122,11 @@ SECTION = CallSection(
 STRAYS = (*CALLS_END, *CALL_END)
 
 
-def read_step_invoke(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_step_invoke(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse Step's ``steptml:invoke`` element without the tokens around it, at the beginning of a line."""
     if not source.at_line_start:
         return TEXT
-    result = yield from _read_step_invoke(source, span)
+    result = yield from _read_step_invoke(source, consumed)
     return result.with_repairs("missing-open-tag") if result.calls and not source.after_call else result
 
 

@@ -96,27 +96,27 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
     )
 
 
-def _read_broken_section(calls: MarkerSet, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_broken_section(calls: MarkerSet, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the opening tag of a section whose word is misspelt. It is only accepted directly before a call."""
     ahead: list[str] = []
-    word = yield from source.take_until(">", WORD_LIMIT, ahead)
+    word = yield from source.consume_until(">", WORD_LIMIT, ahead)
     is_section = word is not None and _WORD.fullmatch(word) is not None and (source.at_line_start or source.after_call)
     if is_section and (yield from source.peek_after_space(calls))[1]:
-        span.extend(ahead)
+        consumed.extend(ahead)
         return BodyResult()
     source.push_back("".join(ahead))
     return TEXT
 
 
-def _read_broken_close(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_broken_close(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a closing tag whose word is misspelt, directly after a call."""
     ahead: list[str] = []
-    word = yield from source.take_until(">", WORD_LIMIT, ahead)
+    word = yield from source.consume_until(">", WORD_LIMIT, ahead)
     if word is None and source.final and source.after_call:
-        word = source.take_rest()  # cut within the word
+        word = source.consume_rest()  # cut within the word
         ahead.append(word)
     if word is not None and _WORD.fullmatch(word) is not None and source.after_call:
-        span.extend(ahead)
+        consumed.extend(ahead)
         return BodyResult()
     source.push_back("".join(ahead))
     return TEXT
@@ -139,23 +139,23 @@ def _build_function_reader(language: str) -> XmlInvokeReader:
     )
 
 
-def _read_function(body: XmlInvokeReader, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_function(body: XmlInvokeReader, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if not (source.at_line_start or source.after_call):
         return TEXT
     source.may_be_text = True
     ahead: list[str] = []
     yield from source.skip_space(ahead)
-    opens = yield from source.take_marker(_name_opens, ahead)
-    name = (yield from source.take_until("<", NAME_LIMIT, ahead)) if opens else None
-    closes = yield from source.take_marker(_name_closes, ahead)
+    opens = yield from source.consume_marker(_name_opens, ahead)
+    name = (yield from source.consume_until("<", NAME_LIMIT, ahead)) if opens else None
+    closes = yield from source.consume_marker(_name_closes, ahead)
     yield from source.skip_space(ahead)
-    parameter = yield from source.take_marker(_parameter)
+    parameter = yield from source.consume_marker(_parameter)
     source.push_back(parameter)
     if not name or not closes or not parameter or source.tools.match(name) is None:
         source.push_back("".join(ahead))
         return TEXT  # for example a quotation of a tool's description
-    span.extend(ahead)
-    return (yield from body.read_named(name, FUNCTION, source, span)).with_fixes("misspelt-open-tag")
+    consumed.extend(ahead)
+    return (yield from body.read_named(name, FUNCTION, source, consumed)).with_fixes("misspelt-open-tag")
 
 
 def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:

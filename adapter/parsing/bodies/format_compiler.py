@@ -14,7 +14,7 @@ from itertools import islice
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.parsing.bodies import deepseek_tokens, harmony_messages, key_value_compiler, tool_call_tag, tool_calls_tag
-from adapter.parsing.bodies.bare_xml_function import read_bare_function
+from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
 from adapter.parsing.bodies.compiled_readers import (
     CompiledReaders,
     UnsupportedLayoutError,
@@ -31,7 +31,7 @@ from adapter.parsing.bodies.react_lines import build_labeled_reader
 from adapter.parsing.format import BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.stream_buffer import Reader
-from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
+from adapter.parsing.tagged_json import TaggedJson, expand_named_object, require_json
 from adapter.parsing.untagged_json import UntaggedJson
 from adapter.tools.call_extraction import extract_calls
 
@@ -69,7 +69,7 @@ def compile_format(spec: FormatSpec) -> Format:
     return Format(
         name=spec.name,
         openers=openers,
-        read_bare=readers.bare,
+        read_unmarked=readers.unmarked,
         read_header=readers.head,
         encode_calls=spec.encode_calls,
         encode_result=spec.encode_result,
@@ -92,7 +92,7 @@ def _compile_json(spec: FormatSpec) -> CompiledReaders:
     encoded = spec.encode_calls([(_NAME, {_KEY: "value"})])
     start, end, value = _find_json_around(encoded, _NAME)
     key = spec.arguments_key or "arguments"
-    reshape = None if spec.arguments_key else spell_out_name
+    reshape = None if spec.arguments_key else expand_named_object
     is_list = isinstance(value, list)
     opening, closing, section = encoded[:start].strip(), encoded[end:].strip(), ("", "")
     if start >= len(spec.section[0]) and spec.section[0].strip():
@@ -109,7 +109,7 @@ def _compile_json(spec: FormatSpec) -> CompiledReaders:
     if opening == "" and section == ("", ""):
         if reshape is not None:
             raise UnsupportedLayoutError("the JSON of a call has the tool's name as its key, but no marker before it")
-        return CompiledReaders(bare=_ignore_fixes(UntaggedJson(key, after_marker=False), own_fixes))
+        return CompiledReaders(unmarked=_ignore_fixes(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
         read = TaggedJson(opening or section[0], closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
@@ -157,8 +157,8 @@ def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
     """Return a parser like ``read`` that does not report the repairs ``fixes``, because the format requires these
     deviations."""
 
-    def read_own(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        return (yield from read(source, span)).remove_fixes(*fixes)
+    def read_own(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        return (yield from read(source, consumed)).remove_fixes(*fixes)
 
     return read_own
 
@@ -173,7 +173,7 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
         return CompiledReaders(deepseek_tokens.SECTION.openers, closers=deepseek_tokens.STRAYS)
     if head == "<function=":
         closers = ("</function>",)
-        return CompiledReaders((CallOpener(head, read_bare_function),), closers=closers)
+        return CompiledReaders((CallOpener(head, read_unwrapped_function),), closers=closers)
     opening, prefix = _split_marker_and_prefix(head)
     if not opening:
         raise UnsupportedLayoutError("no marker precedes the tool's name and its JSON arguments")
@@ -216,11 +216,11 @@ def _compile_python(spec: FormatSpec) -> CompiledReaders:
         raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls do not make a list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
     if not opening:
-        return CompiledReaders(bare=read_list)
+        return CompiledReaders(unmarked=read_list)
     if not closing:
         raise UnsupportedLayoutError(f"the Python calls after {opening!r} have no closing marker")
     return CompiledReaders(
-        (CallOpener(opening, build_python_or_json_reader(opening, closing)),), bare=read_list, closers=(closing,)
+        (CallOpener(opening, build_python_or_json_reader(opening, closing)),), unmarked=read_list, closers=(closing,)
     )
 
 

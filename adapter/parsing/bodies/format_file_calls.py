@@ -56,25 +56,25 @@ class DescribedCall:
         self._head = re.compile(rf"(?P<name>[^\W\d][\w.:/-]*?)(?={following})")
         self._closing, self._decode_body, self._needs_closing = closing, decode_body, needs_closing
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        yield from source.skip_space(span)
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        yield from source.skip_space(consumed)
         match = yield from source.peek_match(self._head, HEAD_LIMIT, lambda _: True)
         if match is None:
-            return source.read_cut_head(span, HEAD_LIMIT) if source.at_line_start or source.was_cut else TEXT
+            return source.read_cut_head(consumed, HEAD_LIMIT) if source.at_line_start or source.was_cut else TEXT
         name = match["name"]
-        span.append(name)
+        consumed.append(name)
         source.position += len(name)
-        return (yield from self._read_body(name, source, span))
+        return (yield from self._read_body(name, source, consumed))
 
-    def _read_body(self, name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        start, markers = len(span), get_marker_set(self._closing.replace("{name}", name))
+    def _read_body(self, name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        start, markers = len(consumed), get_marker_set(self._closing.replace("{name}", name))
         first_end, first_error = 0, ""
         for _ in range(MAX_CLOSERS):
-            marker = yield from source.read_until(markers, span)
-            body = "".join(span[start:])
+            marker = yield from source.read_until(markers, consumed)
+            body = "".join(consumed[start:])
             if not marker and (self._needs_closing or source.was_cut or first_end):
                 break
-            span.append(marker)
+            consumed.append(marker)
             result = self._decode(name, body, source)
             if result.error is None:
                 return result if marker else result.with_repairs("missing-close-tag")
@@ -84,9 +84,9 @@ class DescribedCall:
                 break
         if not first_end:
             return CUT
-        text = "".join(span[start:])
+        text = "".join(consumed[start:])
         source.push_back(text[first_end:])
-        span[start:] = [text[:first_end]]
+        consumed[start:] = [text[:first_end]]
         return BodyResult(error=first_error)
 
     def _decode(self, name: str, body: str, source: BodySource) -> BodyResult:

@@ -65,38 +65,38 @@ class GemmaCall:
         self._ends = get_marker_set(opening, closing)
         self._read_json = TaggedJson(opening, closing)
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        char = yield from source.skip_space(span)
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(consumed)
         if not char:
             return CUT
         word = yield from source.peek_match(_WORD_ALONE, NAME_LIMIT, _MAY_BE_WORD_ALONE.fullmatch)
         if word is not None:
-            source.take_match(word, span)
+            source.consume_match(word, consumed)
             char = "{"
         if char in "{[":
-            return (yield from self._read_json(source, span)).with_repairs("foreign-body")
+            return (yield from self._read_json(source, consumed)).with_repairs("foreign-body")
         end = yield from source.peek_marker(self._head_ends, NAME_LIMIT)
         rest = source.text[source.position : source.position + NAME_LIMIT + 1]
         if not end and len(rest) <= NAME_LIMIT and _HEAD.fullmatch(rest):
-            span.append(source.take_rest())
+            consumed.append(source.consume_rest())
             return CUT
         head = _HEAD.match(rest)
         if head is None or not end:
             return TEXT
-        source.take_match(head, span)
+        source.consume_match(head, consumed)
         body: list[str] = []
-        marker = yield from self._take_body(source, body)
+        marker = yield from self._consume_body(source, body)
         text = "".join(body)
-        start = len(span)
-        result = self._decode(head.group(1), text, marker, source, span)
+        start = len(consumed)
+        result = self._decode(head.group(1), text, marker, source, consumed)
         found = None if result.calls or result.unfinished or source.was_cut else find_break(text, self._ends)
         if found is None:
             return result
-        source.give_back(span, start)  # an unpaired quote hid the end of the call
+        source.give_back(consumed, start)  # an unpaired quote hid the end of the call
         source.position += found[1]
-        return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, span)
+        return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, consumed)
 
-    def read_bare(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read_unmarked(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse a call of one of the session's tools whose opening token is missing. Either a server stripped it, or
         the model omitted it.
 
@@ -110,10 +110,10 @@ class GemmaCall:
             tool = source.tools.get(match[1]) if match is not None else None
             if match is None or tool is None or match[2] not in tool.properties:
                 return TEXT
-        return (yield from self(source, span)).with_fixes("missing-open-tag")
+        return (yield from self(source, consumed)).with_fixes("missing-open-tag")
 
-    def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
-        """Take text up to a marker outside strings. Return the marker, or an empty string at the end of the text."""
+    def _consume_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
+        """Consume text up to a marker outside strings. Return the marker, or an empty string at the end of the text."""
         while True:
             token = yield from source.read_until(self._tokens, body)
             if token.lower() == self.quote:
@@ -122,7 +122,7 @@ class GemmaCall:
             else:
                 return token
 
-    def _decode(self, name: str, text: str, marker: str, source: StreamBuffer, span: list[str]) -> BodyResult:
+    def _decode(self, name: str, text: str, marker: str, source: StreamBuffer, consumed: list[str]) -> BodyResult:
         is_closed = marker.lower() == self.closing
         reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
         try:
@@ -130,9 +130,9 @@ class GemmaCall:
             if marker and text[reader.position :].strip(" \n\r\t}])"):
                 raise reader.fail("the end of the call")
         except FormatError as error:
-            span.append(text)
+            consumed.append(text)
             if is_closed:
-                span.append(marker)
+                consumed.append(marker)
             else:
                 source.push_back(marker)  # it opens the next call
             is_cut = isinstance(error, UnterminatedError)
@@ -141,14 +141,14 @@ class GemmaCall:
         if marker and text[reader.position :].strip():
             fixes.append("extra-bracket")
         if not is_closed:
-            span.append(text[: reader.position])
+            consumed.append(text[: reader.position])
             source.push_back(text[reader.position :] + marker)
-            source.take_cut_marker(self.closing, span)
+            source.consume_cut_marker(self.closing, consumed)
             if source.was_cut and (source.is_empty or not marker):
                 return CUT
             fixes.append("missing-close-tag")
         else:
-            span.extend([text, marker])
+            consumed.extend([text, marker])
         if not is_encodable(json.dumps(arguments, ensure_ascii=False)):
             arguments = replace_surrogates(arguments)
             fixes.append("lone-surrogate")
@@ -219,14 +219,14 @@ class _GemmaReader:
             self.fixes["foreign-body"] = None
             self.position = wrapped.end()
             arguments = self.parse_object(0)
-            self.take_end(_CLOSINGS[char])
+            self.consume_end(_CLOSINGS[char])
             return arguments
         return self.parse_object(0, _CLOSINGS[char])
 
     def parse_object(self, depth: int, closing: str = "}") -> JsonObject:
         self.position += 1
         members: JsonObject = {}
-        while not self.take_end(closing):
+        while not self.consume_end(closing):
             key = self.parse_key()
             if self.peek() not in (":", "="):
                 raise self.fail(f"a colon after the key {key!r:.40}")
@@ -234,19 +234,19 @@ class _GemmaReader:
             if key in members:
                 self.fixes["repeated-argument"] = None
             members[key] = self.parse_value(depth + 1, closing)
-            self.take_comma(closing)
+            self.consume_comma(closing)
         return members
 
     def parse_array(self, depth: int) -> Json:
         self.position += 1
         items: list[Json] = []
-        while not self.take_end("]"):
+        while not self.consume_end("]"):
             items.append(self.parse_value(depth + 1, "]"))
-            self.take_comma("]")
+            self.consume_comma("]")
         return items
 
-    def take_end(self, closing: str) -> bool:
-        """Take the closing bracket, or record a repair if it is missing. Return whether the object or list ends
+    def consume_end(self, closing: str) -> bool:
+        """Consume the closing bracket, or record a repair if it is missing. Return whether the object or list ends
         here."""
         char = self.peek()
         if char == closing:
@@ -258,7 +258,7 @@ class _GemmaReader:
             self.fixes["missing-bracket"] = None
         return not char
 
-    def take_comma(self, closing: str) -> None:
+    def consume_comma(self, closing: str) -> None:
         char = self.peek()
         if char == ",":
             self.position += 1
@@ -298,7 +298,7 @@ class _GemmaReader:
         is_word = _WORD.match(self.text, self.position) is not None
         if (
             not is_word
-            and (text := self.take_single_quoted() if char == "'" else self.take_text_before_quote()) is not None
+            and (text := self.consume_single_quoted() if char == "'" else self.consume_text_before_quote()) is not None
         ):
             return text
         bare = (_BARE if closing == "]" else _BARE_MEMBER).match(self.text, self.position)
@@ -317,7 +317,7 @@ class _GemmaReader:
         self.fixes["unquoted-string"] = None
         return text.strip("'")
 
-    def take_single_quoted(self) -> str | None:
+    def consume_single_quoted(self) -> str | None:
         """Return a string in single quotes, of which the delimiter may be the last; None if it is not closed."""
         end = self.position + 1
         while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
@@ -325,9 +325,9 @@ class _GemmaReader:
                 start, self.position = self.position + 1, end
                 self.fixes["single-quotes"] = None
                 return self.text[start : end - 1]
-        return self.take_text_before_quote(1)
+        return self.consume_text_before_quote(1)
 
-    def take_text_before_quote(self, skipped: int = 0) -> str | None:
+    def consume_text_before_quote(self, skipped: int = 0) -> str | None:
         """Return a string that lacks its opening quote; None if the next quote belongs to another value.
 
         ``skipped``: the length of another quote in its place.
@@ -361,7 +361,7 @@ class _GemmaReader:
             return self.text[start:first]
         decoded = decode_strict(self.text, self.position)
         is_whole = decoded is not None and following.match(self.text, decoded.end)
-        if not is_whole and (text := self.take_text_before_quote(1)) is not None:
+        if not is_whole and (text := self.consume_text_before_quote(1)) is not None:
             return text
         if decoded is None:
             raise self.fail("a string")

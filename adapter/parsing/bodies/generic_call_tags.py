@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache, partial
 
-from adapter.parsing.bodies.named_elements import read_after_name, read_elements, take_closing
+from adapter.parsing.bodies.named_elements import consume_closing, read_after_name, read_elements
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
@@ -53,22 +53,22 @@ def _build_reader(tag: str) -> BodyReader:
     closing = f"</{tag}>"
     read_json = TaggedJson(f"<{tag}>", closing)
 
-    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if not source.at_line_start:
             return TEXT
         source.may_be_text = True
-        char = yield from source.skip_space(span)
+        char = yield from source.skip_space(consumed)
         if char in ("{", "["):
-            result = yield from read_json(source, span)
-            if "missing-close-tag" in result.fixes and (yield from source.take_marker(_strays, span)):
-                yield from take_closing(source, span, closing)
-        elif char == "<" and (yield from source.take_marker(_function, span)):
-            result = yield from read_xml_function(source, span)
-            yield from take_closing(source, span, closing)
+            result = yield from read_json(source, consumed)
+            if "missing-close-tag" in result.fixes and (yield from source.consume_marker(_strays, consumed)):
+                yield from consume_closing(source, consumed, closing)
+        elif char == "<" and (yield from source.consume_marker(_function, consumed)):
+            result = yield from read_xml_function(source, consumed)
+            yield from consume_closing(source, consumed, closing)
         elif char == "<":
-            result = yield from read_elements(source, span, closing)
+            result = yield from read_elements(source, consumed, closing)
         else:
-            result = yield from _read_after_own_name(closing, source, span)
+            result = yield from _read_after_own_name(closing, source, consumed)
         if result is CUT and char != "{" and source.is_empty:
             return CUT  # after the name of a tool of the session
         return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
@@ -76,28 +76,28 @@ def _build_reader(tag: str) -> BodyReader:
     return read
 
 
-def _read_after_own_name(closing: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME</tool><args>...</args>``: the element whose opening tag was just taken contains only the name."""
-    text = yield from source.take_until("<", NAME_LIMIT, span)
+def _read_after_own_name(closing: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse ``NAME</tool><args>...</args>``: the element whose opening tag was just consumed contains only the name."""
+    text = yield from source.consume_until("<", NAME_LIMIT, consumed)
     name = (text or "").strip()
     if source.tools.match(name) is None:
         return TEXT
     source.push_back("<")
-    span[-1] = span[-1].removesuffix("<")
-    if not (yield from source.take_marker(get_marker_set(closing), span)):
+    consumed[-1] = consumed[-1].removesuffix("<")
+    if not (yield from source.consume_marker(get_marker_set(closing), consumed)):
         return TEXT
-    return (yield from read_after_name(name, source, span, closing))
+    return (yield from read_after_name(name, source, consumed, closing))
 
 
-def _read_attributes(tag: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_attributes(tag: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<TAG `` with attributes that name the tool and may be its arguments."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True
-    if (yield from begins_with_json(source, span)):
-        return (yield from read_json_in_tag(f"<{tag}", f"</{tag}>", source, span))
-    result = yield from build_attribute_reader(tag)(source, span)
-    text = "".join(span)
+    if (yield from begins_with_json(source, consumed)):
+        return (yield from read_json_in_tag(f"<{tag}", f"</{tag}>", source, consumed))
+    result = yield from build_attribute_reader(tag)(source, consumed)
+    text = "".join(consumed)
     name = NAME_ATTRIBUTE.search(text)
     if result is CUT and source.is_empty and name is not None and source.tools.match(name[1]):
         return CUT
@@ -111,14 +111,14 @@ def _read_attributes(tag: str, source: BodySource, span: list[str]) -> Reader[Bo
     return result.with_repairs("misspelt-open-tag")
 
 
-def begins_with_json(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Return whether JSON follows ``<TAG ``, which was just taken. If attributes follow, put back the space, with which
-    they begin."""
-    if (yield from source.skip_space(span)) == "{":
+def begins_with_json(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
+    """Return whether JSON follows ``<TAG ``, which was just consumed. If attributes follow, put back the space, with
+    which they begin."""
+    if (yield from source.skip_space(consumed)) == "{":
         return True
-    start = len(span[0].rstrip())
-    source.push_back("".join(span)[start:])
-    span[:] = [span[0][:start]]
+    start = len(consumed[0].rstrip())
+    source.push_back("".join(consumed)[start:])
+    consumed[:] = [consumed[0][:start]]
     return False
 
 
@@ -135,13 +135,13 @@ def build_attribute_reader(tag: str) -> XmlInvokeReader:
     )
 
 
-def read_json_in_tag(opening: str, closing: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_json_in_tag(opening: str, closing: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``{...}>`` after ``opening``, and the closing tag if it follows."""
     source.may_be_text = True
-    result = yield from TaggedJson(opening, ">")(source, span)
+    result = yield from TaggedJson(opening, ">")(source, consumed)
     if not result.calls_known_tools(source.tools):
         return CUT if result.error == CUT_OFF else TEXT
-    yield from take_closing(source, span, closing)
+    yield from consume_closing(source, consumed, closing)
     return result.with_repairs("misspelt-open-tag")
 
 

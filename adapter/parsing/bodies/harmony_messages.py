@@ -98,10 +98,10 @@ _to = MarkerSet("to=", "commentary to=", "analysis to=")
 _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
-def read_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``. If it is the header of a
     call, also parse the call's arguments."""
-    opening = "".join(span)
+    opening = "".join(consumed)
     if not source.at_line_start and opening == CHANNEL:
         return TEXT
     end = yield from source.peek_marker(_header_end, HEADER_LIMIT)
@@ -111,13 +111,13 @@ def read_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if end:
         text = text[: text.lower().find(end.lower())]
         if end.lower() != MESSAGE or not _HEADER.fullmatch(opening + text):
-            return _read_broken_header(source, span, text if end.lower() in _CLOSING else "", end)
+            return _read_broken_header(source, consumed, text if end.lower() in _CLOSING else "", end)
     elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
-        return _read_broken_header(source, span, "", "")
+        return _read_broken_header(source, consumed, "", "")
     else:  # a header that is cut off before its message
-        span.append(source.take_rest())
+        consumed.append(source.consume_rest())
         return CUT if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
-    span.append(text + source.text[source.position + len(text) :][: len(end)])
+    consumed.append(text + source.text[source.position + len(text) :][: len(end)])
     source.position += len(text) + len(end)
     if any(name.lower() == "self" for name in _RECIPIENT.findall(opening + text)):
         return BodyResult(section=_REASONING)
@@ -126,49 +126,49 @@ def read_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         name = recipients[-1].removeprefix("functions.")
         glued = name.removesuffix("json")
         if source.tools.match(name) is None and source.tools.match(glued) is not None:
-            return (yield from _read_call(glued, source, span)).with_fixes("tool-name")
-        return (yield from _read_call(name, source, span))
+            return (yield from _read_call(glued, source, consumed)).with_fixes("tool-name")
+        return (yield from _read_call(name, source, consumed))
     channels = _CHANNEL.findall(opening + text)
     if CHANNEL + " " in (opening + text).lower():
-        yield from _take_space(source, span)
+        yield from _consume_space(source, consumed)
     return BodyResult(section=_SECTIONS.get(channels[-1].lower() if channels else "", _CONTENT))
 
 
-def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
-    """Take the single space that a tokenizer added after the header."""
+def _consume_space(source: StreamBuffer, consumed: list[str]) -> Reader[None]:
+    """Consume the single space that a tokenizer added after the header."""
     yield from source.wait_for_character()
     if source.text.startswith(" ", source.position):
-        span.append(" ")
+        consumed.append(" ")
         source.position += 1
 
 
-def read_rest_of_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse `` to=NAME...`` at the start of an answer, because the prompt ended with ``<|start|>assistant``."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
-    marker = yield from source.take_marker(_to)
+    marker = yield from source.consume_marker(_to)
     end = (yield from source.peek_marker(_header_end, HEADER_LIMIT)) if marker else ""
     source.push_back("".join(ahead) + marker)
     if marker and end != MESSAGE:
-        return (yield from _read_without_message(source, span))
+        return (yield from _read_without_message(source, consumed))
     if end != MESSAGE:
         return TEXT
-    return (yield from read_message(source, span))
+    return (yield from read_message(source, consumed))
 
 
-def _read_without_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_without_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``to=NAME {...}`` at the start of an answer, for one of the session's tools, if all tokens were
     stripped."""
     match = yield from source.peek_match(_STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if match is None or source.tools.match(match[1]) is None:
         return TEXT
-    source.take_match(match, span)
-    return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, span)).with_fixes(
+    source.consume_match(match, consumed)
+    return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, consumed)).with_fixes(
         "missing-open-tag"
     )
 
 
-def read_without_tokens(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
 
     ``assistantfinal`` and a call end such reasoning. If another format is expected, the first
@@ -180,22 +180,22 @@ def read_without_tokens(source: BodySource, span: list[str]) -> Reader[BodyResul
     match = yield from source.peek_match(_WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
     if match is None:
         return TEXT
-    source.take_match(match, span)
+    source.consume_match(match, consumed)
     if match["reasoning"]:
         return BodyResult(section=_REASONING_WITHOUT_TOKENS)
     return BodyResult()
 
 
-def read_glued_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_glued_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``assistantcommentary to=``, if some or all tokens were stripped."""
     if not source.at_line_start:
         return TEXT
     match = yield from source.peek_call(_GLUED, HEADER_LIMIT, _MAY_BE_GLUED.fullmatch)
     if match is None:
         return TEXT
-    source.take_match(match, span)
+    source.consume_match(match, consumed)
     read = UntaggedJson("arguments", after_marker=True, name=match[1])
-    return (yield from read(source, span)).with_fixes("missing-open-tag")
+    return (yield from read(source, consumed)).with_fixes("missing-open-tag")
 
 
 def _may_be_without_tokens(ahead: str) -> bool:
@@ -209,7 +209,7 @@ def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
     return any(tools.match(name.removeprefix("functions.")) for name in names)
 
 
-def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
+def _read_broken_header(source: StreamBuffer, consumed: list[str], closed: str, end: str) -> BodyResult:
     """Parse a header without ``<|message|>``. If it names a channel, the text after the name belongs to that channel.
 
     ``closed`` is the header's text if ``end`` closes the message, as in ``<|channel|>??<|end|>``. At temperature 1,
@@ -217,34 +217,34 @@ def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end:
     dropped.
     """
     name_match = _KNOWN_CHANNEL.match(source.text, source.position)
-    if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
-        span.append(closed + end)
+    if consumed[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
+        consumed.append(closed + end)
         source.position += len(closed) + len(end)
         return BodyResult()
-    if span[-1].lower() == CHANNEL and closed and name_match is None:
+    if consumed[-1].lower() == CHANNEL and closed and name_match is None:
         return BodyResult(section=_REASONING)
-    if span[-1].lower() != CHANNEL or name_match is None:
+    if consumed[-1].lower() != CHANNEL or name_match is None:
         return TEXT
-    span.append(name_match.group())
+    consumed.append(name_match.group())
     source.position = name_match.end()
     return BodyResult(section=_SECTIONS[name_match.group().strip().lower()])
 
 
-def _read_call(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    char = yield from source.skip_space(span)
-    fence = (yield from source.take_marker(_fence, span)) if char == "`" else ""
+def _read_call(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    char = yield from source.skip_space(consumed)
+    fence = (yield from source.consume_marker(_fence, consumed)) if char == "`" else ""
     if fence:
-        char = yield from source.skip_space(span)
-    if char == "<" and (yield from source.take_marker(_elements, span)):
-        return (yield from invoke_tags.SECTION.read(source, span))
+        char = yield from source.skip_space(consumed)
+    if char == "<" and (yield from source.consume_marker(_elements, consumed)):
+        return (yield from invoke_tags.SECTION.read(source, consumed))
     if char in ("{", "["):
         ends = (*ENDS, *_BEFORE, FENCE_END) if fence else (*ENDS, *_BEFORE)
         read = UntaggedJson("arguments", after_marker=True, name=name, ends=ends)
-        result = yield from read(source, span)
+        result = yield from read(source, consumed)
     else:
-        start = len(span)
-        following = yield from source.skip_to(_next_message, span)
-        if "".join(span[start:]).strip():
+        start = len(consumed)
+        following = yield from source.skip_to(_next_message, consumed)
+        if "".join(consumed[start:]).strip():
             result = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
         elif following:
             result = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
@@ -254,18 +254,18 @@ def _read_call(name: str, source: BodySource, span: list[str]) -> Reader[BodyRes
     yield from source.skip_space(ahead)
     if fence:
         result = result.with_fixes("code-fence")
-        yield from source.take_marker(_fence_end, ahead)
+        yield from source.consume_marker(_fence_end, ahead)
         yield from source.skip_space(ahead)
     rubbish = yield from source.peek_match(_RUBBISH, RUBBISH_LIMIT, _MAY_BE_RUBBISH.fullmatch)
     if rubbish is not None:
-        source.take_match(rubbish, ahead)
+        source.consume_match(rubbish, ahead)
         result = result.with_fixes("text-in-tag")
-    closing = yield from source.take_marker(_body_end)
+    closing = yield from source.consume_marker(_body_end)
     if not closing:
-        source.take_cut_marker(CALL, ahead)
+        source.consume_cut_marker(CALL, ahead)
     is_cut = not closing and source.was_cut and source.is_empty
     if closing or "".join(ahead).strip():
-        span.extend([*ahead, closing])
+        consumed.extend([*ahead, closing])
     else:
         source.push_back("".join(ahead))
     return CUT if is_cut else result

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from adapter.parsing.bodies import invoke_tags, tool_call_tag, tool_calls_tag, xml_named_function
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader, KeyValueTags
-from adapter.parsing.bodies.bare_xml_function import read_bare_function
+from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.compiled_readers import (
     CompiledReaders,
@@ -33,10 +33,10 @@ def compile_function(spec: FormatSpec) -> CompiledReaders:
     closers = ("</function>", "</parameter>", after)
     if not before:
         return CompiledReaders(
-            (CallOpener("<function=", read_bare_function), xml_named_function.OPENER), closers=closers
+            (CallOpener("<function=", read_unwrapped_function), xml_named_function.OPENER), closers=closers
         )
     if before == tool_call_tag.OPEN and not is_inline:
-        openers = (*tool_call_tag.OPENERS, CallOpener("<function=", read_bare_function), xml_named_function.OPENER)
+        openers = (*tool_call_tag.OPENERS, CallOpener("<function=", read_unwrapped_function), xml_named_function.OPENER)
         return CompiledReaders(openers, closers=tool_call_tag.STRAYS)
     if " " in before or "\n" in before or not after:
         raise UnsupportedLayoutError(f"the text before a function is not supported: {before!r}")

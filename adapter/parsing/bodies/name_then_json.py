@@ -58,18 +58,18 @@ class NameThenJsonReader:
         self._brace = MarkerSet("{")
         self._whole = self._build_json_reader(None)
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        char = yield from source.skip_space(span)
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(consumed)
         if not char:
             return CUT if source.at_line_start or source.was_cut else TEXT
         if char in "{[":
-            return (yield from self._whole(source, span)).with_repairs("foreign-body")
+            return (yield from self._whole(source, consumed)).with_repairs("foreign-body")
         head: list[str] = []
         if not (yield from source.peek_marker(self._brace, HEAD_LIMIT)):
             if self._ends_before_arguments(source):
-                span.append(source.take_rest())
+                consumed.append(source.consume_rest())
                 return CUT if source.was_cut else BodyResult(error=self._no_arguments)
-            return source.read_cut_head(span, HEAD_LIMIT)
+            return source.read_cut_head(consumed, HEAD_LIMIT)
         marker = yield from source.read_until(self._first, head)
         name = self._parse_name("".join(head))
         if not name:
@@ -83,7 +83,7 @@ class NameThenJsonReader:
             marker = yield from source.peek_marker(self._last, HEAD_LIMIT)
             if marker.lower() == self.opening.lower():  # of the next call
                 source.push_back((yield from source.read_until(self._last, head)))
-                span.extend(head)
+                consumed.extend(head)
                 return BodyResult(error=self._no_arguments)
             if marker:
                 head.append((yield from source.read_until(self._last, head)))
@@ -92,8 +92,8 @@ class NameThenJsonReader:
         if char != "{":
             source.push_back("".join([*head, *space]))
             return TEXT
-        span.extend([*head, *space])
-        return (yield from self._build_json_reader(name)(source, span))
+        consumed.extend([*head, *space])
+        return (yield from self._build_json_reader(name)(source, consumed))
 
     def _ends_before_arguments(self, source: StreamBuffer) -> bool:
         """Return whether the remaining text is only a name and a separator, and possibly an id."""
@@ -120,11 +120,11 @@ def build_word_reader(read: BodyReader) -> BodyReader:
     """Wrap ``read`` for a marker that is an ordinary word: in the middle of a line, only calls of known tools are
     accepted."""
 
-    def read_after_word(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read_after_word(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if source.at_line_start or source.after_call:
-            return (yield from read(source, span))
+            return (yield from read(source, consumed))
         source.may_be_text = True
-        result = yield from read(source, span)
+        result = yield from read(source, consumed)
         return result if result.calls_known_tools(source.tools) else TEXT
 
     return read_after_word

@@ -22,8 +22,8 @@ _HEAD = re.compile(rf"{_OPEN}\s*<name>\s*([\w.:-]+)\s*</name>\s*(?:<type>[^<>]*<
 _value_close, _close = MarkerSet("</value>"), MarkerSet("</parameter>")
 
 
-def read_named_value(source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[bool]:
-    """Parse the parameter at the current position and add it to ``call``. If there is none, return False and take
+def read_named_value(source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[bool]:
+    """Parse the parameter at the current position and add it to ``call``. If there is none, return False and consume
     nothing.
 
     ``</value>`` ends the value only if ``</parameter>`` follows. Raises BodyError if the value has no end.
@@ -31,16 +31,16 @@ def read_named_value(source: StreamBuffer, span: list[str], call: PendingCall) -
     head = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda ahead: _OPEN.startswith(ahead[: len(_OPEN)].lower()))
     if head is None:
         return False
-    source.take_match(head, span)
+    source.consume_match(head, consumed)
     value: list[str] = []
     while marker := (yield from source.read_until(_value_close, value)):
         ahead = [marker]
         yield from source.skip_space(ahead)
-        if (yield from source.take_marker(_close, ahead)):
-            span.extend([*value, *ahead])
+        if (yield from source.consume_marker(_close, ahead)):
+            consumed.extend([*value, *ahead])
             call.fix("misspelt-inner-tag")
             call.add_text(head[1], "".join(value))
             return True
         value.extend(ahead)
-    span.extend(value)
+    consumed.extend(value)
     raise BodyError

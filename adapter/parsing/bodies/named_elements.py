@@ -25,58 +25,58 @@ _ELEMENT = re.compile(rf"\s*<([\w.-]+){ATTRIBUTES}\s*>(.*?)</\1>", re.DOTALL)
 _ELEMENTS = re.compile(rf"(?:\s*+<([\w.-]+){ATTRIBUTES}\s*>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
 
 
-def read_elements(source: BodySource, span: list[str], closing: str) -> Reader[BodyResult]:
+def read_elements(source: BodySource, consumed: list[str], closing: str) -> Reader[BodyResult]:
     """Parse ``<name>NAME</name><input>{...}</input>``, ``<name>NAME</name>{...}``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
-    opened = yield from source.take_marker(_name_tags, ahead)
-    name = yield from source.take_until("<" if opened else ">", NAME_LIMIT, ahead)
+    opened = yield from source.consume_marker(_name_tags, ahead)
+    name = yield from source.consume_until("<" if opened else ">", NAME_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()
     if not name or source.tools.match(name) is None:
         source.push_back("".join(ahead))
         return TEXT
     if not opened:
         char = yield from source.skip_space(ahead)
-        span.extend(ahead)
+        consumed.extend(ahead)
         if char != "{":
             return TEXT
-        result = yield from TaggedJson(f"<{name}>", f"</{name}>", name=name)(source, span)
-        yield from take_closing(source, span, closing)
+        result = yield from TaggedJson(f"<{name}>", f"</{name}>", name=name)(source, consumed)
+        yield from consume_closing(source, consumed, closing)
         return result
-    yield from source.take_until(">", NAME_LIMIT, ahead)
-    span.extend(ahead)
-    return (yield from read_after_name(name, source, span, closing))
+    yield from source.consume_until(">", NAME_LIMIT, ahead)
+    consumed.extend(ahead)
+    return (yield from read_after_name(name, source, consumed, closing))
 
 
-def read_after_name(name: str, source: BodySource, span: list[str], closing: str) -> Reader[BodyResult]:
+def read_after_name(name: str, source: BodySource, consumed: list[str], closing: str) -> Reader[BodyResult]:
     """Parse the arguments of the tool ``name``, after the element with its name. They are in another element, or end at
     the tag ``closing``."""
-    yield from source.skip_space(span)
-    inner = (yield from source.take_marker(_argument_tags, span))[1:-1]
-    char = yield from source.skip_space(span)
+    yield from source.skip_space(consumed)
+    inner = (yield from source.consume_marker(_argument_tags, consumed))[1:-1]
+    char = yield from source.skip_space(consumed)
     end = f"</{inner}>" if inner else closing
     tool = source.tools.match(name)
     if char == "{":
-        result = yield from TaggedJson(end.replace("/", ""), end, name=name)(source, span)
+        result = yield from TaggedJson(end.replace("/", ""), end, name=name)(source, consumed)
     elif char != "<":
         return TEXT
     elif not inner:
         first = yield from source.peek_match(_FIRST_TAG, NAME_LIMIT, _MAY_BE_FIRST_TAG.fullmatch)
         if first is None or tool is None or first[1] not in tool.properties:
             return TEXT
-        result = yield from _read_arguments(name, end, source, span)
+        result = yield from _read_arguments(name, end, source, consumed)
         keys = result.calls[0].arguments.keys() if result.calls else tool.properties.keys()
         if not {*tool.required} <= keys <= tool.properties.keys():
             return TEXT  # the description of a tool
     else:
-        result = yield from _read_arguments(name, end, source, span)
+        result = yield from _read_arguments(name, end, source, consumed)
     if inner:
-        yield from take_closing(source, span, closing)
+        yield from consume_closing(source, consumed, closing)
     return result
 
 
-def _read_arguments(name: str, end: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_arguments(name: str, end: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse arguments, each in a separate element, up to the tag ``end``."""
-    text, closing = yield from source.take_through(get_marker_set(end), span)
+    text, closing = yield from source.consume_through(get_marker_set(end), consumed)
     if not closing:
         return CUT
     call = PendingCall(name, source.tools.match(name))
@@ -87,8 +87,8 @@ def _read_arguments(name: str, end: str, source: BodySource, span: list[str]) ->
     return call.build_result()
 
 
-def take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
-    """Take the tag ``closing`` if it is next."""
+def consume_closing(source: StreamBuffer, consumed: list[str], closing: str) -> Reader[None]:
+    """Consume the tag ``closing`` if it is next."""
     _, follows = yield from source.peek_after_space(get_marker_set(closing))
     if follows:
-        yield from source.take_through(get_marker_set(closing), span)
+        yield from source.consume_through(get_marker_set(closing), consumed)

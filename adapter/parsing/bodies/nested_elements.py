@@ -75,7 +75,7 @@ class _Element:
         types = list_types(self.schema)
         return "array" in types or not types
 
-    def drop_bare_close(self) -> None:
+    def drop_stray_close(self) -> None:
         """Remove a closing tag without its token from the end of the text."""
         text = "".join(self.text)
         bare = text.rstrip().removesuffix(f"</{self.key}>")
@@ -112,51 +112,51 @@ class NestedElements:
             re.DOTALL | re.IGNORECASE,
         )
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        opening = span[-1]
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        opening = consumed[-1]
         head: list[str] = []
-        attributes = yield from source.take_until(">", TAG_LIMIT, head)
+        attributes = yield from source.consume_until(">", TAG_LIMIT, head)
         match = _TAG.fullmatch(f"<invoke{attributes}") if attributes is not None else None
         if match is None or not match[3]:
             source.push_back("".join(head))
-            return self._cut(source, span) if attributes is None else TEXT
-        span.extend(head)
+            return self._cut(source, consumed) if attributes is None else TEXT
+        consumed.extend(head)
         name = match[3].strip()
-        if (yield from source.skip_space(span)) == "{":
+        if (yield from source.skip_space(consumed)) == "{":
             read_json = TaggedJson(opening, f"{self.token}</invoke>", name=name)
-            return (yield from read_json(source, span))
+            return (yield from read_json(source, consumed))
         tool = source.tools.match(name)
         root = _Element(name, tool.schema if tool else {"type": "object"})
-        return (yield from self._read_elements(source, span, root))
+        return (yield from self._read_elements(source, consumed, root))
 
-    def _read_elements(self, source: StreamBuffer, span: list[str], root: _Element) -> Reader[BodyResult]:
+    def _read_elements(self, source: StreamBuffer, consumed: list[str], root: _Element) -> Reader[BodyResult]:
         nested, fixes = [root], root.fixes
         while True:
             text: list[str] = []
             token = yield from source.read_until(self._token, text)
-            span.extend(text)
+            consumed.extend(text)
             nested[-1].text.extend(text)
             if not token:
                 return CUT
             taken: list[str] = []
-            tag = yield from source.take_until(">", TAG_LIMIT, taken)
+            tag = yield from source.consume_until(">", TAG_LIMIT, taken)
             match = _TAG.fullmatch(tag) if tag is not None else None
             if match is None:
                 source.push_back("".join(taken))
-                span.append(token)
-                if tag is None and (cut := self._cut(source, span)).error:
+                consumed.append(token)
+                if tag is None and (cut := self._cut(source, consumed)).error:
                     return cut
                 nested[-1].text.append(token)  # a stray token
                 continue
             closes, word, key = match[1], match[2], (match[3] or match[2]).strip()
             ends_call = word in ("invoke", "tool_call")
             if ends_call and len(nested) > 1 and (yield from self._continues(source, nested[-1].key, word)):
-                span.extend([token, *taken])
+                consumed.extend([token, *taken])
                 nested[-1].text.extend([token, *taken])  # the value continues, so this tag is data
                 continue
             if ends_call:
                 if closes and word == "invoke":
-                    span.extend([token, *taken])
+                    consumed.extend([token, *taken])
                 else:
                     source.push_back(token + "".join(taken))
                     fixes["missing-close-tag"] = None
@@ -164,12 +164,12 @@ class NestedElements:
                     fixes["missing-inner-tag"] = None
                     if self.token in "".join(nested[-1].text):
                         root.problem = explain_uncertain_end(root.key, nested[-1].key, f"{self.token}</{word}>")
-                    nested[-1].drop_bare_close()
+                    nested[-1].drop_stray_close()
                     _close(nested)
                 if root.problem is not None:
                     return BodyResult(error=root.problem)
                 return BodyResult((DecodedCall(root.key, root.list_members(fixes)),), tuple(fixes))
-            span.extend([token, *taken])
+            consumed.extend([token, *taken])
             if not closes and len(nested) > MAX_DEPTH:
                 return BodyResult(error=f"the arguments of {root.key!r} are nested more than {MAX_DEPTH} levels deep")
             if not closes:
@@ -187,7 +187,7 @@ class NestedElements:
 
     def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:
         """Return whether the closing tag ``word`` was only part of a value, because another closing tag of the element
-        ``key`` or of the call follows it. Nothing is taken."""
+        ``key`` or of the call follows it. Nothing is consumed."""
         match = yield from source.peek_match(self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
         if match is not None and match[1] == "/tool_call" and word == "invoke":
             source.position += match.end()
@@ -196,13 +196,13 @@ class NestedElements:
             return continues
         return match is not None and match[1] in (f"/{key}", "/invoke", "/tool_call")
 
-    def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
+    def _cut(self, source: StreamBuffer, consumed: list[str]) -> BodyResult:
         """If the text ends within a tag, take the rest and return an error. If it does not, return `TEXT`, because the
         token is not part of a tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
-        span.append(source.take_rest())
+        consumed.append(source.consume_rest())
         return CUT
 
 

@@ -104,8 +104,8 @@ def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool
 
 
 def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return all calls in ``text``, which contains lists or statements. ``offset`` is the position of the text in its
-    span.
+    """Return all calls in ``text``, which contains lists or statements. ``offset`` is the position of the text in the
+    call.
 
     If a later call cannot be parsed, the result has the calls before it and an error. Raises FormatError if the first
     call cannot be parsed, and UnterminatedError if the text ends too early.

@@ -42,7 +42,7 @@ _WITH_ARGUMENTS = re.compile(
 )
 
 
-def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a list of calls, which ends where its brackets are balanced. If the text is not such a list, take
     nothing."""
     match = yield from source.peek_match(
@@ -50,29 +50,29 @@ def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     )
     if match is None or (source.tools and not source.tools.match(match[1])):
         return TEXT
-    start = len(span)
-    result = yield from _read_balanced(source, span)
+    start = len(consumed)
+    result = yield from _read_balanced(source, consumed)
     if result is CUT:
         return CUT if source.tools else TEXT
-    is_own = BARE_LISTS in source.body_variants and _NAMES_ARGUMENT.match("".join(span[start:]))
+    is_own = BARE_LISTS in source.body_variants and _NAMES_ARGUMENT.match("".join(consumed[start:]))
     return TEXT if result.error and not is_own else result
 
 
-def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Take code until its brackets are balanced, and parse the calls in it. Only the last bracket may be missing."""
-    start = len(span)
-    is_balanced = yield from take_balanced(source, span)
+def _read_balanced(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Consume code until its brackets are balanced, and parse the calls in it. Only the last bracket may be missing."""
+    start = len(consumed)
+    is_balanced = yield from consume_balanced(source, consumed)
     if not is_balanced and source.was_cut:
         return CUT
     try:
-        return read_calls("".join(span[start:]), source.tools, sum(map(len, span[:start])))
+        return read_calls("".join(consumed[start:]), source.tools, sum(map(len, consumed[:start])))
     except FormatError as error:
         return BodyResult(error=explain_error(error)) if is_balanced else CUT
 
 
-def take_balanced(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take code until its brackets are balanced. Return the last bracket, or an empty string if the text ends first."""
-    return (yield from _take_code(source, span, get_marker_set(*_SYNTAX), stops_balanced=True))
+def consume_balanced(source: StreamBuffer, consumed: list[str]) -> Reader[str]:
+    """Consume code until its brackets are balanced. Return the last bracket, or "" if the text ends first."""
+    return (yield from _consume_code(source, consumed, get_marker_set(*_SYNTAX), stops_balanced=True))
 
 
 class PythonBlock:
@@ -87,17 +87,17 @@ class PythonBlock:
         self._close = get_marker_set(closing)
         self._tokens = get_marker_set(*_SYNTAX, closing, *([opening] if opening else []))
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        start = sum(map(len, span))
-        closed = yield from _take_code(source, span, self._tokens, stops_balanced=False)
-        text = "".join(span)[start:]
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        start = sum(map(len, consumed))
+        closed = yield from _consume_code(source, consumed, self._tokens, stops_balanced=False)
+        text = "".join(consumed)[start:]
         if closed and closed.lower() != self.closing.lower():
             source.push_back(closed)
             closed = ""
-        if not closed and (result := self._read_hidden(text, source, span, start)):
+        if not closed and (result := self._read_hidden(text, source, consumed, start)):
             return result
         if closed:
-            span.append(closed)
+            consumed.append(closed)
         elif source.was_cut and source.is_empty:
             return self._reject(CUT_OFF, text, source)
         try:
@@ -107,7 +107,7 @@ class PythonBlock:
             return self._reject(CUT_OFF if is_cut else explain_error(error), text, source)
         return result if closed else result.with_repairs("missing-close-tag")
 
-    def _read_hidden(self, text: str, source: BodySource, span: list[str], start: int) -> BodyResult | None:
+    def _read_hidden(self, text: str, source: BodySource, consumed: list[str], start: int) -> BodyResult | None:
         """Parse the calls before a closing marker that was overlooked because of a stray quote. Return None if there is
         no such marker, or if the calls cannot be parsed."""
         marker = self._close.search(text, 0)
@@ -117,7 +117,7 @@ class PythonBlock:
             result = self._read(text[: marker[0]], source.tools, start)
         except FormatError:
             return None
-        span[:] = ["".join(span)[: start + marker[1]]]
+        consumed[:] = ["".join(consumed)[: start + marker[1]]]
         source.push_back(text[marker[1] :])
         return result
 
@@ -134,24 +134,24 @@ class PythonBlock:
         return BodyResult(error=error) if is_intended else TEXT
 
 
-def read_method(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_method(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME.call(...)`` or ``NAME(...)`` for one of the session's tools, as Llama calls its built-in tools."""
     name = yield from peek_call_name(source)
     if source.tools.match(name) is None and source.tools.match(name.removesuffix(".call")) is None:
         return TEXT
-    return (yield from _read_balanced(source, span))
+    return (yield from _read_balanced(source, consumed))
 
 
-def read_one_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_one_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME(...)`` after a marker. The call ends with its parentheses."""
-    yield from source.skip_space(span)
+    yield from source.skip_space(consumed)
     if not (yield from peek_call_name(source)):
         return CUT if source.is_empty and source.at_line_start else TEXT
-    return (yield from _read_balanced(source, span))
+    return (yield from _read_balanced(source, consumed))
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
-    """Return the name if the text continues with a call, or an empty string. Nothing is taken."""
+    """Return the name if the text continues with a call, or an empty string. Nothing is consumed."""
     match = yield from source.peek_match(_FIRST_CALL, NAME_LIMIT, _MAY_CALL.fullmatch)
     return match.group(1) if match else ""
 
@@ -171,42 +171,40 @@ def build_python_or_json_reader(
     read_json = TaggedJson(opening, closing, arguments_key, may_list=True)
     read_fenced = PythonBlock(closing, fence="```", opening=opening)
 
-    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
-        fence = (yield from source.take_marker(_fence)) if char == "`" else ""
+        fence = (yield from source.consume_marker(_fence)) if char == "`" else ""
         if fence:
-            span.extend([*ahead, fence])
-            result = yield from read_fenced(source, span)
+            consumed.extend([*ahead, fence])
+            result = yield from read_fenced(source, consumed)
             return result if has_fence else result.with_fixes("foreign-body")
         if char == "[":
             ahead.append(char)
             source.position += 1
             char = yield from source.skip_space(ahead)
         source.push_back("".join(ahead))
-        return (yield from (read_json if char == "{" else read_python)(source, span))
+        return (yield from (read_json if char == "{" else read_python)(source, consumed))
 
     return read
 
 
-def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
-    """Take code until its brackets are balanced (if ``stops_balanced`` is true), or up to a marker that is not part of
-    Python.
+def _consume_code(source: StreamBuffer, consumed: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
+    """Consume code up to a marker that is not part of Python, or until brackets are balanced if ``stops_balanced``.
 
-    Return the last bracket, which was added to ``span``, or the marker, which was not. At the end of the text, return
-    an empty string.
+    Return the last bracket, which was added to ``consumed``, or the marker, which was not; "" at the end of the text.
     """
     depth = 0
     while True:
-        token = yield from source.read_until(tokens, span)
+        token = yield from source.read_until(tokens, consumed)
         if token in _QUOTES:
-            span.append(token)
-            yield from _skip_quoted(source, span, token)
+            consumed.append(token)
+            yield from _skip_quoted(source, consumed, token)
         elif token in _TRIPLE:
-            span.append(token)
-            yield from _skip_triple_quoted(source, span, token)
+            consumed.append(token)
+            yield from _skip_triple_quoted(source, consumed, token)
         elif token in _STEPS:
-            span.append(token)
+            consumed.append(token)
             depth = max(0, depth + _STEPS[token])
             if depth == 0 and stops_balanced:
                 return token
@@ -214,11 +212,11 @@ def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stop
             return token
 
 
-def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    is_argument = len(span) > 1 and span[-2].rstrip().endswith("=")
+def _skip_quoted(source: StreamBuffer, consumed: list[str], quote: str) -> Reader[None]:
+    is_argument = len(consumed) > 1 and consumed[-2].rstrip().endswith("=")
     is_broken = False
     while True:
-        yield from skip_string(source, span, quote)
+        yield from skip_string(source, consumed, quote)
         following = yield from _peek_after_quote(source, is_whole=is_broken)
         if closes_string(following, is_argument=is_argument, is_broken=is_broken):
             return
@@ -226,7 +224,7 @@ def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[No
 
 
 def _peek_after_quote(source: StreamBuffer, *, is_whole: bool) -> Reader[str]:
-    """Return the text that determines whether the quote that was just taken closes its string.
+    """Return the text that determines whether the quote that was just consumed closes its string.
 
     ``is_whole``: wait until all `QUOTE_CONTEXT` characters are available, even if fewer would determine the end of an
     ordinary string.
@@ -238,46 +236,46 @@ def _peek_after_quote(source: StreamBuffer, *, is_whole: bool) -> Reader[str]:
         yield
 
 
-def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> Reader[None]:
+def _skip_triple_quoted(source: StreamBuffer, consumed: list[str], quotes: str) -> Reader[None]:
     tokens = get_marker_set(quotes, "\\\\", "\\" + quotes[0])
-    while (token := (yield from source.read_until(tokens, span))) not in ("", quotes):
-        span.append(token)
-    span.append(token)
+    while (token := (yield from source.read_until(tokens, consumed))) not in ("", quotes):
+        consumed.append(token)
+    consumed.append(token)
 
 
-def read_named_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_named_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME(...)]`` after one of `NAMED_CALLS`."""
     if not source.at_line_start:
         return TEXT
     ahead: list[str] = []
     yield from source.skip_space(ahead)
-    head = yield from source.take_until("(", NAME_LIMIT, ahead)
+    head = yield from source.consume_until("(", NAME_LIMIT, ahead)
     name = (head or "").strip()
     if not NAME.fullmatch(name) or (source.tools and not source.tools.match(name)):
         source.push_back("".join(ahead))
-        return (yield from _read_with_arguments(source, span))
+        return (yield from _read_with_arguments(source, consumed))
     source.push_back("".join(ahead))
-    result = yield from _read_balanced(source, span)
-    yield from source.skip_space(span)
-    closing = yield from source.take_marker(_bracket, span)
+    result = yield from _read_balanced(source, consumed)
+    yield from source.skip_space(consumed)
+    closing = yield from source.consume_marker(_bracket, consumed)
     if not result.calls or (not closing and source.was_cut):
         return result if result.error else CUT
     result = result.remove_fixes("positional-arguments")  # a single object is normal in this notation
     return result.with_repairs("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 
-def _read_with_arguments(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_with_arguments(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME {...}]``, ``NAME with arguments: {...}]``, or ``NAME]`` and the arguments after it."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
-    head = yield from source.take_until("{", NAME_LIMIT, ahead)
+    head = yield from source.consume_until("{", NAME_LIMIT, ahead)
     head_match = _WITH_ARGUMENTS.fullmatch(head or "")
     if head_match is None or (source.tools and not source.tools.match(head_match[1])):
         source.push_back("".join(ahead))
         return TEXT
     source.push_back("{")
-    span.extend([*ahead[:-1], ahead[-1][:-1]])
-    result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, span)
-    yield from source.skip_space(span)
-    yield from source.take_marker(_bracket, span)
+    consumed.extend([*ahead[:-1], ahead[-1][:-1]])
+    result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, consumed)
+    yield from source.skip_space(consumed)
+    yield from source.consume_marker(_bracket, consumed)
     return result.with_fixes("misspelt-open-tag")

@@ -48,25 +48,25 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
     """
     label, line_end = get_marker_set(*arguments), get_marker_set("\n", *arguments)
 
-    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if not source.at_line_start:
             return TEXT
-        ends = ("\n" + span[-1], "\n" + result_label)
+        ends = ("\n" + consumed[-1], "\n" + result_label)
         if needs_json:
-            result = yield from read_call_or_text(partial(read_last_lines, ends=ends), source, span)
+            result = yield from read_call_or_text(partial(read_last_lines, ends=ends), source, consumed)
             return result.with_fixes("misspelt-open-tag")
         if (yield from source.peek_match(_BEGINS_CALL, NAME_LIMIT, _MAY_BEGIN_CALL.fullmatch)) is not None:
             read_whole = partial(_read_whole_call, ends=get_marker_set(*ends))
-            whole = yield from read_call_or_text(read_whole, source, span)
+            whole = yield from read_call_or_text(read_whole, source, consumed)
             if whole.calls:
                 return whole
-        return (yield from read_lines(source, span, ends))
+        return (yield from read_lines(source, consumed, ends))
 
-    def read_last_lines(source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
-        result = yield from read_lines(source, span, ends)
+    def read_last_lines(source: BodySource, consumed: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
+        result = yield from read_lines(source, consumed, ends)
         return result if (yield from _ends_turn(source, get_marker_set(*ends))) else TEXT
 
-    def read_lines(source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
+    def read_lines(source: BodySource, consumed: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
         if not (yield from source.peek_marker(line_end, NAME_LIMIT)):
             return TEXT
         line: list[str] = []
@@ -74,15 +74,15 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
         if ending != "\n":
             source.push_back(ending)
             ending = ""
-        span.extend([*line, ending])
+        consumed.extend([*line, ending])
         name_match = _NAME.fullmatch("".join(line).rstrip("\r"))
         tool = source.tools.match(name_match[1]) if name_match else None
         if name_match is None or (tool is None and (source.tools or needs_json)):
             return TEXT
-        yield from source.skip_space(span)
-        if not (yield from source.take_marker(label, span)):
+        yield from source.skip_space(consumed)
+        if not (yield from source.consume_marker(label, consumed)):
             return TEXT
-        name, result = name_match[1], (yield from _read_json_arguments(name_match[1], source, span, ends))
+        name, result = name_match[1], (yield from _read_json_arguments(name_match[1], source, consumed, ends))
         if needs_json or not result.not_a_call:
             return result
         is_cut = source.final and source.is_empty
@@ -90,7 +90,7 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
             text = yield from _peek_last_block(source, get_marker_set(*ends))
             plain = parse_plain_arguments(text, tool)
             if plain is not None:
-                span.append(text)
+                consumed.append(text)
                 source.position += len(text)
                 return BodyResult((DecodedCall(name, plain[0]),), (plain[1],))
         return BodyResult(
@@ -100,51 +100,53 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
     return read
 
 
-def _read_json_arguments(name: str, source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
+def _read_json_arguments(
+    name: str, source: BodySource, consumed: list[str], ends: tuple[str, ...]
+) -> Reader[BodyResult]:
     """Parse an object, which may be in a code fence or in backticks."""
-    yield from source.skip_space(span)
-    is_fenced = yield from _take_fence(source, span)
+    yield from source.skip_space(consumed)
+    is_fenced = yield from _consume_fence(source, consumed)
     is_inline = not is_fenced and (yield from source.is_next(_inline_object))
     if is_inline:
-        yield from source.take_marker(_tick, span)
+        yield from source.consume_marker(_tick, consumed)
     json_ends = (*ends, FENCE_END) if is_fenced else ends
-    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=json_ends)(source, span)
+    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=json_ends)(source, consumed)
     if is_fenced and (yield from source.peek_after_space(_fence))[1]:
-        yield from source.take_through(_fence, span)
+        yield from source.consume_through(_fence, consumed)
         return result.with_fixes("code-fence")
     if is_inline:
-        yield from source.take_marker(_tick, span)
+        yield from source.consume_marker(_tick, consumed)
     return result
 
 
-def _take_fence(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Take the line that opens a code fence. Return whether there is one."""
-    if not (yield from source.take_marker(_fence, span)):
+def _consume_fence(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
+    """Consume the line that opens a code fence. Return whether there is one."""
+    if not (yield from source.consume_marker(_fence, consumed)):
         return False
     language = yield from source.peek_match(_LANGUAGE, LANGUAGE_LIMIT, _is_letters)
     if language:
-        source.take_match(language, span)
+        source.consume_match(language, consumed)
     return True
 
 
-def _read_whole_call(source: BodySource, span: list[str], ends: MarkerSet) -> Reader[BodyResult]:
+def _read_whole_call(source: BodySource, consumed: list[str], ends: MarkerSet) -> Reader[BodyResult]:
     """Parse a call of one of the session's tools, in Python or JSON, if the answer or the turn ends after it."""
-    yield from source.skip_space(span)
-    is_fenced = yield from _take_fence(source, span)
-    char = yield from source.skip_space(span)
+    yield from source.skip_space(consumed)
+    is_fenced = yield from _consume_fence(source, consumed)
+    char = yield from source.skip_space(consumed)
     bracketed = yield from source.peek_match(_BRACKETED, NAME_LIMIT, _MAY_BE_BRACKETED.fullmatch)
     tool = source.tools.match(bracketed[1]) if bracketed else None
     if bracketed is not None and tool is not None:
-        source.take_match(bracketed, span)
+        source.consume_match(bracketed, consumed)
         plain = parse_plain_arguments(bracketed[2], tool)
         result = BodyResult((DecodedCall(bracketed[1], plain[0]),), (plain[1],)) if plain else TEXT
     elif char and char in "{[":
-        result = yield from UntaggedJson("arguments", after_marker=False, ends=(FENCE_END,))(source, span)
+        result = yield from UntaggedJson("arguments", after_marker=False, ends=(FENCE_END,))(source, consumed)
     else:
-        result = yield from read_one_call(source, span)
+        result = yield from read_one_call(source, consumed)
     if is_fenced:
-        yield from source.skip_space(span)
-        yield from source.take_marker(_fence, span)
+        yield from source.skip_space(consumed)
+        yield from source.consume_marker(_fence, consumed)
     is_last = yield from _ends_turn(source, ends)
     if not is_last or not result.calls_known_tools(source.tools):
         return TEXT
@@ -165,7 +167,7 @@ def _ends_turn(source: StreamBuffer, ends: MarkerSet) -> Reader[bool]:
 
 def _peek_last_block(source: StreamBuffer, ends: MarkerSet) -> Reader[str]:
     """Return the text up to one of the labels ``ends``, or the rest of the answer if it is a single paragraph. In all
-    other cases, return an empty string. Nothing is taken."""
+    other cases, return an empty string. Nothing is consumed."""
     taken: list[str] = []
     marker = yield from source.read_until(ends, taken)
     text = "".join(taken)

@@ -16,9 +16,9 @@ from adapter.parsing.untagged_json import UntaggedJson
 _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 
 
-def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
-    """Take a name and one of ``endings`` after it, and return the name. If there is none, take nothing and return an
-    empty string.
+def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
+    """Consume a name and one of ``endings`` after it, and return the name. If there is none, consume nothing and return
+    an empty string.
 
     ``any_name``: whether the name need not be that of one of this session's tools.
     """
@@ -29,7 +29,7 @@ def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_na
         rest = source.text[end : end + endings.longest]
         marker = endings.match(source.text, end)
         if marker is not None and name and (any_name or name in source.tools):
-            span.append(source.text[source.position : marker[1]])
+            consumed.append(source.text[source.position : marker[1]])
             source.position = marker[1]
             return name
         may_be_name = any_name or source.tools.has_prefix(name)
@@ -39,22 +39,22 @@ def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_na
         yield
 
 
-def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
+def consume_cut_name(source: StreamBuffer, consumed: list[str]) -> BodyResult | None:
     """If the text ends within a name, take the name and return an error. If the text continues, return None."""
     match = _NAME.match(source.text, source.position)
     if not source.final or match is None or match.end() < len(source.text):
         return None
-    span.append(source.take_rest())
+    consumed.append(source.consume_rest())
     return CUT
 
 
-def read_arguments(name: str, source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
-    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not taken."""
-    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span)
+def read_arguments(name: str, source: BodySource, consumed: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
+    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not consumed."""
+    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, consumed)
     if not result.not_a_call:
         return result
-    start = len(span)
-    following = yield from source.skip_to(get_marker_set(*ends), span)
-    if not following and not "".join(span[start:]).strip():
+    start = len(consumed)
+    following = yield from source.skip_to(get_marker_set(*ends), consumed)
+    if not following and not "".join(consumed[start:]).strip():
         return CUT
     return BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")

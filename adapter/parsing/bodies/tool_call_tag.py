@@ -43,7 +43,7 @@ WORDS_LIMIT = 80
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueReader(GLM)
 _read_telechat_pairs = KeyValueReader(TELECHAT, own=("telechat4",))
-read_unopened_pairs = _read_key_values.read_without_opener
+read_unopened_pairs = _read_key_values.read_unopened
 _read_python = PythonBlock(CLOSE)
 _read_attributes = generic_call_tags.build_attribute_reader("tool_call")
 _closing, _ends = MarkerSet(CLOSE), MarkerSet(OPEN, CLOSE)
@@ -71,56 +71,56 @@ _inner = MarkerSet(
 )
 
 
-def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_tool_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<tool_call>``, in the notation of any family."""
     fixes: list[str] = []
     while True:
-        char = yield from source.skip_space(span)
+        char = yield from source.skip_space(consumed)
         if not char:
             # An opening marker in place of the previous call's closing one.
             return BodyResult() if source.after_call and not source.was_cut else CUT
         if char in "{[":
             fixes += _find_foreign_fixes("json", source)
-            return (yield from _read_json(source, span)).with_repairs(*fixes)
-        marker = yield from source.take_marker(_inner, span)
+            return (yield from _read_json(source, consumed)).with_repairs(*fixes)
+        marker = yield from source.consume_marker(_inner, consumed)
         match marker.lower():
             case "<function=" | "<function " | "function=" | "<invoke=" | "<tool=" | "<call=" as tag:
                 is_misspelt = not tag.startswith("<function")
                 fixes += [*_find_foreign_fixes("function", source), *(["misspelt-inner-tag"] if is_misspelt else [])]
                 read = read_wrapped_function if tag == "<function " else read_xml_function
-                return (yield from _close((yield from read(source, span)), source, span)).with_repairs(*fixes)
+                return (yield from _close((yield from read(source, consumed)), source, consumed)).with_repairs(*fixes)
             case "<parameter=":
-                return (yield from _read_misspelt_function(source, span))
+                return (yield from _read_misspelt_function(source, consumed))
             case "</tool_call>":
                 return BodyResult()  # empty: nothing was called
             case "":
-                pairs = yield from _read_pairs(source, span)
+                pairs = yield from _read_pairs(source, consumed)
                 if pairs is not None:
                     return pairs.with_repairs(*fixes, *_find_foreign_fixes("pairs", source))
-                elements = yield from _read_elements(source, span)
+                elements = yield from _read_elements(source, consumed)
                 if not elements.not_a_call:
                     return elements.with_repairs(*fixes)
-                return (yield from _read_unknown(source, span))
+                return (yield from _read_unknown(source, consumed))
             case "<tool_call>":
                 fixes.append("text-in-tag")  # the opening marker is doubled
             case _:
                 continue  # a code fence, whose end is reported later, or Step-Audio 2's word before the name
 
 
-def _read_pairs(source: BodySource, span: list[str]) -> Reader[BodyResult | None]:
-    """Parse a name and pairs in GLM's or in TeleChat's tags. If there are none, take nothing and return None."""
+def _read_pairs(source: BodySource, consumed: list[str]) -> Reader[BodyResult | None]:
+    """Parse a name and pairs in GLM's or in TeleChat's tags. If there are none, consume nothing and return None."""
     is_telechat = source.expected_format == "telechat4" or (
         yield from source.peek_match(_TELECHAT_PAIR, WORDS_LIMIT, _MAY_BE_TELECHAT_PAIR.fullmatch)
     )
-    pairs = (yield from _read_telechat_pairs(source, span)) if is_telechat else None
-    return pairs or (yield from _read_key_values(source, span))
+    pairs = (yield from _read_telechat_pairs(source, consumed)) if is_telechat else None
+    return pairs or (yield from _read_key_values(source, consumed))
 
 
-def _read_elements(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse an element with the name of one of the session's tools, and the arguments after it. If there is none, take
-    nothing."""
+def _read_elements(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse an element with the name of one of the session's tools, and the arguments after it. Consume nothing if
+    there is none."""
     read = partial(read_elements, closing=CLOSE)
-    result = yield from read_call_or_text(read, source, span, keeps_error=source.at_line_start)
+    result = yield from read_call_or_text(read, source, consumed, keeps_error=source.at_line_start)
     return result.with_fixes("foreign-body")
 
 
@@ -135,44 +135,44 @@ def with_attributes(read: BodyReader) -> BodyReader:
     which may also be attributes.
     """
 
-    def read_after_attributes(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        if (yield from generic_call_tags.begins_with_json(source, span)):
-            return (yield from generic_call_tags.read_json_in_tag("<tool_call", CLOSE, source, span))
-        opening = span[-1]
-        attributes = yield from _read_attributes.take_attributes(source, span)
+    def read_after_attributes(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        if (yield from generic_call_tags.begins_with_json(source, consumed)):
+            return (yield from generic_call_tags.read_json_in_tag("<tool_call", CLOSE, source, consumed))
+        opening = consumed[-1]
+        attributes = yield from _read_attributes.consume_attributes(source, consumed)
         if not attributes:
             return TEXT
         result, key = TEXT, find_name_key("name", attributes, source.tools)
         if key:
             read_tag = partial(_read_attributes.read_tag, key, attributes, opening)
-            result = yield from read_call_or_text(read_tag, source, span, keeps_error=True)
+            result = yield from read_call_or_text(read_tag, source, consumed, keeps_error=True)
         if result.not_a_call:
-            result = yield from read(source, span)
+            result = yield from read(source, consumed)
         return result.with_fixes("misspelt-open-tag")
 
     return read_after_attributes
 
 
-def _read_misspelt_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_misspelt_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``<parameter=NAME>`` in place of ``<function=NAME>``, an occasional error of Qwen3.5."""
-    result = yield from read_xml_function(source, span)
+    result = yield from read_xml_function(source, consumed)
     if any(source.tools and not source.tools.match(call.name) for call in result.calls):
         return BodyResult(error=f"the text in {OPEN} is not a call: expected <function=NAME> before <parameter=...>")
-    return (yield from _close(result, source, span)).with_repairs("misspelt-open-tag")
+    return (yield from _close(result, source, consumed)).with_repairs("misspelt-open-tag")
 
 
-def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
-    """Take ``</tool_call>`` after a function, and a few words before it. Return the result, with a repair if the tag is
-    missing."""
-    if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
+def _close(result: BodyResult, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
+    """Consume ``</tool_call>`` after a function, and a few words before it. Return the result, with a repair if the tag
+    is missing."""
+    if not result.calls or consumed[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
     _, closing = yield from source.peek_after_space(_closing)
     if closing:
-        yield from source.take_through(_closing, span)
+        yield from source.consume_through(_closing, consumed)
         return result
     match = yield from source.peek_match(_CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
     if match is not None:
-        source.take_match(match, span)
+        source.consume_match(match, consumed)
         return result.with_repairs("text-in-tag")
     if source.was_cut and source.is_empty:
         return CUT
@@ -188,35 +188,35 @@ def _begins_with_fused_name(source: BodySource) -> bool:
     )
 
 
-def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a body that is neither JSON nor XML.
 
     It may be a Python call, or a malformed call, which must be closed and begin at the start of a line. In all other
     cases, the marker is part of prose.
     """
     if source.at_line_start and source.tools.match((yield from peek_call_name(source))) is not None:
-        return (yield from _read_python(source, span)).with_repairs("foreign-body")
+        return (yield from _read_python(source, consumed)).with_repairs("foreign-body")
     if source.at_line_start and (yield from find_open_name(source)) is not None:
-        result = yield from read_xml_function(source, span)
-        return (yield from _close(result, source, span)).with_repairs(*_find_foreign_fixes("function", source))
+        result = yield from read_xml_function(source, consumed)
+        return (yield from _close(result, source, consumed)).with_repairs(*_find_foreign_fixes("function", source))
     if (yield from source.is_next(_other_tags)):
         return TEXT  # a call that begins with a marker of its own
     marker = yield from source.peek_marker(_after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and source.at_line_start:
-        yield from source.take_through(_function, span)
+        yield from source.consume_through(_function, consumed)
         source.may_be_text = True
-        result = yield from read_xml_function(source, span)
-        return (yield from _close(result, source, span)).with_repairs("text-in-tag") if result.calls else TEXT
-    if not marker and source.at_line_start and source.take_cut_tags(PROSE_LIMIT, span):
+        result = yield from read_xml_function(source, consumed)
+        return (yield from _close(result, source, consumed)).with_repairs("text-in-tag") if result.calls else TEXT
+    if not marker and source.at_line_start and source.consume_cut_tags(PROSE_LIMIT, consumed):
         return CUT
     if not source.at_line_start or (marker.lower() != CLOSE and not _begins_with_fused_name(source)):
         return TEXT
     value: list[str] = []
     closing = yield from source.read_until(_ends, value)
     text = "".join(value)
-    span.append(text)
+    consumed.append(text)
     if closing.lower() == CLOSE:
-        span.append(closing)
+        consumed.append(closing)
     else:
         source.push_back(closing)
     return BodyResult(

@@ -34,14 +34,14 @@ _tag = get_marker_set(TAG)
 _gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
 
 
-def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the list after the token. A ``<tool_call>`` tag may precede the list."""
-    yield from source.skip_space(span)
-    call = yield from _gemma.read_bare(source, span)
+    yield from source.skip_space(consumed)
+    call = yield from _gemma.read_unmarked(source, consumed)
     if not call.not_a_call:
         return call.with_fixes("foreign-body")
-    tag = yield from source.take_marker(_tag, span)
+    tag = yield from source.consume_marker(_tag, consumed)
     is_python = yield from source.peek_match(_PYTHON, NAME_LIMIT, _MAY_BE_PYTHON.fullmatch)
-    result = yield from (read_python_list if is_python else read_list)(source, span)
+    result = yield from (read_python_list if is_python else read_list)(source, consumed)
     closes = result.not_a_call and source.after_call and not tag and not source.was_cut
     return BodyResult() if closes else result

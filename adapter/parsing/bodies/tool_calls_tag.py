@@ -28,16 +28,16 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 _call = MarkerSet(CALL_OPEN)
 
 
-def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_tool_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<tool_calls>``: JSON up to the closing tag, or the first call with its own tags."""
-    yield from source.skip_space(span)
-    if (yield from source.take_marker(_call, span)):
-        return (yield from read_tool_call(source, span))
-    if source.take_cut_marker(CALL_OPEN, span):
+    yield from source.skip_space(consumed)
+    if (yield from source.consume_marker(_call, consumed)):
+        return (yield from read_tool_call(source, consumed))
+    if source.consume_cut_marker(CALL_OPEN, consumed):
         return CUT
     if source.at_line_start and (yield from source.is_next(source.openers)):
         return TEXT  # the section is only a wrapper around another family's call
-    return (yield from _read_json(source, span))
+    return (yield from _read_json(source, consumed))
 
 
 OPENERS = (CallOpener(OPEN, read_tool_calls),)

@@ -37,7 +37,8 @@ _WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>
 _MAY_BE_WRONG_CLOSE = re.compile(r"(?:<|\[|\|)?/?[^\s<>\[\]]{0,40}+[>\]]?\s*")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""A function that returns whether the opening tag that was just taken begins the next parameter. It takes nothing."""
+"""A function that returns whether the opening tag that was just consumed begins the next parameter. It consumes
+nothing."""
 
 
 class RawValue:
@@ -72,10 +73,10 @@ class RawValue:
         self._not_after_value = _lower_tags(whole_closes)
         self._after_call = MarkerSet(*call_opens, *outer_closes)
 
-    def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
-        """Take the value and its closing tag, and add the value's text to ``value``. Return the tag.
+    def consume(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
+        """Consume the value and its closing tag, and add the value's text to ``value``. Return the tag.
 
-        If another tag ended the value, return an empty string and do not take the tag; if such a value contains a
+        If another tag ended the value, return an empty string and do not consume the tag; if such a value contains a
         closing tag, its end is uncertain. If the text ended first, return None.
         """
         holds_call, holds_close, open_parameters = False, False, 0
@@ -105,13 +106,13 @@ class RawValue:
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
-        """Return whether the closing tag that was just taken ends the value."""
+        """Return whether the closing tag that was just consumed ends the value."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
-        tag = yield from source.take_marker(self._after_value, ahead)
+        tag = yield from source.consume_marker(self._after_value, ahead)
         if tag.lower() in self._stray_closes:
             char = yield from source.skip_space(ahead)
-            tag = yield from source.take_marker(self._after_value, ahead)
+            tag = yield from source.consume_marker(self._after_value, ahead)
             tag = tag if tag.lower() in self._call_closes else ""
         if tag.lower() in self._not_after_value:
             tag = ""
@@ -131,7 +132,7 @@ class RawValue:
         match = yield from source.peek_match(_WRONG_CLOSE, TAIL, _MAY_BE_WRONG_CLOSE.fullmatch)
         if match is None:
             return False
-        source.take_match(match, ahead)
+        source.consume_match(match, ahead)
         return (yield from source.peek_after_space(self._after_call))[1] != ""
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
@@ -139,7 +140,7 @@ class RawValue:
         follows."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
-        following = yield from source.take_marker(self._after_call, ahead)
+        following = yield from source.consume_marker(self._after_call, ahead)
         ends = not char or bool(following)
         if following and following.lower() not in self._call_opens:
             ends = not (yield from self._continues(source))

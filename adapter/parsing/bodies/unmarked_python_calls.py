@@ -12,7 +12,7 @@ from functools import partial
 
 from adapter.core.errors import FormatError
 from adapter.parsing.bodies.python_parser import read_calls
-from adapter.parsing.bodies.python_scanner import take_balanced
+from adapter.parsing.bodies.python_scanner import consume_balanced
 from adapter.parsing.call_events import is_placeholder
 from adapter.parsing.format import TEXT, BodyResult, BodySource
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
@@ -23,21 +23,21 @@ _HEAD = re.compile(r"([^\W\d][\w.-]*+)\(\s*(?:\)|\w+\s*=(?!=))")
 _MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
 
 
-def read_unmarked_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the rest of the text if it consists of calls. If it does not, take nothing and return `TEXT`."""
-    start, has_call = len(span), False
+def read_unmarked_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse the rest of the text if it consists of calls. If it does not, consume nothing and return `TEXT`."""
+    start, has_call = len(consumed), False
     may_continue = partial(_may_be_head, tools=source.tools)
-    yield from source.skip_space(span)
+    yield from source.skip_space(consumed)
     while (yield from source.peek_call(_HEAD, NAME_LIMIT, may_continue)) is not None:
         source.may_be_text = has_call = True
-        yield from take_balanced(source, span)
-        if not (yield from source.skip_space(span)):
+        yield from consume_balanced(source, consumed)
+        if not (yield from source.skip_space(consumed)):
             break
     result = TEXT
     if has_call and source.is_empty and not source.was_cut:
-        result = _read(span, start, source.tools)
+        result = _read(consumed, start, source.tools)
     if result is TEXT:
-        source.give_back(span, start)
+        source.give_back(consumed, start)
     return result
 
 
@@ -47,9 +47,9 @@ def _may_be_head(ahead: str, tools: ToolSet) -> bool:
     return match is not None and any(name == match[1] if match[2] else name.startswith(match[1]) for name in tools)
 
 
-def _read(span: list[str], start: int, tools: ToolSet) -> BodyResult:
+def _read(consumed: list[str], start: int, tools: ToolSet) -> BodyResult:
     try:
-        result = read_calls("".join(span[start:]), tools, sum(map(len, span[:start])))
+        result = read_calls("".join(consumed[start:]), tools, sum(map(len, consumed[:start])))
     except FormatError:
         return TEXT
     is_answer = not result.fixes and result.error is None and all(_is_certain(call, tools) for call in result.calls)

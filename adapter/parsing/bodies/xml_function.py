@@ -109,42 +109,42 @@ class _Function(PendingCall):
         return BodyError(result=BodyResult(error=CUT_OFF, unfinished=self.was_nested))
 
 
-def read_xml_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<function=`` or ``<function ``, and take the closing ``</tool_call>``, if any."""
-    return (yield from _read_following(source, span, is_inline=INLINE_VALUES in source.body_variants))
+def read_xml_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse a call after ``<function=`` or ``<function ``, and consume the closing ``</tool_call>``, if any."""
+    return (yield from _read_following(source, consumed, is_inline=INLINE_VALUES in source.body_variants))
 
 
-def read_inline_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_inline_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Do the same as `read_xml_function` for a format that writes a value on the same line as its tags."""
-    return (yield from _read_following(source, span, is_inline=True))
+    return (yield from _read_following(source, consumed, is_inline=True))
 
 
-def _read_following(source: BodySource, span: list[str], *, is_inline: bool) -> Reader[BodyResult]:
+def _read_following(source: BodySource, consumed: list[str], *, is_inline: bool) -> Reader[BodyResult]:
     """Parse a call and track calls inside its values. If that fails, parse it again without tracking them."""
-    start, function = len(span), _Function("", None, nests=not source.close_at_first_marker, is_inline=is_inline)
-    result = yield from _read(source, span, function)
+    start, function = len(consumed), _Function("", None, nests=not source.close_at_first_marker, is_inline=is_inline)
+    result = yield from _read(source, consumed, function)
     is_certain = not result.unfinished and not (function.was_nested and "missing-inner-tag" in function.fixes)
     if is_certain or source.close_at_first_marker or (source.was_cut and source.is_empty):
         return result
     # This stays set, so that later calls are not parsed to the end of the text.
     source.close_at_first_marker = result.unfinished
-    first_span = source.give_back(span, start)
+    first_span = source.give_back(consumed, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
-    second_result = yield from _read(source, span, function)
+    second_result = yield from _read(source, consumed, function)
     if result.calls and (not second_result.calls or "missing-inner-tag" in function.fixes):
-        source.give_back(span, start)
-        source.take_again(span, first_span)
+        source.give_back(consumed, start)
+        source.consume_again(consumed, first_span)
         return result
     return second_result
 
 
-def _read(source: BodySource, span: list[str], function: _Function) -> Reader[BodyResult]:
-    opener = span[-1].lower()
+def _read(source: BodySource, consumed: list[str], function: _Function) -> Reader[BodyResult]:
+    opener = consumed[-1].lower()
     open_name = yield from find_open_name(source)
     if open_name is not None:
-        source.take_match(open_name, span)
+        source.consume_match(open_name, consumed)
         function.fix("misspelt-inner-tag")
-    name = open_name[1] if open_name else (yield from take_tag_name(source, span))
+    name = open_name[1] if open_name else (yield from consume_tag_name(source, consumed))
     if not name:
         return TEXT
     function.name, function.tool = name, source.tools.get(name)
@@ -156,55 +156,55 @@ def _read(source: BodySource, span: list[str], function: _Function) -> Reader[Bo
     if function.tool is None and not _ODD_NAME.isdisjoint(function.name):
         function.problem = f"a call has no name but {function.name!r}: expected <function=NAME>"
     if is_empty:
-        yield from _take_close(source, span)
+        yield from _consume_close(source, consumed)
         return function.build_result()
     try:
-        return (yield from _read_arguments(source, span, function))
+        return (yield from _read_arguments(source, consumed, function))
     except BodyError as error:
         return error.result
 
 
-def _read_arguments(source: BodySource, span: list[str], function: _Function) -> Reader[BodyResult]:
+def _read_arguments(source: BodySource, consumed: list[str], function: _Function) -> Reader[BodyResult]:
     while True:
-        char = yield from source.skip_space(span)
+        char = yield from source.skip_space(consumed)
         if char == "`" and not function.arguments:
-            yield from source.take_marker(_FENCE, span)
-            char = yield from source.skip_space(span)
+            yield from source.consume_marker(_FENCE, consumed)
+            char = yield from source.skip_space(consumed)
         if char == "{" and not function.arguments:
-            result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, span)
-            yield from _take_close(source, span)
+            result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, consumed)
+            yield from _consume_close(source, consumed)
             return result
-        marker = yield from source.take_marker(_TAGS)
+        marker = yield from source.consume_marker(_TAGS)
         match marker.lower():
             case tag if tag in _PARAMETER_TAGS:
-                span.append(marker)
+                consumed.append(marker)
                 function.fix(*_PARAMETER_TAGS[tag])
-                yield from _read_parameter(source, span, function)
+                yield from _read_parameter(source, consumed, function)
             case "</function>":
-                span.append(marker)
-                yield from _take_close(source, span)
+                consumed.append(marker)
+                yield from _consume_close(source, consumed)
                 return function.build_result()
             case "</tool_call>":
-                span.append(marker)
+                consumed.append(marker)
                 return function.build_result("missing-inner-tag")
             case "</parameter>":
-                span.append(marker)
+                consumed.append(marker)
                 function.fix("missing-inner-tag")
             case "<tool_call>" | "<function=" | "<function ":
                 source.push_back(marker)
                 return function.build_result("missing-inner-tag", "missing-close-tag")
-            case _ if not char or source.take_cut_marker("</function>", span):
+            case _ if not char or source.consume_cut_marker("</function>", consumed):
                 result = function.build_unclosed_result(source, has_begun_to_close=char != "")
                 if result.calls:
                     return result
                 raise function.cut_off()
             case _ if not (
-                (yield from read_named_value(source, span, function))
-                or (yield from _read_element(source, span, function))
+                (yield from read_named_value(source, consumed, function))
+                or (yield from _read_element(source, consumed, function))
             ):
-                start = len(span)
-                yield from source.skip_to(_TAGS, span)
-                text = "".join(span[start:])
+                start = len(consumed)
+                yield from source.skip_to(_TAGS, consumed)
+                text = "".join(consumed[start:])
                 if not (source.at_line_start or source.after_call or function.arguments or "\n" in text):
                     raise BodyError(result=TEXT)  # a sentence about the tags
                 function.add_loose_text(text)
@@ -215,8 +215,8 @@ def _read_arguments(source: BodySource, span: list[str], function: _Function) ->
                     function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
 
 
-def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) -> Reader[None]:
-    key = yield from take_tag_name(source, span)
+def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[None]:
+    key = yield from consume_tag_name(source, consumed)
     if not key:
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):
@@ -231,12 +231,12 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
     function.check_name(key, "<parameter=NAME>")
     value: list[str] = []
     function.keys.add(key)
-    is_whole = yield from _take_value(source, value, function)
+    is_whole = yield from _consume_value(source, value, function)
     if not is_whole:
-        span.extend(value)
+        consumed.extend(value)
         raise function.cut_off()
     text = "".join(value)
-    span.append(text)
+    consumed.append(text)
     is_closed = text.endswith("</parameter>")
     if is_closed:
         text = text[: -len("</parameter>")]
@@ -252,13 +252,13 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
     function.add(key, text, is_closed=is_closed)
 
 
-def _read_element(source: StreamBuffer, span: list[str], function: _Function) -> Reader[bool]:
+def _read_element(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[bool]:
     """Parse ``<KEY>value</KEY>``, written instead of ``<parameter=KEY>``, if KEY is a parameter of the tool.
 
     ``</parameter>`` may also close the value. Return whether there was such an element.
     """
     ahead: list[str] = []
-    yield from source.take_until(">", NAME_LIMIT, ahead)
+    yield from source.consume_until(">", NAME_LIMIT, ahead)
     tag = _ELEMENT.fullmatch("".join(ahead))
     key = tag[1] if tag is not None else ""
     if function.tool is None or not function.has_parameter(key):
@@ -266,22 +266,22 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
         return False
     value: list[str] = []
     closing = yield from source.read_until(get_marker_set(f"</{key}>", *_ELEMENT_ENDS), value)
-    span.extend([*ahead, *value])
+    consumed.extend([*ahead, *value])
     text = "".join(value)
     if closing.lower() in _FUNCTION_ENDS or any(f"<{other}>" in text for other in function.tool.properties):
         function.problem = f"{key!r} of {function.name!r} is not closed: expected <parameter={key}>VALUE</parameter>"
     if closing.lower() in _FUNCTION_ENDS:
         source.push_back(closing)
     else:
-        span.append(closing)
+        consumed.append(closing)
     if closing:
         function.fix("misspelt-inner-tag")
         function.add(key, text)
     return True
 
 
-def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
-    """Take a parameter's value, and its closing tag if present. Return False if the text ended first."""
+def _consume_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
+    """Consume a parameter's value, and its closing tag if present. Return False if the text ended first."""
     functions = envelopes = open_parameters = 0
     while True:
         marker = yield from source.read_until(_TAGS, value)
@@ -311,8 +311,8 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
 def _closes(
     source: StreamBuffer, marker: str, value: list[str], function: _Function, holds_parameter: bool
 ) -> Reader[bool]:
-    """Return whether the tag that was just taken ends the value. It does only if the grammar allows the text after the
-    tag.
+    """Return whether the tag that was just consumed ends the value. It does only if the grammar allows the text after
+    the tag.
 
     ``holds_parameter``: whether the tag may also close a parameter inside the value.
     """
@@ -321,15 +321,15 @@ def _closes(
     if kind in _PARAMETER_TAGS:
         if kind == "parameter=":
             return False  # in a value, a tag without its bracket is indistinguishable from text
-        key = yield from take_tag_name(source, ahead)
+        key = yield from consume_tag_name(source, ahead)
         source.push_back("".join(ahead))
         return _is_at_line_start(value) and key is not None and function.may_begin(key)
     char = yield from source.skip_space(ahead)
-    following = yield from source.take_marker(_AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
+    following = yield from source.consume_marker(_AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
     closes = bool(following) or not char or (source.final and _is_cut_close(source))
     if holds_parameter and kind == "</parameter>" and following.lower() in _PARAMETER_TAGS:
         name: list[str] = []
-        key = yield from take_tag_name(source, name)
+        key = yield from consume_tag_name(source, name)
         following += "".join(name)
         closes = key is not None and function.may_begin(key)
     if kind == "</parameter>" and char == "<" and not following and not closes:
@@ -351,17 +351,17 @@ def _is_cut_close(source: StreamBuffer) -> bool:
 
 def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
     """Return whether a closing tag with an unexpected word is next, followed by the end of the call or of the text.
-    Text that is taken is added to ``ahead``.
+    Text that is consumed is added to ``ahead``.
 
     If another ``</parameter>`` follows before the next call, the tags are part of the value.
     """
-    tag = yield from source.take_until(">", WORD_LIMIT, ahead)
+    tag = yield from source.consume_until(">", WORD_LIMIT, ahead)
     if tag is None or not _OTHER_CLOSE.fullmatch(tag):
         return False
     char = yield from source.skip_space(ahead)
     if not char:
         return not source.was_cut
-    if not (yield from source.take_marker(_CLOSE, ahead)):
+    if not (yield from source.consume_marker(_CLOSE, ahead)):
         return bool((yield from source.peek_marker(_NEXT_CALL, 0)))
     return not (yield from _continues(source))
 
@@ -374,9 +374,9 @@ def _continues(source: StreamBuffer) -> Reader[bool]:
     return marker.lower() in _VALUE_ENDS or is_open
 
 
-def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-    """Take ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
-    text = yield from source.take_until(">", NAME_LIMIT, span)
+def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | None]:
+    """Consume ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
+    text = yield from source.consume_until(">", NAME_LIMIT, consumed)
     if text is None or "\n" in text or "<" in text:
         return None
     text = text.strip()
@@ -392,19 +392,19 @@ def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
     return match if match is not None and source.tools.match(match[1]) is not None else None
 
 
-def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
+def _consume_close(source: StreamBuffer, consumed: list[str]) -> Reader[None]:
     gap: list[str] = []
     yield from source.skip_space(gap)
-    while (yield from source.take_marker(_STRAY_CLOSES, gap)):
+    while (yield from source.consume_marker(_STRAY_CLOSES, gap)):
         yield from source.skip_space(gap)
-    marker = yield from source.take_marker(_CLOSE)
+    marker = yield from source.consume_marker(_CLOSE)
     if marker:
-        span.extend([*gap, marker])
+        consumed.extend([*gap, marker])
     else:
         for closing in (*_CLOSE.literals, *_STRAY_CLOSES.literals):
-            source.take_cut_marker(closing, gap)
+            source.consume_cut_marker(closing, gap)
         if source.final and source.is_empty:
-            span.extend(gap)
+            consumed.extend(gap)
         else:
             source.push_back("".join(gap))
 

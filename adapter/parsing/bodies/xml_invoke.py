@@ -91,97 +91,98 @@ class XmlInvokeReader:
             stray_closes=self._section_closes,
         )
 
-    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        opening = span[-1]
-        attributes = yield from self.take_attributes(source, span)
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        opening = consumed[-1]
+        attributes = yield from self.consume_attributes(source, consumed)
         if key := find_name_key(self.tags.name, attributes, source.tools):
-            return (yield from self.read_tag(key, attributes, opening, source, span))
-        if not span[-1].endswith(self.tags.end):
-            return CUT if self._ends_in_attributes(source, span) else TEXT
+            return (yield from self.read_tag(key, attributes, opening, source, consumed))
+        if not consumed[-1].endswith(self.tags.end):
+            return CUT if self._ends_in_attributes(source, consumed) else TEXT
         closing = self._close_of[opening.lower()]
-        read = TaggedJson(opening, closing) if (yield from source.skip_space(span)) == "{" else None
-        result = yield from (read(source, span) if read else read_elements(source, span, closing))
+        read = TaggedJson(opening, closing) if (yield from source.skip_space(consumed)) == "{" else None
+        result = yield from (read(source, consumed) if read else read_elements(source, consumed, closing))
         return result.with_fixes("misspelt-open-tag")
 
     def read_tag(
-        self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, span: list[str]
+        self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, consumed: list[str]
     ) -> Reader[BodyResult]:
-        """Parse the call after its opening tag, which was taken. ``name_key`` is the attribute that names the tool."""
+        """Parse the call after its opening tag, which was consumed. ``name_key`` is the attribute that names the
+        tool."""
         name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
-        is_empty = self._is_empty_element(span)
+        is_empty = self._is_empty_element(consumed)
         for key, text in attributes.items():
             if key not in (name_key, *_ABOUT) and (is_empty or call.find_schema(key) is not None):
                 call.fix("value-in-attribute")
                 call.add_text(key, text)
-        return call.build_result() if is_empty else (yield from self._read_arguments(call, opening, source, span))
+        return call.build_result() if is_empty else (yield from self._read_arguments(call, opening, source, consumed))
 
-    def read_named(self, name: str, opening: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read_named(self, name: str, opening: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse the body after ``opening``, a complete opening tag that did not contain the tool's ``name``."""
         call = PendingCall(name, source.tools.match(name))
-        return (yield from self._read_arguments(call, opening, source, span))
+        return (yield from self._read_arguments(call, opening, source, consumed))
 
     def _read_arguments(
-        self, call: PendingCall, opening: str, source: BodySource, span: list[str]
+        self, call: PendingCall, opening: str, source: BodySource, consumed: list[str]
     ) -> Reader[BodyResult]:
         try:
             while True:
-                char = yield from source.skip_space(span)
+                char = yield from source.skip_space(consumed)
                 if self._other_parameters is not None and not call.arguments:
-                    other = yield from source.take_marker(self._other_parameters)
+                    other = yield from source.consume_marker(self._other_parameters)
                     source.push_back(other)
                     if other:
                         read_other = _build_with_parameter(self.tags, other[1:-1].lower())
-                        return (yield from read_other._read_arguments(call, opening, source, span))
+                        return (yield from read_other._read_arguments(call, opening, source, consumed))
                 if char == "{" and not call.arguments:
                     read_json = TaggedJson(opening, self._close_of[opening.lower()], name=call.name)
-                    return (yield from read_json(source, span))
-                marker = yield from source.take_marker(self._markers)
+                    return (yield from read_json(source, consumed))
+                marker = yield from source.consume_marker(self._markers)
                 match self._kind_of.get(marker.lower()):
                     case "parameter":
-                        span.append(marker)
-                        yield from self._read_parameter(source, span, call)
+                        consumed.append(marker)
+                        yield from self._read_parameter(source, consumed, call)
                     case "parameters":
-                        span.append(marker)
+                        consumed.append(marker)
                         call.fix("text-in-tag")
                     case "call close":
-                        span.append(marker)
+                        consumed.append(marker)
                         return call.build_result()
                     case "section close":
-                        span.append(marker)
+                        consumed.append(marker)
                         return call.build_result("missing-close-tag")
                     case "broken close" if call.arguments:
-                        span.append(marker)
-                        word = yield from source.take_until(">", WORD_LIMIT, span)
+                        consumed.append(marker)
+                        word = yield from source.consume_until(">", WORD_LIMIT, consumed)
                         if word is None:
                             return CUT
                         if "<" in word:  # the next tag: this one lost its bracket
-                            source.push_back(span.pop()[word.index("<") :])
-                            span.append(word[: word.index("<")])
+                            source.push_back(consumed.pop()[word.index("<") :])
+                            consumed.append(word[: word.index("<")])
                         if not (yield from source.peek_after_space(self._parameter))[1]:
                             return call.build_result("misspelt-close-tag")
                         call.fix("text-in-tag")
                     case "call":
-                        if not (yield from self._read_misnamed(marker, source, span, call)):
+                        if not (yield from self._read_misnamed(marker, source, consumed, call)):
                             source.push_back(marker)
                             return call.build_result("missing-close-tag")
                     case "json":
-                        span.append(marker)
-                        yield from self._read_json(source, span, call)
+                        consumed.append(marker)
+                        yield from self._read_json(source, consumed, call)
                     case _ if not char or (
                         source.final and self._markers.may_start_with(source.text[source.position :])
                     ):
-                        span.append(source.take_rest())
+                        consumed.append(source.consume_rest())
                         return call.build_unclosed_result(source, has_begun_to_close=char != "")
-                    case None if key := (yield from self._take_element(source, span, call)):
-                        yield from self._read_element(source, span, call, key, f"</{key}>")
+                    case None if key := (yield from self._consume_element(source, consumed, call)):
+                        yield from self._read_element(source, consumed, call, key, f"</{key}>")
                     case None if not call.arguments and not (yield from self._holds_text(source, call)):
                         return TEXT  # the tag was only mentioned
                     case _:
-                        start = len(span)
-                        span.append(marker)
-                        yield from source.skip_to(self._markers, span)
-                        skipped = "".join(span[start:])
+                        start = len(consumed)
+                        consumed.append(marker)
+                        yield from source.skip_to(self._markers, consumed)
+                        skipped = "".join(consumed[start:])
                         call.add_loose_text(skipped)
                         if (element := _FIRST_ELEMENT.search(skipped)) and f"</{element[1]}>" in skipped:
                             call.problem = f"<{element[1]}> in the call of {call.name!r} is not a parameter"
@@ -201,17 +202,17 @@ class XmlInvokeReader:
         source.push_back("".join(ahead) + marker)
         return is_alone and self._kind_of.get(marker.lower()) == "call close"
 
-    def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
+    def _read_parameter(self, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[None]:
         """Parse a parameter after ``<parameter`` or another spelling of its opening tag."""
-        attributes = yield from self.take_attributes(source, span)
+        attributes = yield from self.consume_attributes(source, consumed)
         key = attributes.get(self.tags.key)
         if not key:
             rest = source.text[source.position :]
-            if self._ends_in_attributes(source, span) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
-                span.append(source.take_rest())
+            if self._ends_in_attributes(source, consumed) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
+                consumed.append(source.consume_rest())
                 raise BodyError
             raise BodyError(f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
-        if self._is_empty_element(span):
+        if self._is_empty_element(consumed):
             self._add_attribute(call, key, attributes)
             return
         if self.tags.escape is None:
@@ -222,16 +223,16 @@ class XmlInvokeReader:
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
             """Return whether an opening tag in a value without a closing tag begins the next parameter."""
             ahead: list[str] = []
-            following = yield from self.take_attributes(source, ahead)
+            following = yield from self.consume_attributes(source, ahead)
             source.push_back("".join(ahead))
             next_key = following.get(self.tags.key)
             return next_key is not None and call.expects(next_key)
 
-        closing = yield from self._value.take(source, value, may_begin)
-        span.extend(value)
+        closing = yield from self._value.consume(source, value, may_begin)
+        consumed.extend(value)
         if closing is None:
             raise BodyError
-        span.append(closing)
+        consumed.append(closing)
         text = "".join(value)
         if closing and not text.strip() and self._select_values(attributes):
             self._add_attribute(call, key, attributes)
@@ -250,54 +251,54 @@ class XmlInvokeReader:
         call.fix(*fixes)
         call.add_value(key, decoded)
 
-    def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
-        """Take ``<KEY>``, with any attributes, if KEY is a parameter of the tool, as in Cline's prompts. Return KEY. If
-        there is no such tag, take nothing and return an empty string."""
+    def _consume_element(self, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[str]:
+        """Consume ``<KEY>``, with any attributes, if KEY is a parameter of the tool, as in Cline's prompts. Return KEY.
+        If there is no such tag, consume nothing and return an empty string."""
         taken: list[str] = []
-        yield from source.take_until(">", ATTRIBUTES_LIMIT, taken)
+        yield from source.consume_until(">", ATTRIBUTES_LIMIT, taken)
         match = _ELEMENT.fullmatch("".join(taken))
         if match is None or not call.has_parameter(match[1]):
             source.push_back("".join(taken))
             return ""
-        span.extend(taken)
+        consumed.extend(taken)
         return match[1]
 
     def _read_element(
-        self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
+        self, source: StreamBuffer, consumed: list[str], call: PendingCall, key: str, *closes: str
     ) -> Reader[None]:
         """Parse the value of ``key`` up to one of ``closes``."""
-        value, closing = yield from source.take_through(get_marker_set(*closes), span)
+        value, closing = yield from source.consume_through(get_marker_set(*closes), consumed)
         if not closing:
             raise BodyError
         call.fix("misspelt-inner-tag")
         call.add_text(key, value)
 
-    def _read_misnamed(self, marker: str, source: BodySource, span: list[str], call: PendingCall) -> Reader[bool]:
+    def _read_misnamed(self, marker: str, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[bool]:
         """Parse a call's tag that names a parameter instead of a tool, or that repeats the current call's tag.
 
-        If the tag begins the next call, take nothing and return False.
+        If the tag begins the next call, consume nothing and return False.
         """
         taken = [marker]
-        attributes = yield from self.take_attributes(source, taken)
+        attributes = yield from self.consume_attributes(source, taken)
         key, is_empty = attributes.get(self.tags.name, ""), self._is_empty_element(taken)
         is_parameter = key and call.find_schema(key) is not None and source.tools.match(key) is None
         is_again = key == call.name and call.tool is not None and call.tool.required and not call.arguments
         if not is_parameter and not (is_again and not is_empty):
             source.push_back("".join(taken[1:]))
             return False
-        span.extend(taken)
+        consumed.extend(taken)
         if key == call.name:
             call.fix("text-in-tag")
         elif is_empty:
             self._add_attribute(call, key, attributes)
         else:
-            yield from self._read_element(source, span, call, key, *self.tags.call_close)
+            yield from self._read_element(source, consumed, call, key, *self.tags.call_close)
         return True
 
-    def _is_empty_element(self, span: list[str]) -> bool:
-        """Return whether the tag whose attributes were just taken is an empty element, such as ``<parameter
+    def _is_empty_element(self, consumed: list[str]) -> bool:
+        """Return whether the tag whose attributes were just consumed is an empty element, such as ``<parameter
         name="KEY"/>``."""
-        return span[-1].removesuffix(self.tags.end).endswith("/")
+        return consumed[-1].removesuffix(self.tags.end).endswith("/")
 
     def _select_values(self, attributes: dict[str, str]) -> dict[str, str]:
         """Return the attributes of a parameter's tag that may contain its value."""
@@ -314,37 +315,37 @@ class XmlInvokeReader:
         call.fix("value-in-attribute" if values else "misspelt-inner-tag")
         call.add_text(key, next(iter(values.values()), ""))
 
-    def _read_json(self, source: BodySource, span: list[str], call: PendingCall) -> Reader[None]:
+    def _read_json(self, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[None]:
         """Parse the element that contains all arguments as one JSON object."""
         assert self.tags.json is not None
-        yield from self.take_attributes(source, span)
-        result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span)
+        yield from self.consume_attributes(source, consumed)
+        result = yield from TaggedJson(*self.tags.json, name=call.name)(source, consumed)
         if not result.calls:
             raise BodyError(result=result)
         call.arguments.update(result.calls[0].arguments)
         call.fix(*result.fixes)
 
-    def take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """Take a tag's attributes and its end, and return the attributes. If the text is not a tag, take nothing and
-        return {}."""
+    def consume_attributes(self, source: StreamBuffer, consumed: list[str]) -> Reader[dict[str, str]]:
+        """Consume a tag's attributes and its end, and return the attributes. If the text is not a tag, consume nothing
+        and return {}."""
         taken: list[str] = []
-        text = yield from source.take_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
+        text = yield from source.consume_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
         while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):
-            more = yield from source.take_until(self.tags.end, ATTRIBUTES_LIMIT - len(text), taken)
+            more = yield from source.consume_until(self.tags.end, ATTRIBUTES_LIMIT - len(text), taken)
             text = None if more is None else f"{text}{self.tags.end}{more}"  # the end was in quotes
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
             source.push_back("".join(taken))
             return {}
-        span.extend(taken)
+        consumed.extend(taken)
         found = _each_attribute.findall(text)
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
 
-    def _ends_in_attributes(self, source: StreamBuffer, span: list[str]) -> bool:
+    def _ends_in_attributes(self, source: StreamBuffer, consumed: list[str]) -> bool:
         """Return whether the text ends within the attributes of a tag. If so, take the rest of the text."""
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
             return False
-        span.append(source.take_rest())
+        consumed.append(source.consume_rest())
         return True
 
 

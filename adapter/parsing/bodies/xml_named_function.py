@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bodies.bare_xml_function import read_bare_function
+from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
@@ -43,7 +43,7 @@ _MAY_BE_EMPTY_TAG = re.compile(r"[^<>]*+")
 _read_params = XmlInvokeReader(TAGS)
 
 
-def read_function_tag(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_function_tag(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function name=``. Its first parameter shows which family wrote it."""
     marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
     begins_call = source.at_line_start or source.after_call
@@ -56,20 +56,20 @@ def read_function_tag(source: BodySource, span: list[str]) -> Reader[BodyResult]
         and not is_empty
         and (marker == "<parameter" or PARAM_ELEMENTS not in source.body_variants)
     ):
-        return (yield from read_bare_function(source, span))
-    return (yield from _read_with_params(source, span))
+        return (yield from read_unwrapped_function(source, consumed))
+    return (yield from _read_with_params(source, consumed))
 
 
-def read_wrapped_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_wrapped_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function `` inside the tag of another family."""
     marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
-    return (yield from (_read_with_params if marker.lower() in _PARAMS else read_xml_function)(source, span))
+    return (yield from (_read_with_params if marker.lower() in _PARAMS else read_xml_function)(source, consumed))
 
 
-def _read_with_params(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    source.push_back(span[-1][len(TAGS.call[0]) :])
-    span[-1] = span[-1][: len(TAGS.call[0])]
-    return (yield from _read_params(source, span))
+def _read_with_params(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    source.push_back(consumed[-1][len(TAGS.call[0]) :])
+    consumed[-1] = consumed[-1][: len(TAGS.call[0])]
+    return (yield from _read_params(source, consumed))
 
 
 OPENER = CallOpener(OPEN, read_function_tag)

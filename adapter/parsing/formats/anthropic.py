@@ -12,7 +12,7 @@ FORMAT = Format(
     name="anthropic",
     aliases=("claude", "function_calls", "invoke"),
     openers=OPENERS,
-    opener_in=build_opener,
+    build_namespace_opener=build_opener,
     encode_calls=build_calls_encoder(ANTHROPIC),
     encode_result=build_result_encoder(
         "<function_results>\n<result>\n<tool_name>{name}</tool_name>\n<stdout>\n",

@@ -15,7 +15,7 @@ import json
 from adapter.core.events import JsonObject
 from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import CallOpener, Format
-from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
+from adapter.parsing.tagged_json import TaggedJson, expand_named_object, require_json
 
 OPEN, CLOSE = "<|tools_prefix|>", "<|tools_suffix|>"
 THINK, END_THINK, END = "<|inner_prefix|>", "<|inner_suffix|>", "<|assistant_end|>"
@@ -28,7 +28,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 FORMAT = Format(
     name="apertus",
     aliases=("apertus2509",),
-    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out_name))),),
+    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=expand_named_object))),),
     encode_calls=encode_calls,
     encode_result=build_result_encoder("[", "]"),
     reasoning={THINK: END_THINK},

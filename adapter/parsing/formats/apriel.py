@@ -20,9 +20,9 @@ SINGULAR, SINGULAR_CLOSE = "<tool_call>", "</tool_call>"
 _read_singular = require_json(TaggedJson(SINGULAR, SINGULAR_CLOSE, may_list=True), SINGULAR_CLOSE)
 
 
-def read_singular(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_singular(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the list between the ``<tool_call>`` tags that the prompt of 1.5 mentions."""
-    return (yield from _read_singular(source, span)).with_fixes("misspelt-open-tag")
+    return (yield from _read_singular(source, consumed)).with_fixes("misspelt-open-tag")
 
 
 FORMAT = replace(

@@ -25,16 +25,16 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters", may_list=True))
 _read_labeled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
-def read_actions(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_actions(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the actions. The key ``tool_name`` is normal in this format, so it is not reported as a repair."""
-    return (yield from _read_json(source, span)).remove_fixes("name-key")
+    return (yield from _read_json(source, consumed)).remove_fixes("name-key")
 
 
-def read_labeled(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_labeled(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the list that Command R and R+ write in a code fence after ``Action:``."""
     if not source.at_line_start:
         return TEXT
-    result = yield from _read_labeled(source, span)
+    result = yield from _read_labeled(source, consumed)
     if result.error is not None or not all(source.tools.match(call.name) for call in result.calls):
         return TEXT
     return result.remove_fixes("name-key")

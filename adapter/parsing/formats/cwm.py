@@ -33,7 +33,7 @@ _MAY_BE_JSON = re.compile(r"\s*+(?:\{\s*+)?+")
 _closing = MarkerSet(CLOSE)
 
 
-def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the call after ``<tool:``."""
     if not (source.at_line_start or source.after_call):
         return TEXT
@@ -42,11 +42,11 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     tool = source.tools.match(found[1]) if found else None
     if found is None or (tool is None and source.tools):
         return TEXT
-    source.take_match(found, span)
+    source.consume_match(found, consumed)
     source.may_be_text = False
     if (yield from source.peek_match(_JSON, NAME_LIMIT, _MAY_BE_JSON.fullmatch)) is not None:
-        return (yield from TaggedJson(f"{OPEN} {found[1]}>", CLOSE, name=found[1])(source, span))
-    text, closing = yield from source.take_through(_closing, span)
+        return (yield from TaggedJson(f"{OPEN} {found[1]}>", CLOSE, name=found[1])(source, consumed))
+    text, closing = yield from source.consume_through(_closing, consumed)
     return _build_call(found[1], tool, text.removeprefix("\n")) if closing else CUT
 
 

@@ -14,7 +14,7 @@ and omits ``all``; it is also parsed here. Results are returned under the role `
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.recipient_header import read_arguments, take_cut_name, take_name
+from adapter.parsing.bodies.recipient_header import consume_cut_name, consume_name, read_arguments
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
@@ -29,30 +29,30 @@ _json_below = get_marker_set("\n{")
 _all = get_marker_set(ALL)
 
 
-def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the recipient after ``>>>`` and its arguments. If ``>>>`` is a Python prompt, return `TEXT`."""
-    is_intended = source.expected_format == "functionary" or span[-1] == OPEN_V25
-    name = yield from take_name(source, span, _line_end, any_name=is_intended)
+    is_intended = source.expected_format == "functionary" or consumed[-1] == OPEN_V25
+    name = yield from consume_name(source, consumed, _line_end, any_name=is_intended)
     if not name:
-        return (take_cut_name(source, span) if is_intended else None) or TEXT
+        return (consume_cut_name(source, consumed) if is_intended else None) or TEXT
     yield from source.wait_for_character()
     is_json = source.text.startswith("{", source.position)
     if not is_json and not (is_intended and (name in source.tools or (source.final and source.is_empty))):
         return TEXT
-    return (yield from read_arguments(name, source, span, ENDS))
+    return (yield from read_arguments(name, source, consumed, ENDS))
 
 
-def read_first_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_first_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the recipient at the start of an answer, because the prompt ended with ``>>>``."""
     is_own = source.expected_format == "functionary"
-    if is_own and (yield from source.take_marker(_all, span)):
+    if is_own and (yield from source.consume_marker(_all, consumed)):
         return BodyResult()
-    name = yield from take_name(source, span, _json_below, any_name=is_own and not source.tools)
+    name = yield from consume_name(source, consumed, _json_below, any_name=is_own and not source.tools)
     if not name:
         return TEXT
-    span[-1] = span[-1][:-1]
+    consumed[-1] = consumed[-1][:-1]
     source.push_back("{")
-    return (yield from read_arguments(name, source, span, ENDS))
+    return (yield from read_arguments(name, source, consumed, ENDS))
 
 
 FORMAT = Format(

@@ -14,7 +14,7 @@ Text to ``all`` is the answer. A result is returned as a message from the tool t
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.recipient_header import read_arguments, take_cut_name, take_name
+from adapter.parsing.bodies.recipient_header import consume_cut_name, consume_name, read_arguments
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
@@ -26,26 +26,26 @@ ASSISTANT = FROM + "assistant"
 _content = get_marker_set("\n" + CONTENT, CONTENT)
 
 
-def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the recipient after its token, and its arguments. If the recipient is ``all``, the answer follows, which is
     not parsed here."""
-    name = yield from take_name(source, span, _content, any_name=True)
+    name = yield from consume_name(source, consumed, _content, any_name=True)
     if not name:
-        return take_cut_name(source, span) or TEXT
-    return (yield from _read_message(name, source, span))
+        return consume_cut_name(source, consumed) or TEXT
+    return (yield from _read_message(name, source, consumed))
 
 
-def read_first_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_first_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the recipient at the start of an answer, because the prompt ended with the recipient's token."""
     is_expected = source.expected_format == "functionary_v2"
-    name = yield from take_name(source, span, _content, any_name=is_expected)
-    return (yield from _read_message(name, source, span)) if name else TEXT
+    name = yield from consume_name(source, consumed, _content, any_name=is_expected)
+    return (yield from _read_message(name, source, consumed)) if name else TEXT
 
 
-def _read_message(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_message(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if name == "all":
         return BodyResult()
-    return (yield from read_arguments(name, source, span, (FROM, STOP)))
+    return (yield from read_arguments(name, source, consumed, (FROM, STOP)))
 
 
 FORMAT = Format(

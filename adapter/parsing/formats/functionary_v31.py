@@ -13,7 +13,7 @@ FORMAT = replace(
     llama3_json.FORMAT,
     name="functionary_v31",
     aliases=("functionary_v3_1", "functionary_v3_1_llama_3_1"),
-    read_bare=None,
+    read_unmarked=None,
     encode_calls=build_calls_encoder(encode_json_arguments, "<function={name}>", "</function>"),
     stray_closers=("</function>",),
     model_patterns=(r"functionary.*v(?:3\.1|4)",),

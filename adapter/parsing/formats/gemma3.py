@@ -26,19 +26,19 @@ _read_block, _read_element = PythonBlock(CLOSE), PythonBlock("</tool_code>")
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
-def read_tool_code(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_tool_code(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the statements in a code fence at the start of a line."""
     if not source.at_line_start:
         return TEXT
-    return (yield from _read_block(source, span))
+    return (yield from _read_block(source, consumed))
 
 
-def read_element(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_element(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the statements in a ``<tool_code>`` element, if all their calls are to the session's tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True
-    result = yield from _read_element(source, span)
+    result = yield from _read_element(source, consumed)
     return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
 
@@ -57,7 +57,7 @@ FORMAT = Format(
     name="gemma3",
     aliases=("gemma", "gemma2", "gemma_2", "gemma_3", "tool_code"),
     openers=(CallOpener(OPEN, read_tool_code), CallOpener("<tool_code>", read_element)),
-    read_bare=read_list,
+    read_unmarked=read_list,
     encode_calls=encode_calls,
     encode_result=encode_result,
     end_tokens=("<end_of_turn>", "<eos>"),

@@ -23,16 +23,16 @@ _read_call = GemmaCall(OPEN, CLOSE, QUOTE)
 _read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
 
 
-def _read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_json(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a JSON call of a known tool after the closing token, which other prompts use as the opening token."""
     ahead: list[str] = []
     char = yield from source.skip_space(ahead)
     if char != "{" or not (source.at_line_start or source.after_call):
         source.push_back("".join(ahead))
         return TEXT
-    span.extend(ahead)
+    consumed.extend(ahead)
     source.may_be_text = True
-    result = yield from _read_after_closing(source, span)
+    result = yield from _read_after_closing(source, consumed)
     return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
 
@@ -44,7 +44,7 @@ FORMAT = Format(
         call_colon_tag.OPENER,
         CallOpener(CLOSE, _read_json),
     ),
-    read_without_markers=_read_call.read_bare,
+    read_stripped_start=_read_call.read_unmarked,
     encode_calls=build_calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
     encode_result=build_result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
     reasoning={"<|channel>thought": "<channel|>", "<|channel><|channel>thought": "<channel|>"},

@@ -31,21 +31,21 @@ _read_json = UntaggedJson("arguments", after_marker=True, ends=(MESSAGE_END, SHO
 _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
-def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the call after its marker. If no JSON follows, the marker was only mentioned."""
-    yield from source.take_marker(_nul, span)
-    return (yield from _read_json(source, span))
+    yield from source.consume_marker(_nul, consumed)
+    return (yield from _read_json(source, consumed))
 
 
-def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call whose control token was stripped, so that only the words ``function call`` precede the JSON. They
     must begin a line. The marker includes the first brace of the JSON."""
     if not source.at_line_start:
         return TEXT
-    marker = span.pop()
-    span.append(marker[:-1])
+    marker = consumed.pop()
+    consumed.append(marker[:-1])
     source.push_back(marker[-1])
-    return (yield from _read_bare(source, span)).with_repairs("misspelt-open-tag")
+    return (yield from _read_bare(source, consumed)).with_repairs("misspelt-open-tag")
 
 
 FORMAT = Format(

@@ -24,7 +24,7 @@ FORMAT = Format(
     tool_call_body="pairs",
     aliases=("glm", "glm4", "glm46", "glm4_5", "glm4_6", "glm4_moe", "glm_ocr"),
     openers=OPENERS,
-    read_without_markers=read_unopened_pairs,
+    read_stripped_start=read_unopened_pairs,
     encode_calls=build_calls_encoder(partial(encode_call, GLM, gap="\n", key_end="\n", value_end="\n"), between="\n"),
     encode_result=build_result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=(*STRAYS, GLM.key_close, GLM.value_close),

@@ -11,7 +11,7 @@ Results are returned under the role ``observation``.
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.recipient_header import read_arguments, take_name
+from adapter.parsing.bodies.recipient_header import consume_name, read_arguments
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import get_marker_set
@@ -20,19 +20,19 @@ from adapter.parsing.stream_buffer import Reader
 _json_below = get_marker_set("\n{")
 
 
-def read_named_line(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_named_line(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the name of one of the session's tools (any name, if the session has no tools) and the arguments on the
     next line."""
     ahead: list[str] = []
     any_name = source.expected_format == "glm4_0414" and not source.tools
     yield from source.skip_space(ahead)
-    name = yield from take_name(source, ahead, _json_below, any_name=any_name)
+    name = yield from consume_name(source, ahead, _json_below, any_name=any_name)
     if not name:
         source.push_back("".join(ahead))
         return TEXT
     source.push_back("{")
-    span.append("".join(ahead)[:-1])
-    return (yield from read_arguments(name, source, span, ENDS))
+    consumed.append("".join(ahead)[:-1])
+    return (yield from read_arguments(name, source, consumed, ENDS))
 
 
 ENDS = ("<|observation|>", "<|user|>")
@@ -41,7 +41,7 @@ FORMAT = Format(
     name="glm4_0414",
     aliases=("glm_z1", "chatglm3", "chatglm4"),
     openers=(),
-    read_without_markers=read_named_line,
+    read_stripped_start=read_named_line,
     encode_calls=build_calls_encoder(encode_json_arguments, "{name}\n", between="\n"),
     end_tokens=ENDS,
     stop_sequences=(*ENDS, "<|endoftext|>"),

@@ -24,7 +24,7 @@ FORMAT = Format(
     openers=messages.OPENERS,
     body_variants=frozenset({messages.HEADER_WORDS}),
     read_header=messages.read_rest_of_header,
-    read_without_markers=messages.read_without_tokens,
+    read_stripped_start=messages.read_without_tokens,
     encode_calls=build_calls_encoder(
         encode_json_arguments,
         f"{ASSISTANT} to=functions.{{name}}{CHANNEL}commentary {CONSTRAIN}json{MESSAGE}",

@@ -34,15 +34,15 @@ _think = get_marker_set(THINK)
 read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
-def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a list of calls whose header is incomplete, because it began in the prompt or a server removed its first
     token."""
-    return (yield from read_list(source, span)) if source.at_line_start else TEXT
+    return (yield from read_list(source, consumed)) if source.at_line_start else TEXT
 
 
-def read_head(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_head(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Start a section of reasoning at ``/think`` on a separate line."""
-    return BodyResult(section=_REASONING) if (yield from source.take_marker(_think, span)) else TEXT
+    return BodyResult(section=_REASONING) if (yield from source.consume_marker(_think, consumed)) else TEXT
 
 
 FORMAT = Format(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.recipient_header import take_name
+from adapter.parsing.bodies.recipient_header import consume_name
 from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import get_marker_set
@@ -45,16 +45,16 @@ def build_section_reader(section: OpaqueSection) -> BodyReader:
     return read
 
 
-def read_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a tool's name and its call after ``<|message_model|>``. Blocks of other types have different headers."""
-    name = yield from take_name(source, span, _call, any_name=True)
-    return (yield from _read_json(source, span)) if name else BodyResult()
+    name = yield from consume_name(source, consumed, _call, any_name=True)
+    return (yield from _read_json(source, consumed)) if name else BodyResult()
 
 
-def read_rest_of_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a tool's name at the start of an answer, because the prompt ended with ``<|message_model|>``."""
-    name = yield from take_name(source, span, _call, any_name=False)
-    return (yield from _read_json(source, span)) if name else TEXT
+    name = yield from consume_name(source, consumed, _call, any_name=False)
+    return (yield from _read_json(source, consumed)) if name else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -43,33 +43,33 @@ _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<o
 index."""
 
 
-def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<|tool_call_begin|>``."""
     marker = yield from source.peek_marker(_after_id, HEAD_LIMIT)
     if not marker:
-        return source.read_cut_head(span, HEAD_LIMIT)
+        return source.read_cut_head(consumed, HEAD_LIMIT)
     ahead: list[str] = []
     yield from source.read_until(_after_id, ahead)
     id_text = "".join(ahead).strip()
     name, fixes = _find_name_in_id(id_text, source.tools)
     if not id_text and marker == "{":
-        span.extend(ahead)
+        consumed.extend(ahead)
         source.push_back(marker)
-        return (yield from _read_json(source, span)).with_repairs("foreign-body")
+        return (yield from _read_json(source, consumed)).with_repairs("foreign-body")
     match marker.lower():
         case "<|tool_call_argument_begin|>":
-            span.extend([*ahead, marker])
+            consumed.extend([*ahead, marker])
         case "{" if _ID.fullmatch(id_text) and (":" in id_text or source.tools.match(name)):
-            span.extend(ahead)
+            consumed.extend(ahead)
             source.push_back(marker)
             fixes.append("missing-inner-tag")
         case "<|tool_call_end|>":
-            span.extend([*ahead, marker])
+            consumed.extend([*ahead, marker])
             return BodyResult(error=f"the call {id_text[:60]!r} has no arguments: expected {ARGUMENTS_OPEN} and JSON")
         case _:
             source.push_back("".join([*ahead, marker]))
             return TEXT
-    result = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span)
+    result = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, consumed)
     return _use_name_in_arguments(result, source.tools).with_repairs(*fixes) if result.calls else result
 
 
@@ -115,7 +115,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return f"{SECTION_OPEN}{''.join(encoded)}{SECTION_CLOSE}"
 
 
-def read_unopened(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call without its opening marker, so that its id directly follows the section's marker."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
@@ -124,8 +124,8 @@ def read_unopened(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     is_unopened = marker.lower() == ARGUMENTS_OPEN and _ID.fullmatch(id_text.strip()) is not None
     source.push_back("".join(ahead))
     if not is_unopened:
-        return (yield from _section.read(source, span))
-    return (yield from read_call(source, span)).with_repairs("missing-open-tag")
+        return (yield from _section.read(source, consumed))
+    return (yield from read_call(source, consumed)).with_repairs("missing-open-tag")
 
 
 _section = CallSection(
@@ -138,12 +138,12 @@ _section = CallSection(
 )
 
 
-def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call at the start of an answer whose opening markers were stripped by the server."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     if (yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)) is None:
         return TEXT
-    return (yield from read_call(source, span)).with_repairs("missing-open-tag")
+    return (yield from read_call(source, consumed)).with_repairs("missing-open-tag")
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
@@ -162,7 +162,7 @@ FORMAT = Format(
     name="kimi_k2",
     aliases=("kimi",),
     openers=OPENERS,
-    read_without_markers=read_stripped,
+    read_stripped_start=read_stripped,
     encode_calls=encode_calls,
     encode_result=build_result_encoder("## Return of {id}\n"),
     result_markers=("\n## Return of ",),

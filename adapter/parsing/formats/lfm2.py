@@ -16,7 +16,7 @@ FORMAT = Format(
     name="lfm2",
     aliases=("lfm", "liquid", "lfm2_thinking"),
     openers=(CallOpener(OPEN, build_python_or_json_reader(OPEN, CLOSE)),),
-    read_bare=pythonic.FORMAT.read_bare,
+    read_unmarked=pythonic.FORMAT.read_unmarked,
     encode_calls=build_calls_encoder(encode_call, between=", ", opening=f"{OPEN}[", closing=f"]{CLOSE}"),
     encode_result=build_result_encoder(RESULT, "<|tool_response_end|>"),
     stray_closers=(CLOSE,),

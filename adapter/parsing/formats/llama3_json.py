@@ -5,7 +5,7 @@ Format: Meta's prompt format for Llama 3.1, 3.2 and 3.3 (JSON based tool calling
 several calls. Results are returned under the role ``ipython``.
 """
 
-from adapter.parsing.bodies.bare_xml_function import read_bare_function
+from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
 from adapter.parsing.bodies.python_scanner import read_after_python_tag
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
@@ -18,9 +18,9 @@ FORMAT = Format(
     aliases=("llama3", "llama", "llama3_1", "llama3_2", "llama3_3", "llama_json", "llama4_json"),
     openers=(
         CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
-        CallOpener("<function=", read_bare_function),
+        CallOpener("<function=", read_unwrapped_function),
     ),
-    read_bare=UntaggedJson("parameters", after_marker=False),
+    read_unmarked=UntaggedJson("parameters", after_marker=False),
     encode_calls=build_calls_encoder(encode_json_call_with_parameters, between="; "),
     stop_sequences=("<|eot_id|>", "<|eom_id|>"),
     special_tokens=(PYTHON_TAG,),

@@ -19,10 +19,10 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 
-def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<longcat_tool_call>``. Its first character distinguishes JSON from a name with pairs."""
-    char = yield from source.skip_space(span)
-    return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span))
+    char = yield from source.skip_space(consumed)
+    return (yield from (_read_json if char in "{[<" else _read_pairs)(source, consumed))
 
 
 FORMAT = Format(

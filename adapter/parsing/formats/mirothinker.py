@@ -36,7 +36,7 @@ _HEAD = re.compile(
 _arguments = MarkerSet(ARGUMENTS, "<input>")
 
 
-def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the call after ``<use_mcp_tool>``."""
     if not (source.at_line_start or source.after_call):
         return TEXT
@@ -44,14 +44,14 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         rest = source.text[source.position :]
         if not source.was_cut or len(rest) > HEAD_LIMIT or not rest.lstrip().startswith("<"):
             return TEXT
-        span.append(source.take_rest())
+        consumed.append(source.consume_rest())
         return CUT
     found = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda _: True)
     if found is None:
         return TEXT
-    source.take_match(found, span)
-    yield from source.skip_space(span)
-    return (yield from TaggedJson(ARGUMENTS, END_ARGUMENTS, name=found[1])(source, span))
+    source.consume_match(found, consumed)
+    yield from source.skip_space(consumed)
+    return (yield from TaggedJson(ARGUMENTS, END_ARGUMENTS, name=found[1])(source, consumed))
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

@@ -34,34 +34,34 @@ _after_id = MarkerSet(ARGUMENTS, "{", *_ENDS, "\n")
 _read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
 
 
-def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_tool_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``[TOOL_CALLS]``, in the notation of any release."""
     fixes: list[str] = []
     while True:
-        char = yield from source.skip_space(span)
-        if char != OPEN[0] or not (yield from source.take_marker(_again, span)):
+        char = yield from source.skip_space(consumed)
+        if char != OPEN[0] or not (yield from source.consume_marker(_again, consumed)):
             break
         fixes.append("text-in-tag")  # the marker is doubled
     if not char:
         return CUT
     if char in "{[":
-        return (yield from _read_list(source, span)).with_repairs(*fixes)
+        return (yield from _read_list(source, consumed)).with_repairs(*fixes)
     head: list[str] = []
-    marker = yield from _take_head(source, _after_name, head)
-    span.extend(head)
+    marker = yield from _consume_head(source, _after_name, head)
+    consumed.extend(head)
     name = "".join(head).strip()
     if not _NAME.fullmatch(name):
         source.push_back(marker)
         return TEXT
     if marker.upper() == CALL_ID:
-        span.append(marker)
-        marker = yield from _take_head(source, _after_id, span)
+        consumed.append(marker)
+        marker = yield from _consume_head(source, _after_id, consumed)
     if marker == "\n" and (not source.tools or source.tools.match(name)):
-        span.append(marker)
-        marker = "{" if (yield from source.skip_space(span)) == "{" else ""
+        consumed.append(marker)
+        marker = "{" if (yield from source.skip_space(consumed)) == "{" else ""
         source.position += len(marker)
     if marker.upper() == ARGUMENTS:
-        span.append(marker)
+        consumed.append(marker)
     elif marker == "{":
         source.push_back(marker)
         fixes.append("missing-inner-tag")
@@ -69,23 +69,23 @@ def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         source.push_back(marker)
         return CUT if source.final and source.is_empty else TEXT
     arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
-    result = yield from arguments(source, span)
+    result = yield from arguments(source, consumed)
     if result.not_a_call:
         cut = source.final and source.is_empty
         return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
     return result.with_repairs(*fixes)
 
 
-def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME[ARGS]{...}`` for a known tool at the start of an answer, because the server stripped
     ``[TOOL_CALLS]``."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     match = yield from source.peek_call(_STRIPPED, NAME_LIMIT, may_continue)
     if match is None:
         return TEXT
-    source.take_match(match, span)
+    source.consume_match(match, consumed)
     read = UntaggedJson("arguments", after_marker=True, name=match[1], ends=_ENDS)
-    return (yield from read(source, span)).with_repairs("missing-open-tag")
+    return (yield from read(source, consumed)).with_repairs("missing-open-tag")
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
@@ -94,10 +94,10 @@ def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and tools.has_prefix(word)
 
 
-def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
-    """Take a short text and the marker after it. Return the marker, or an empty string if there is none."""
+def _consume_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
+    """Consume a short text and the marker after it. Return the marker, or an empty string if there is none."""
     if not (yield from source.peek_marker(markers, NAME_LIMIT)):
-        head.append(source.take_rest() if source.final and len(source.text) - source.position < NAME_LIMIT else "")
+        head.append(source.consume_rest() if source.final and len(source.text) - source.position < NAME_LIMIT else "")
         return ""
     return (yield from source.read_until(markers, head))
 
@@ -106,7 +106,7 @@ FORMAT = Format(
     name="mistral",
     aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
     openers=(CallOpener(OPEN, read_tool_calls, keeps_space=True),),
-    read_without_markers=read_stripped,
+    read_stripped_start=read_stripped,
     encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
     encode_result=build_result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
     result_markers=("[TOOL_RESULTS]",),

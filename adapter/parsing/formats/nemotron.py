@@ -18,18 +18,18 @@ OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 _read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 
 
-def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the list between the tags. Other models write an element named after the tool there, which is also
     parsed."""
-    char = yield from source.skip_space(span)
+    char = yield from source.skip_space(consumed)
     if char != "<" or source.text.startswith("</", source.position):
-        return (yield from _read_json(source, span))
-    start = len(span)
-    result = yield from read_elements(source, span, CLOSE)
+        return (yield from _read_json(source, consumed))
+    start = len(consumed)
+    result = yield from read_elements(source, consumed, CLOSE)
     if result.calls:
         return result.with_repairs("foreign-body")
-    source.give_back(span, start)
-    return (yield from _read_json(source, span))
+    source.give_back(consumed, start)
+    return (yield from _read_json(source, consumed))
 
 
 FORMAT = Format(

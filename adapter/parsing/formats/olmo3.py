@@ -30,18 +30,18 @@ _CALL_BEGINS = re.compile(r"\{|\[\s*\{|\[?\s*([^\W\d][\w.-]*+)\s*\(")
 _CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 
 
-def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<function_calls>``: Python, JSON or elements. Any other text is prose."""
     ahead: list[str] = []
     char = yield from source.skip_space(ahead)
     if not char:
-        span.extend(ahead)
+        consumed.extend(ahead)
         return CUT if source.at_line_start or source.was_cut else TEXT
     match = yield from source.peek_match(_CALL_BEGINS, NAME_LIMIT, _CALL_MAY_BEGIN.fullmatch)
     source.push_back("".join(ahead))
     if match is None or (match[1] and not source.at_line_start and source.tools.match(match[1]) is None):
-        return (yield from _read_invokes(source, span))
-    result = yield from _read_calls(source, span)
+        return (yield from _read_invokes(source, consumed))
+    result = yield from _read_calls(source, consumed)
     # JSON's true, false and null are this format's own.
     return result.remove_fixes("json-literal")
 

@@ -14,7 +14,7 @@ from adapter.parsing.stream_buffer import Reader
 WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
-def read_functools(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_functools(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the list after the word ``functools``. FireFunction also writes it in the middle of a line. There, the list
     is accepted only if the session has every tool that it calls."""
     yield from source.wait_for_character()
@@ -25,11 +25,11 @@ def read_functools(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     source.push_back("".join(ahead))
     if char and char not in "{[]\"'":
         return TEXT  # prose
-    word = span.pop()
-    span.append(word[:-1])
+    word = consumed.pop()
+    consumed.append(word[:-1])
     source.push_back(word[-1])
     source.may_be_text = not source.at_line_start
-    result = yield from read_list(source, span)
+    result = yield from read_list(source, consumed)
     return result if source.at_line_start or result.calls_known_tools(source.tools) else TEXT
 
 

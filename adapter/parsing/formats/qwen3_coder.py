@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.bare_xml_function import read_bare_function, read_broken_opener, read_without_opener
+from adapter.parsing.bodies.bare_xml_function import read_broken_opener, read_unopened, read_unwrapped_function
 from adapter.parsing.bodies.tagged_arguments import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.parsing.bodies.xml_named_function import OPENER
@@ -59,11 +59,11 @@ FORMAT = Format(
     ),
     openers=(
         *OPENERS,
-        CallOpener("<function=", read_bare_function),
+        CallOpener("<function=", read_unwrapped_function),
         CallOpener("function=", read_broken_opener),
         OPENER,
     ),
-    read_without_markers=read_without_opener,
+    read_stripped_start=read_unopened,
     encode_calls=build_calls_encoder(encode_function, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     encode_result=build_result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=STRAYS,

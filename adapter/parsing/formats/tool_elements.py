@@ -65,40 +65,40 @@ def is_distinctive_name(name: str) -> bool:
     return "_" in name or not name.islower()
 
 
-def _read_tag(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse an element with attributes in its opening tag. If the element is empty, the attributes are all its
     arguments."""
     if not (source.after_call or (source.at_line_start and is_distinctive_name(name))):
         return TEXT
     source.may_be_text = True
     tool, taken = source.tools[name], list[str]()
-    values = yield from _take_attributes(source, taken)
+    values = yield from _consume_attributes(source, taken)
     call = PendingCall(tool.name, tool)
     for key in filter(call.has_parameter, values):
         call.fix("value-in-attribute")
         call.add_text(key, values[key])
     if taken and not taken[-1].endswith("/>"):
-        span.extend(taken)
-        return (yield from _read_body(call, tool, source, span))
+        consumed.extend(taken)
+        return (yield from _read_body(call, tool, source, consumed))
     yield from source.wait_for_character()
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
     is_whole = {*tool.required} <= call.arguments.keys() == values.keys()
     if not values or not is_whole or not is_alone:
         source.push_back("".join(taken))
         return TEXT
-    span.extend(taken)
+    consumed.extend(taken)
     return call.build_result()
 
 
-def _take_attributes(source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-    """Take attributes and the end of their tag, and return the attributes. If the text is not a tag, take nothing and
-    return {}."""
+def _consume_attributes(source: StreamBuffer, consumed: list[str]) -> Reader[dict[str, str]]:
+    """Consume attributes and the end of their tag, and return the attributes. If the text is not a tag, consume nothing
+    and return {}."""
     taken: list[str] = []
-    while (yield from source.take_until(">", ATTRIBUTES_LIMIT - sum(map(len, taken)), taken)) is not None:
+    while (yield from source.consume_until(">", ATTRIBUTES_LIMIT - sum(map(len, taken)), taken)) is not None:
         text = "".join(taken)
         if text.count('"') % 2 == 0:
             if _ATTRIBUTES.fullmatch(text):
-                span.append(text)
+                consumed.append(text)
                 return {key: double or single for key, double, single in _ATTRIBUTE.findall(text)}
             break
     source.push_back("".join(taken))
@@ -106,66 +106,66 @@ def _take_attributes(source: StreamBuffer, span: list[str]) -> Reader[dict[str, 
 
 
 def _build_reader(name: str) -> BodyReader:
-    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if not (source.at_line_start or source.after_call):
             return TEXT
         tool = source.tools[name]
-        return (yield from _read_body(PendingCall(tool.name, tool), tool, source, span))
+        return (yield from _read_body(PendingCall(tool.name, tool), tool, source, consumed))
 
     return read
 
 
-def _read_body(call: PendingCall, tool: Tool, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def _read_body(call: PendingCall, tool: Tool, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     opening, closing = f"<{tool.name}>", f"</{tool.name}>"
     may_be_text = True
     while True:
-        char = yield from source.skip_space(span)
+        char = yield from source.skip_space(consumed)
         if char == "{" and may_be_text:
-            return (yield from TaggedJson(opening, closing, name=tool.name)(source, span))
+            return (yield from TaggedJson(opening, closing, name=tool.name)(source, consumed))
         closers = (closing, f"</{tool.name} >", *(() if may_be_text else (_FUNCTION_CLOSE,)))
-        if (yield from source.take_marker(get_marker_set(*closers), span)):
+        if (yield from source.consume_marker(get_marker_set(*closers), consumed)):
             return call.build_result()
         if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
-            span.append(source.take_rest())
-            return call.build_unclosed_result(source, has_begun_to_close=span[-1].startswith("</"))
-        key = yield from _take_key(source, span, tool)
+            consumed.append(source.consume_rest())
+            return call.build_unclosed_result(source, has_begun_to_close=consumed[-1].startswith("</"))
+        key = yield from _consume_key(source, consumed, tool)
         if not key and may_be_text and char:
-            return (yield from _read_only_value(call, tool, source, span))
+            return (yield from _read_only_value(call, tool, source, consumed))
         if not key and not char:
             return call.build_unclosed_result(source)
         if not key:
             if (yield from source.peek_marker(get_marker_set(closing), KEY_LIMIT)):
-                yield from source.take_through(get_marker_set(closing), span)
+                yield from source.consume_through(get_marker_set(closing), consumed)
             return BodyResult(error=_explain_broken_body(tool))
         may_be_text = False
         try:
-            yield from _read_value(key, tool, source, span, call)
+            yield from _read_value(key, tool, source, consumed, call)
         except BodyError as error:
             return error.result
 
 
-def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
+def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``<NAME>value</NAME>`` on one line, for a tool with exactly one parameter. Any other text is part of the
     answer."""
     if len(tool.properties) != 1 or call.arguments or not is_distinctive_name(tool.name):
         return TEXT
     taken: list[str] = []
-    text = yield from source.take_until(f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
+    text = yield from source.consume_until(f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
     yield from source.wait_for_character()
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
     if text is None or "\n" in text or not is_alone:
         source.push_back("".join(taken))
         return TEXT
-    span.extend(taken)
+    consumed.extend(taken)
     call.fix("missing-inner-tag")
     call.add_text(next(iter(tool.properties)), text)
     return call.build_result()
 
 
-def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-    """Parse a parameter after its opening tag, which is the last item of ``span``."""
-    is_parameter = span[-1].lower().startswith("<parameter=")
-    is_empty = span[-1].endswith("/>")
+def _read_value(key: str, tool: Tool, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[None]:
+    """Parse a parameter after its opening tag, which is the last item of ``consumed``."""
+    is_parameter = consumed[-1].lower().startswith("<parameter=")
+    is_empty = consumed[-1].endswith("/>")
     if is_parameter or is_empty:
         call.fix("misspelt-inner-tag")
     if is_empty:
@@ -173,22 +173,22 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], cal
         return
     tag = "parameter" if is_parameter else key
     value: list[str] = []
-    ended_by = yield from _build_raw_value(tool.name, tag, _find_next_keys(tool, key)).take(
+    ended_by = yield from _build_raw_value(tool.name, tag, _find_next_keys(tool, key)).consume(
         source, value, _reject_parameter
     )
     text = "".join(value)
     if ended_by is None:
-        span.append(text)
+        consumed.append(text)
         raise BodyError
     if ended_by:
-        span.extend([text, ended_by])
+        consumed.extend([text, ended_by])
         call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
     else:
         call.fix("missing-inner-tag")
         call.check_unclosed(key, text, (f"</{tag}>", f"</{tool.name}>"))
         text, others = _split_other_parameters(text, tool.properties.keys() - call.arguments.keys() - {key})
         source.push_back(others)
-        span.append(text)
+        consumed.append(text)
         text = strip_line_break(text)
     call.add_text(key, _strip_margins(text))
 
@@ -198,16 +198,16 @@ def _is_key(name: str) -> bool:
     return match is not None and match[1] == name
 
 
-def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
-    """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter, and return KEY. If there is no such tag, take nothing and
-    return an empty string."""
+def _consume_key(source: StreamBuffer, consumed: list[str], tool: Tool) -> Reader[str]:
+    """Consume ``<KEY>``, or ``<KEY/>`` if KEY is a parameter, and return KEY. If there is no such tag, consume nothing
+    and return an empty string."""
     taken: list[str] = []
-    yield from source.take_until(">", KEY_LIMIT, taken)
+    yield from source.consume_until(">", KEY_LIMIT, taken)
     match = _KEY.fullmatch("".join(taken))
     if match is None or (match[2] and match[1] not in tool.properties):
         source.push_back("".join(taken))
         return ""
-    span.extend(taken)
+    consumed.extend(taken)
     return match[1]
 
 
@@ -272,7 +272,7 @@ FORMAT = Format(
     name="tool_elements",
     aliases=("cline", "roo", "roo_code"),
     openers=(),
-    openers_for=build_openers,
+    build_tool_openers=build_openers,
     encode_calls=build_calls_encoder(encode_call, between="\n"),
     encode_result=build_result_encoder("[{name}] Result:\n"),
     result_markers=("] Result:\n",),

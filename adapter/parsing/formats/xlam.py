@@ -19,7 +19,7 @@ FORMAT = Format(
     name="xlam",
     aliases=("xlam2",),
     openers=(*OPENERS, *mistral.FORMAT.openers),
-    read_bare=UntaggedJson("arguments", after_marker=False),
+    read_unmarked=UntaggedJson("arguments", after_marker=False),
     encode_calls=build_list_encoder(),
     stray_closers=(*STRAYS, *mistral.FORMAT.stray_closers),
     stop_sequences=("<|im_end|>", "<|eot_id|>"),
