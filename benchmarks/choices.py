@@ -30,7 +30,7 @@ from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.evaluation.probe.task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import Constraint
-from adapter.prompting.intent.guided_choice import AssistSettings
+from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
@@ -50,13 +50,13 @@ class Way:
 
     name: str
     constraint: Constraint | None = None
-    parts: AssistSettings | None = None
+    parts: GuidedChoiceSettings | None = None
     native: bool = False
     own: bool = False
 
 
-ALL = AssistSettings()
-NONE = AssistSettings(threshold=False, max_tools=None, values=False)
+ALL = GuidedChoiceSettings()
+NONE = GuidedChoiceSettings(threshold=False, max_tools=None, values=False)
 WAYS = (
     Way("server alone", native=True),
     Way("words", "off"),
@@ -113,7 +113,7 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
         constraints=ConstraintSettings(
             mode=way.constraint, enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
         ),
-        assists=way.parts,
+        guided_choice=way.parts,
         native=way.native,
     )
     body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}

@@ -13,7 +13,7 @@ from adapter.agent.prompt_setup import (
     build_assisted_request,
     build_constraint_fields,
     choose_prompt_style,
-    find_assist,
+    find_guided_choice,
     format_from_template,
     make_template_chat,
     require_own_tools,
@@ -46,7 +46,7 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser, parse
-from adapter.prompting.intent.guided_choice import AssistSettings
+from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_resolution import is_valid
@@ -124,7 +124,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._guardrails = parse_guardrails(guardrails)
         self._retries, self._steps = validate_retries(retries), parse_steps(steps)
         self._guide = guide
-        self._assist: AssistSettings | None = None
+        self._assist: GuidedChoiceSettings | None = None
         self._assisted_request: TranslatedRequest | None = None
         self._message = ""
         self._is_first_turn = True
@@ -232,7 +232,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             tools, self._reply = add_reply_tool(tools)
         self._own = make_template_chat(chat, tools, self.format, self._prompt)
         if self._client is not None and not (self._own or style or system):
-            self._assist = find_assist(self._client, self._guide, self._constraint)
+            self._assist = find_guided_choice(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._assist is None else None
         # An assisted model can neither discuss a result nor decide whether the task is done.
         self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=1 if self._assist else None)

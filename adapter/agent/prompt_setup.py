@@ -16,7 +16,7 @@ from adapter.core.events import JsonObject
 from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.format import Format
-from adapter.prompting.intent.guided_choice import AssistSettings
+from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.operations import Glob, PathList
@@ -80,7 +80,7 @@ def list_known_files(workspace: Workspace) -> Sequence[str]:
     return ()
 
 
-def find_assist(client: ChatClient, guide: str, constraint: Constraint | None) -> AssistSettings | None:
+def find_guided_choice(client: ChatClient, guide: str, constraint: Constraint | None) -> GuidedChoiceSettings | None:
     """Return the assistance for the model of ``client``, or None if the model needs no assistance.
 
     If there is a constraint, the model is assisted only if ``constraint`` is "required" and ``guide`` is "on".
@@ -88,8 +88,10 @@ def find_assist(client: ChatClient, guide: str, constraint: Constraint | None) -
     from adapter.backends.small_model_detection import SmallModelCheck
 
     if constraint is not None:
-        return AssistSettings(threshold=False) if (guide, constraint) == ("on", "required") else None
-    return SmallModelCheck(client.endpoint, guide).find_assist(client.model if client.endpoint.kind == "ollama" else "")
+        return GuidedChoiceSettings(threshold=False) if (guide, constraint) == ("on", "required") else None
+    return SmallModelCheck(client.endpoint, guide).find_guided_choice(
+        client.model if client.endpoint.kind == "ollama" else ""
+    )
 
 
 def build_constraint_fields(
@@ -115,7 +117,13 @@ def build_constraint_fields(
 
 
 def build_assisted_request(
-    query: AskModel, client: ChatClient, assist: AssistSettings, format: str, workspace: Workspace, *, is_first: bool
+    query: AskModel,
+    client: ChatClient,
+    assist: GuidedChoiceSettings,
+    format: str,
+    workspace: Workspace,
+    *,
+    is_first: bool,
 ) -> TranslatedRequest:
     """Build the request for a model too small to choose tools, as `adapter serve` does. ``is_first``: whether it is the
     first request after a user message.
@@ -132,7 +140,9 @@ def build_assisted_request(
     return translate_chat_request(
         {"messages": messages, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
         TranslationOptions(
-            prompt=PromptSettings(format=format), constraints=ConstraintSettings(enforce=enforce), assists=settings
+            prompt=PromptSettings(format=format),
+            constraints=ConstraintSettings(enforce=enforce),
+            guided_choice=settings,
         ),
     )
 

@@ -20,7 +20,7 @@ from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import JsonObject
 from adapter.prompting.deriving.format_detection import DetectedFormat
-from adapter.prompting.intent.guided_choice import AssistSettings
+from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.protocols.media_fallback import AUDIO, IMAGE
 from adapter.protocols.translation_options import TranslationOptions
 
@@ -62,7 +62,7 @@ class ModelOptions:
         self._base_url, self._options, self._profile = base_url, options, profile
         self._template, self._log = template, log
         self._prompts = PromptDiscoverer(Endpoint(base_url), template)
-        self._found: dict[str, tuple[PromptDiscovery, AssistSettings | None]] = {}
+        self._found: dict[str, tuple[PromptDiscovery, GuidedChoiceSettings | None]] = {}
         self._model_check: SmallModelCheck | None = None
         self._logged: set[str] = set()
 
@@ -112,27 +112,28 @@ class ModelOptions:
         tool choice."""
         if options.kind is None or not options.prompt.may_be_own:
             return options
-        discovery, assists = self._found.get(model) or self._discover(model)
+        discovery, guided_choice = self._found.get(model) or self._discover(model)
         detected = self._choose_preferred_format(discovery.recognized)
         recognized = (detected.certain if detected is not None else None) or options.prompt.recognized
         template = options.prompt.template or discovery.template
         return replace(
-            options.with_prompt(own=discovery.own, template=template, recognized=recognized), assists=assists
+            options.with_prompt(own=discovery.own, template=template, recognized=recognized),
+            guided_choice=guided_choice,
         )
 
-    def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
+    def _discover(self, model: str) -> tuple[PromptDiscovery, GuidedChoiceSettings | None]:
         """Return the prompt for ``model``, and the settings of guided tool choice if the model needs it and its chat
         template cannot be used. Log both once."""
         discovery = self._prompts.discover(model)
         of_model = f" of {model}" if model and self._prompts.endpoint.kind == "ollama" else ""
         self.log_once(f"prompt{of_model}: {discovery.explanation}")
         self._log_format(self._choose_preferred_format(discovery.recognized), of_model)
-        assists = self._find_assist(self._prompts.endpoint, model, discovery)
+        guided_choice = self._find_guided_choice(self._prompts.endpoint, model, discovery)
         if discovery.is_final:
             if len(self._found) >= MAX_PROMPTS:
                 self._found.clear()
-            self._found[model] = (discovery, assists)
-        return discovery, assists
+            self._found[model] = (discovery, guided_choice)
+        return discovery, guided_choice
 
     def _choose_preferred_format(self, detected: DetectedFormat | None) -> DetectedFormat | None:
         return detected.from_template() if detected is not None and self._options.prompt.from_template else detected
@@ -142,14 +143,16 @@ class ModelOptions:
         if detected is not None and (detected.by == "template" or self._options.prompt.from_template):
             self.log_once(f"format{of_model}: {detected}")
 
-    def _find_assist(self, endpoint: Endpoint, model: str, discovery: PromptDiscovery) -> AssistSettings | None:
+    def _find_guided_choice(
+        self, endpoint: Endpoint, model: str, discovery: PromptDiscovery
+    ) -> GuidedChoiceSettings | None:
         if discovery.own is not None or self._options.constraints.mode is not None:
             return None
         check = self._model_check = self._model_check or SmallModelCheck(endpoint, self._options.guide)
-        assists = check.find_assist(model)
-        if assists is not None:
+        guided_choice = check.find_guided_choice(model)
+        if guided_choice is not None:
             self.log_once(check.explain(model if endpoint.kind == "ollama" else ""))
-        return assists
+        return guided_choice
 
     def log_prompt_mode(self) -> None:
         """Log how tools are described, if that can be found out without loading a model."""
@@ -161,7 +164,7 @@ class ModelOptions:
             endpoint = Endpoint(self._base_url, kind)
             discovery = PromptDiscoverer(endpoint, self._template).discover(find_first_model(endpoint))
             self.log_once(f"prompt: {discovery.explanation}")
-            self._find_assist(endpoint, "", discovery)
+            self._find_guided_choice(endpoint, "", discovery)
 
     def log_once(self, note: str) -> None:
         if note not in self._logged:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, get_object
 from adapter.core.events import Json
-from adapter.prompting.intent.guided_choice import AssistSettings
+from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 
 SMALL = 400_000_000
 """Maximum number of parameters of a small model. Guided tool choice was tested with a model of 135 million parameters;
@@ -25,20 +25,20 @@ class SmallModelCheck:
 
     def __init__(self, endpoint: Endpoint, mode: str) -> None:
         self._endpoint, self._mode = endpoint, mode
-        self._known: dict[str, AssistSettings | None] = {}
+        self._known: dict[str, GuidedChoiceSettings | None] = {}
         self._lock = threading.Lock()
 
-    def find_assist(self, model: str) -> AssistSettings | None:
+    def find_guided_choice(self, model: str) -> GuidedChoiceSettings | None:
         """Return the settings of guided tool choice for ``model``, or None if the model does not need it. The first
         call for a model queries the server."""
         if self._mode != "auto":
-            return AssistSettings() if self._mode == "on" else None
+            return GuidedChoiceSettings() if self._mode == "on" else None
         with self._lock:
             if model not in self._known:
                 count = query_parameter_count(self._endpoint, model)
                 if len(self._known) >= MAX_MODELS:
                     self._known.clear()
-                self._known[model] = AssistSettings() if count is not None and count <= SMALL else None
+                self._known[model] = GuidedChoiceSettings() if count is not None and count <= SMALL else None
             return self._known[model]
 
     def explain(self, model: str) -> str:

@@ -89,7 +89,7 @@ def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
         return settings.guide != "off"
     if settings.style != "auto" or settings.prompts:
         return False
-    if SmallModelCheck(loaded.chat.endpoint, "auto").find_assist(loaded.chat.model) is None:
+    if SmallModelCheck(loaded.chat.endpoint, "auto").find_guided_choice(loaded.chat.model) is None:
         return False
     return settings.prompt == "words" or loaded.chat.discover_own_prompt().own is None
 

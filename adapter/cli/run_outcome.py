@@ -176,21 +176,21 @@ class DiffedFile:
     removed: tuple[str, ...]
     added: tuple[str, ...]
 
-    def is_stated(self, task: str) -> bool:
-        """Return whether all new words are words of the task, so that it states the change."""
+    def is_described_by(self, task: str) -> bool:
+        """Return whether the task describes the change: it contains all words that were added."""
         removed, added = find_terms("\n".join(self.removed)), find_terms("\n".join(self.added))
         return bool(added) and {term for term in added if not term.isdigit()} <= find_terms(task) | removed
 
-    def is_filled(self, variable: str) -> bool:
-        """Return whether a template variable was replaced."""
+    def fills_variable(self, variable: str) -> bool:
+        """Return whether the change replaced a template variable."""
         return variable in "".join(self.removed) and variable not in "".join(self.added)
 
-    def is_value(self, variable: str) -> bool:
-        """Return whether it is only in added lines, and therefore a value."""
+    def adds_variable(self, variable: str) -> bool:
+        """Return whether the change added a template variable, which is then intended as text."""
         return variable in "".join(self.added) and variable not in "".join(self.removed)
 
     def find_replaced(self, task: str) -> set[str]:
-        """Return the names of the task that were replaced by others of the task."""
+        """Return the names that the change replaced, if both the old and a new name are in the task."""
         old, new = (find_names("\n".join(lines)) for lines in (self.removed, self.added))
         return (old - new) & find_names(task) if (new - old) & find_names(task) else set()
 
@@ -215,7 +215,7 @@ def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
     known = "\n".join([task, *change.removed, *tally.results])
     if change.is_new and is_invented(change.path, "\n".join(change.added), task, known, tally.tools):
         return f"the new text of {change.path} has no word of the task"
-    if not change.is_stated(task):
+    if not change.is_described_by(task):
         return ""
     is_addition = find_file_action(task) == "add"
     lines = [
@@ -239,9 +239,9 @@ def _find_remaining_names(
     """
     replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
     elsewhere = {name for change in changes for name in change.find_replaced(task)}
-    variables = [name for name in _VARIABLE.findall(task) if not any(change.is_value(name) for change in changes)]
-    stated = [change for change in changes if change.is_stated(task)]
-    if not any(change.is_filled(name) for change in stated for name in variables):
+    variables = [name for name in _VARIABLE.findall(task) if not any(change.adds_variable(name) for change in changes)]
+    stated = [change for change in changes if change.is_described_by(task)]
+    if not any(change.fills_variable(name) for change in stated for name in variables):
         variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
         text = read_file(path)

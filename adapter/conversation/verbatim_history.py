@@ -32,7 +32,7 @@ from adapter.tools.tool import ToolSet
 def build_verbatim_text(events: Iterable[Event]) -> str:
     """Return the verbatim text of an answer; see `VerbatimText`."""
     text = VerbatimText()
-    text.take(events)
+    text.receive(events)
     return text.build_text()
 
 
@@ -49,7 +49,7 @@ class VerbatimText:
         self._after_reasoning = False
         self._reasoning = StringBuilder()
 
-    def take(self, events: Iterable[Event]) -> None:
+    def receive(self, events: Iterable[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):

@@ -41,10 +41,10 @@ _MatchedLine: TypeAlias = tuple[int, str, str]
 
 
 class OutputLine(NamedTuple):
-    """A line to write. ``source`` is the document line whose line end it gets, or None."""
+    """A line to write. ``line_end_from`` is the document line whose line end it gets, or None."""
 
     text: str
-    source: int | None
+    line_end_from: int | None
 
 
 class AmbiguousReplacement(Exception):
@@ -383,10 +383,10 @@ def join_lines(document: TextDocument, lines: Sequence[OutputLine], first_line: 
     parts: list[str] = []
     nearest = first_line
     for line in lines[:-1]:
-        nearest = nearest if line.source is None else line.source
+        nearest = nearest if line.line_end_from is None else line.line_end_from
         parts += (
             line.text,
-            document.choose_line_end(nearest) if line.source is None else document.find_line_end(nearest),
+            document.choose_line_end(nearest) if line.line_end_from is None else document.find_line_end(nearest),
         )
     parts += [line.text for line in lines[-1:]]
     return "".join(parts)

@@ -6,7 +6,7 @@ import json
 import re
 
 from adapter.core.events import Event, InvalidToolCall, JsonObject, MarkupDelta, ToolCall
-from adapter.core.json.strict import is_encodable, remove_spelling, replace_surrogates
+from adapter.core.json.strict import is_encodable, replace_surrogates, to_plain_numbers
 from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
@@ -102,7 +102,7 @@ class CallEventFactory:
         ``raw`` is empty for all but the first call in one JSON value. ``has_surrogates`` refers to the whole text.
         """
         name, spelt, more_fixes = self.normalize(call.name, call.arguments)
-        arguments = {key: value if type(value) is str else remove_spelling(value) for key, value in spelt.items()}
+        arguments = {key: value if type(value) is str else to_plain_numbers(value) for key, value in spelt.items()}
         self._count += 1
         repairs_by_name = dict.fromkeys((*fixes, *call.fixes, *more_fixes))
         if has_surrogates and not is_encodable(json.dumps([name, arguments], ensure_ascii=False)):

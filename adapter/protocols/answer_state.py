@@ -28,7 +28,7 @@ from adapter.protocols.usage import Usage
 from adapter.protocols.verbatim_call_cache import Call
 
 
-class HeldAnswer:
+class AnswerState:
     """The state of one answer, which can be held back until it is accepted.
 
     ``retry`` is the number of attempts before this answer. While ``holds_text`` is True, no text is sent to the client
@@ -75,16 +75,16 @@ class HeldAnswer:
             self._begin()
             self._facts["reasoning_s"] = self._measure_elapsed_s()
         if self._listener is not None:
-            self._listener.take([ReasoningDelta(text, "")])
+            self._listener.receive([ReasoningDelta(text, "")])
 
-    def take_text(self, events: Sequence[Event], text: str) -> None:
-        """Record ``events`` like `take`, but faster. The list must contain only one `TextDelta`, whose text is
+    def receive_text(self, events: Sequence[Event], text: str) -> None:
+        """Record ``events`` like `receive`, but faster. The list must contain only one `TextDelta`, whose text is
         ``text``."""
         self._content.add(text)
         if self._listener is not None:
-            self._listener.take(events)
+            self._listener.receive(events)
 
-    def take(self, events: Sequence[Event]) -> None:
+    def receive(self, events: Sequence[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(text=text):
@@ -109,7 +109,7 @@ class HeldAnswer:
         if self._is_observed:
             self._record_times(events)
         if self._listener is not None:
-            self._listener.take(events)
+            self._listener.receive(events)
 
     def count(self, usage: Usage) -> None:
         self._facts |= {"prompt_tokens": usage.prompt, "written_tokens": usage.written}

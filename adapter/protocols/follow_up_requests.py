@@ -16,7 +16,7 @@ from adapter.core.events import (
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
 from adapter.prompting.tool_shortlist import LOOKUPS
-from adapter.protocols.answer_state import HeldAnswer
+from adapter.protocols.answer_state import AnswerState
 from adapter.protocols.choice_output import ChoiceOutput
 from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
@@ -39,7 +39,7 @@ def list_remaining(rest: Rest) -> Sequence[Event]:
 class FollowedChoice(ChoiceOutput):
     """An answer that can lead to further requests. `ChoiceStream` is the class to use."""
 
-    def take_next(self) -> TranslatedRequest | None:
+    def start_next_attempt(self) -> TranslatedRequest | None:
         """Start the next attempt and return its request, or None if no follow-up request is needed."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
@@ -52,10 +52,10 @@ class FollowedChoice(ChoiceOutput):
             _, reasoning = self.attempt.get_unfinished_text()
             shown = f"{reasoning}{self.attempt.reasoned}".strip() or self._last_reasoning
             self._last_reasoning, self._repeated = "" if request.is_continuation else shown, ""
-            self._begin(HeldAnswer(request, self.attempt.retry + 1))
+            self._begin(AnswerState(request, self.attempt.retry + 1))
             if request.begun_call:  # its events were already sent, except those of the call
                 self.attempt.record_text(request.begun_call)
-                self.attempt.take(self._create_parser("" if reasoning else None).feed(request.begun_call))
+                self.attempt.receive(self._create_parser("" if reasoning else None).feed(request.begun_call))
             self._may_remember = False
         return request
 

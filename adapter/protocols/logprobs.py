@@ -13,8 +13,8 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """Assigns tokens to parsed events. `add` receives the model's text with its tokens, and `take` returns the tokens
-    of the next characters.
+    """Assigns tokens to parsed events. `add` receives the model's text with its tokens, and `consume` returns the
+    tokens of the next characters.
     """
 
     def __init__(self) -> None:
@@ -40,10 +40,10 @@ class LogprobAligner:
         event."""
         delta = deltas[0] if len(deltas) == 1 and isinstance(deltas[0], dict) else {}
         is_shown = delta.get("content") == event.raw and bool(event.raw)
-        if tokens := self.take(len(event.raw), is_shown=is_shown):
+        if tokens := self.consume(len(event.raw), is_shown=is_shown):
             delta["logprobs"] = tokens
 
-    def take(self, size: int, *, is_shown: bool) -> list[JsonObject]:
+    def consume(self, size: int, *, is_shown: bool) -> list[JsonObject]:
         """Consume ``size`` characters, and return the tokens that end within them and consist entirely of content."""
         begin, self._read = self._read, self._read + size
         if not is_shown:

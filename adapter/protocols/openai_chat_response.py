@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.answer_state import HeldAnswer
+from adapter.protocols.answer_state import AnswerState
 from adapter.protocols.openai_choice import ChoiceStream
 from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, get_error_text, is_error
 from adapter.protocols.translated_request import TranslatedRequest
@@ -46,13 +46,13 @@ class _Completion:
             "model": str(request.body.get("model") or ""),
         }
         self._choices: dict[int, ChoiceStream] = {}
-        self._first = HeldAnswer(request)
+        self._first = AnswerState(request)
 
     def begin_next_request(self) -> TranslatedRequest | None:
         """If an answer needs a follow-up request, begin its next attempt and return the request. If not, return
         None."""
         for choice in self._choices.values():
-            if request := choice.take_next():
+            if request := choice.start_next_attempt():
                 return request
         return None
 
@@ -97,7 +97,7 @@ class _Completion:
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
         if choice is None:
-            attempt = HeldAnswer(self._request) if self._choices else self._first
+            attempt = AnswerState(self._request) if self._choices else self._first
             choice = self._choices[number] = ChoiceStream(number, attempt, is_whole=self._is_whole)
         return choice
 

@@ -71,7 +71,7 @@ class ChoiceStream(FollowedChoice):
                 self._logprobs.add(text, logprobs)
             deltas += self._take(self._parse(text))
         if native := delta.get("tool_calls"):
-            deltas += self._take_native(native)
+            deltas += self._collect_native_calls(native)
         if isinstance(finish_reason, str) and finish_reason and not self.finish_reason:
             deltas += self._end(finish_reason)
         return deltas
@@ -90,11 +90,11 @@ class ChoiceStream(FollowedChoice):
         ):
             return self._take(events)
         self._verbatim.add(event.raw)
-        attempt.take_text(events, event.text)
+        attempt.receive_text(events, event.text)
         self._content.add(event.text)
         return event.text
 
-    def _take_native(self, calls: Json) -> list[JsonObject | str]:
+    def _collect_native_calls(self, calls: Json) -> list[JsonObject | str]:
         """Return the deltas for calls that the server parsed. If the request had no tools, the calls are collected and
         decoded at the end, like calls in the model's text."""
         if self._is_too_long(measure_calls(calls)):
@@ -103,7 +103,7 @@ class ChoiceStream(FollowedChoice):
             self._native.add(calls)
             return []
         calls_before = len(self._calls)
-        deltas = self._calls.take_native(calls, streams=self._request.parsing.stream_arguments)
+        deltas = self._calls.add_native_calls(calls, streams=self._request.parsing.stream_arguments)
         self._request.stats.calls += len(self._calls) - calls_before
         return [*deltas]
 
@@ -154,7 +154,7 @@ class ChoiceStream(FollowedChoice):
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
-            deltas += [*self._take_last_text(finish_reason), *self._send_later_calls()]
+            deltas += [*self._finish_text(finish_reason), *self._send_later_calls()]
             deltas += [] if self.finish_reason else [self._finish(finish_reason)]
         return deltas
 
@@ -181,7 +181,7 @@ class ChoiceStream(FollowedChoice):
         self.is_flooded = True
         return [self._finish("stop")]
 
-    def _take_whole_call(self, text: str) -> list[JsonObject | str]:
+    def _finish_with_first_call(self, text: str) -> list[JsonObject | str]:
         """Return the deltas for the first call of an answer that was cut off after this call, and for the end of the
         answer. Return [] if the answer has no complete call."""
         whole = find_leading_call(text)
@@ -195,14 +195,14 @@ class ChoiceStream(FollowedChoice):
         self.attempt.release()
         return [*self._send_call(calls[0]), self._finish("stop")]
 
-    def _take_last_text(self, finish_reason: str) -> list[JsonObject | str]:
+    def _finish_text(self, finish_reason: str) -> list[JsonObject | str]:
         """Return the deltas for the rest of the text. If everything in the answer was dropped, the client gets the last
         tool result instead."""
         guard = self._request.follow_up.guard
         if guard is None or len(self._calls) > 0:
             return self._release(finish_reason)
         if finish_reason == "length" and (
-            deltas := self._take_whole_call(self._cut_text or self.attempt.build_candidate().content)
+            deltas := self._finish_with_first_call(self._cut_text or self.attempt.build_candidate().content)
         ):
             return deltas
         is_dropped = bool(guard.dropped)
@@ -239,8 +239,8 @@ class ChoiceStream(FollowedChoice):
         return (self.attempt.parser or self._create_parser()).feed(text)
 
     def _take(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
-        self._verbatim.take(events)
-        self.attempt.take(events)
+        self._verbatim.receive(events)
+        self.attempt.receive(events)
         return self._build_deltas(events, finish_reason)
 
     def _build_deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
@@ -285,7 +285,7 @@ class ChoiceStream(FollowedChoice):
                 return self._give_up()
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry
-            case InvalidToolCall() if finish_reason == "length" and (deltas := self._take_whole_call(event.raw)):
+            case InvalidToolCall() if finish_reason == "length" and (deltas := self._finish_with_first_call(event.raw)):
                 return deltas
             case ToolCall() if self._is_lookup(event.name):
                 self.follow_up = self._lookup(event)

@@ -116,12 +116,12 @@ class RecordedExchange(BaseModel):
 class ExchangeListener(Protocol):
     """Observes an answer while it is received.
 
-    `take` is called with the answer's events. Events for reasoning that the server separated from the text have an
+    `receive` is called with the answer's events. Events for reasoning that the server separated from the text have an
     empty ``raw``. `end` is called after the answer. If there was no answer, ``exchange`` is None, and ``why`` is the
     reason.
     """
 
-    def take(self, events: Sequence[Event]) -> None: ...
+    def receive(self, events: Sequence[Event]) -> None: ...
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None: ...
 

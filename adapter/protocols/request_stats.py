@@ -65,7 +65,7 @@ class RequestStats:
         """Record the token usage of the current attempt. A later report on the same attempt replaces earlier ones."""
         self._tokens = usage.prompt, usage.written
 
-    def count_in(self, end: bytes) -> None:
+    def count_from_bytes(self, end: bytes) -> None:
         """Record the token usage in ``end``, the last bytes of an untranslated answer in the format of any API."""
         counts = {name in _OF_PROMPT: int(number) for name, number in _COUNTS.findall(end)}
         if counts:

@@ -11,7 +11,12 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
-from adapter.prompting.intent.guided_choice import Assist, AssistSettings, plan_assist, plan_next_call
+from adapter.prompting.intent.guided_choice import (
+    GuidedChoice,
+    GuidedChoiceSettings,
+    plan_guided_choice,
+    plan_next_call,
+)
 from adapter.protocols.conversation_cache import Conversation, copy_messages
 from adapter.protocols.llama_cpp_completion import has_lazy_grammar
 from adapter.protocols.media_fallback import adapt_media
@@ -62,7 +67,7 @@ def remove_empty_tools(body: JsonObject) -> JsonObject:
     return {key: value for key, value in body.items() if key not in unused}
 
 
-def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
+def needs_parsing(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
     """Return whether the answer to an untranslated request must be parsed.
 
     ``splits`` is True if the server separates reasoning from the text. If it does not, answers of known model families
@@ -119,8 +124,8 @@ def translate_chat_request(
 def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     if options.native:
         return _build_native_request(request, options)
-    if options.assists is not None and request.allowed and options.may_assist(request.body):
-        return _build_assisted_request(request, options, options.assists)
+    if options.guided_choice is not None and request.allowed and options.may_guide_choice(request.body):
+        return _build_assisted_request(request, options, options.guided_choice)
     as_text = partial(_translate, request, options.with_prompt(own=None))
     request = apply_shortlist(request, options)
     enforcement = build_enforcement(request, options)
@@ -262,25 +267,25 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
 
 
 def _build_assisted_request(
-    request: ToolRequest, options: TranslationOptions, settings: AssistSettings
+    request: ToolRequest, options: TranslationOptions, settings: GuidedChoiceSettings
 ) -> TranslatedRequest:
     """Build the request for a model that is too small to choose a tool.
 
     The model must call the tool that matches the user's message best, or reply in words if no tool matches. After that,
     it must make the further calls that the message requires.
     """
-    options = replace(options, assists=None)
+    options = replace(options, guided_choice=None)
     user_text, has_result = find_last_request(request.messages)
-    assist = Assist()
+    assist = GuidedChoice()
     if request.must_call or not has_result:
-        assist = plan_assist(user_text, request.allowed, settings, must_call=request.must_call)
+        assist = plan_guided_choice(user_text, request.allowed, settings, must_call=request.must_call)
     if not assist.tools:
         return _translate(replace(request, allowed=ToolSet(), must_call=False), options)
     return _build_planned_request(request, options, assist, user_text)
 
 
 def _build_planned_request(
-    request: ToolRequest, options: TranslationOptions, assist: Assist, user_text: str
+    request: ToolRequest, options: TranslationOptions, assist: GuidedChoice, user_text: str
 ) -> TranslatedRequest:
     constrained = replace(
         options.with_prompt(style="small").with_constraints(mode="required", choices=assist.choices),

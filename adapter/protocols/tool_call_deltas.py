@@ -62,7 +62,7 @@ class ToolCallDeltas:
             return []
         return [self._build_header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
-    def take_native(self, calls: Json, *, streams: bool) -> list[JsonObject]:
+    def add_native_calls(self, calls: Json, *, streams: bool) -> list[JsonObject]:
         """Add calls, or fragments of calls, that the server parsed. Return the deltas for the complete calls.
 
         A call is complete when the next one begins; `release_native` returns the last call. If ``streams`` is True,

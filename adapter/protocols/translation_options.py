@@ -17,7 +17,7 @@ from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
-from adapter.prompting.intent.guided_choice import AssistSettings
+from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
@@ -148,7 +148,7 @@ class TranslationOptions:
     """The user's budgets for each model name, which take precedence over ``budgets``."""
     guide: str = "auto"
     """When small models get help in choosing tools, one of `GUIDE_MODES`."""
-    assists: AssistSettings | None = None
+    guided_choice: GuidedChoiceSettings | None = None
     """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.guided_choice`)."""
 
     @property
@@ -157,7 +157,7 @@ class TranslationOptions:
         is_enforced = self.constraints.enforce is not None and self.constraints.mode in ("prefer", "required")
         return self.prompt.style or ("bare" if is_enforced else "trained")
 
-    def may_assist(self, body: JsonObject) -> bool:
+    def may_guide_choice(self, body: JsonObject) -> bool:
         """Return whether guided tool choice is compatible with the settings and with this request."""
         prompt, constraints = self.prompt, self.constraints
         is_unset = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded

@@ -126,7 +126,7 @@ class _LoggedExchange:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def take(self, events: Sequence[Event]) -> None:
+    def receive(self, events: Sequence[Event]) -> None:
         self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None:

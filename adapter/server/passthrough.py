@@ -96,7 +96,7 @@ class PassthroughResponse(StreamingProxy):
                 if self._request_info.is_observed and self._is_work:
                     end = (end + piece)[-END_BYTES:]
                 await self.write(send, remover.feed(piece))
-            self._request_info.stats.count_in(end)
+            self._request_info.stats.count_from_bytes(end)
             await self.write(send, remover.close(), more=False)
         except aiohttp.ClientError:
             pass  # the client sees the missing end of the body

@@ -18,7 +18,7 @@ from adapter.core.json.load import load_json
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, remove_budget
-from adapter.protocols.request_translation import needs_reading, translate_chat_request
+from adapter.protocols.request_translation import needs_parsing, translate_chat_request
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import TemplatePromptError, find_transport
 from adapter.protocols.token_budgets import AUTO
@@ -156,12 +156,12 @@ class ModelServer(UpstreamConnection):
         return True
 
     async def leaves_markup(self, body: JsonObject) -> bool:
-        """Return whether the answer to a request without tools must be parsed to find its reasoning. `needs_reading`
+        """Return whether the answer to a request without tools must be parsed to find its reasoning. `needs_parsing`
         describes the conditions."""
-        if not needs_reading(body, self.options, splits=False):
+        if not needs_parsing(body, self.options, splits=False):
             return False
         splits = (await self.find_server_info()).kind in ("llama.cpp", "ollama")
-        return needs_reading(body, self.options, splits=splits)
+        return needs_parsing(body, self.options, splits=splits)
 
     def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
         """Log that a request is sent with a generated prompt, because its chat template failed."""

@@ -11,7 +11,7 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.strict import to_spelling
+from adapter.core.json.strict import encode_as_written
 from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_extraction import extract_calls, looks_like_call
@@ -54,7 +54,7 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
         schema = properties[key] if key in properties else tool.find_schema(key)
         value, more = coerce_to_schema(value, schema)
         if isinstance(value, list | dict) and _is_document(key, value, schema):
-            value, more = to_spelling(value), (*more, "json-as-text")
+            value, more = encode_as_written(value), (*more, "json-as-text")
         if more:
             fixes.update(dict.fromkeys(more))
         if value == "" and key not in tool.required and "string" not in (list_types(schema) or {"string"}):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
-from adapter.core.json.strict import VerbatimFloat, VerbatimInt, decode_strict, to_spelling
+from adapter.core.json.strict import VerbatimFloat, VerbatimInt, decode_strict, encode_as_written
 from adapter.tools.schema_refs import expand_schema
 
 _TYPE_NAMES: dict[type, str] = {
@@ -288,7 +288,7 @@ def coerce_to_types(
     if "array" in types and not isinstance(value, list | dict) and value is not None:
         return [value], "coerced-type"
     if types - {"null"} == {"string"} and isinstance(value, int | float):
-        return to_spelling(value), "coerced-type"
+        return encode_as_written(value), "coerced-type"
     return value, None
 
 

@@ -171,7 +171,7 @@ def test_caches_of_model_names_are_bounded(scripted):
     prompts, guides = PromptDiscoverer(replace(endpoint, kind="openai")), SmallModelCheck(endpoint, "auto")
     for number in range(MAX_MODELS + 10):
         assert prompts.discover(f"made up {number}").own is None
-        assert guides.find_assist(f"made up {number}") is None
+        assert guides.find_guided_choice(f"made up {number}") is None
     assert len(prompts._found) == len(guides._known) == 10
 
 

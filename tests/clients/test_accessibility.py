@@ -84,7 +84,7 @@ def live(key: str) -> Iterator[str]:
     kept = LiveExchanges(Redactor({}))
     over(kept, DRAFTED + CALL)
     kept.listen(exchange()).end(None, "503: nobody there")
-    kept.listen(exchange()).take([TextDelta("I look into it. ", "I look into it. ")])
+    kept.listen(exchange()).receive([TextDelta("I look into it. ", "I look into it. ")])
     with page_of(kept) as address:
         yield address.replace("?key=k", key)
     kept.close()

@@ -201,7 +201,7 @@ class Heard:
         self.told.append(("asked", exchange.retry))
         return self
 
-    def take(self, events: Sequence[Event]) -> None:
+    def receive(self, events: Sequence[Event]) -> None:
         self.told += [event.raw or getattr(event, "text", "") for event in events]
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None:

@@ -17,7 +17,7 @@ from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.small_model_detection import SMALL, SmallModelCheck, query_parameter_count
 from adapter.prompting.intent.bm25 import is_risky
-from adapter.prompting.intent.guided_choice import AssistSettings
+from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.workspace import Workspace
@@ -166,13 +166,14 @@ def test_equal_requests_send_equal_bytes():
     plain = translate_chat_request(body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce)))
     assert (
         translate_chat_request(
-            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), assists=None, guide="off")
+            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), guided_choice=None, guide="off")
         ).body
         == plain.body
     )
     assert (
         translate_chat_request(
-            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), assists=AssistSettings())
+            body,
+            TranslationOptions(constraints=ConstraintSettings(enforce=enforce), guided_choice=GuidedChoiceSettings()),
         ).body
         != plain.body
     )
@@ -223,7 +224,7 @@ def test_wrap_and_agent_send_same_request(scripted, tmp_path):
         {"messages": [{"role": "user", "content": "Show a.py"}], "tools": [read]},
         TranslationOptions(
             constraints=ConstraintSettings(enforce=partial(build_constraint_fields, "llama.cpp")),
-            assists=AssistSettings(),
+            guided_choice=GuidedChoiceSettings(),
         ),
     )
     assert body["messages"] == expected.body["messages"]
@@ -240,8 +241,8 @@ def test_model_size_is_read_from_server(scripted):
     endpoint = Endpoint(f"{scripted.url}/v1", "llama.cpp")
     assert [query_parameter_count(endpoint, "") for _ in range(4)] == [42, None, None, None]
     assert query_parameter_count(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
-    assert SmallModelCheck(endpoint, "on").find_assist("") == AssistSettings()
-    assert SmallModelCheck(endpoint, "off").find_assist("") is None
+    assert SmallModelCheck(endpoint, "on").find_guided_choice("") == GuidedChoiceSettings()
+    assert SmallModelCheck(endpoint, "off").find_guided_choice("") is None
 
 
 def test_random_model_makes_expected_call(random_engine):

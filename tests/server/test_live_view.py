@@ -379,7 +379,7 @@ def test_slow_page_skips_intermediate_states(monkeypatch):
         going = [live.listen(exchange(said=str(number))) for number in range(400)]
         for number in range(100):
             for each in going:
-                each.take([TextDelta(f"{number} words " * 5, "")])
+                each.receive([TextDelta(f"{number} words " * 5, "")])
             time.sleep(0.01)
         for number, each in enumerate(going):
             each.end(exchange(f"Answer {number}. "), "")

@@ -32,7 +32,7 @@ def live() -> Iterator[LiveExchanges]:
 def over(live: LiveExchanges, text: str, said: str = "Read a.py") -> None:
     whole = exchange(text, said=said)
     going = live.listen(whole.model_copy(update={"text": ""}))
-    going.take(whole.parse_turn().events)
+    going.receive(whole.parse_turn().events)
     going.end(whole, "")
 
 
@@ -193,8 +193,8 @@ def test_live_page_escapes_hostile_text(chrome, live):
         chrome.get(address)
         for number, each in enumerate(exchanges, start=1):
             going = live.listen(each.model_copy(update={"text": ""}))
-            going.take(each.parse_turn().events)
-            going.take([TextDelta(f"{each.text} ", ""), ToolCallProgress(f"{each.text} ")])
+            going.receive(each.parse_turn().events)
+            going.receive([TextDelta(f"{each.text} ", ""), ToolCallProgress(f"{each.text} ")])
             if number % 20 == 1:  # each look at one that comes takes a while
                 eventually(lambda: f"{len(live.list_changes(0)['rows'])}. " in "".join(texts(chrome, "#shown h2")))
                 eventually(lambda: "The answer so far" in texts(chrome, "#shown h3"))

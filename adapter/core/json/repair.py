@@ -11,7 +11,14 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, parse_finite_float, quote_excerpt, spell
+from adapter.core.json.strict import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    UnterminatedError,
+    keep_number_text,
+    parse_finite_float,
+    quote_excerpt,
+)
 
 _SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
@@ -384,8 +391,12 @@ class JsonRepairer:
         self.position = number.end()
         try:
             if bare.lower().startswith("0x"):
-                return spell(int(spelling, 16), spelling)
-            return spell(int(spelling), spelling) if bare.replace("_", "").isdigit() else parse_finite_float(spelling)
+                return keep_number_text(int(spelling, 16), spelling)
+            return (
+                keep_number_text(int(spelling), spelling)
+                if bare.replace("_", "").isdigit()
+                else parse_finite_float(spelling)
+            )
         except ValueError as error:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 

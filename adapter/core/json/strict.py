@@ -144,12 +144,12 @@ def parse_finite_float(spelling: str) -> int | float:
     value = float(spelling)
     if value in (float("inf"), float("-inf")):
         raise ValueError("too large")
-    return spell(value, spelling)
+    return keep_number_text(value, spelling)
 
 
-def spell(value: int | float, spelling: str) -> int | float:
-    """Return ``value`` as a number that remembers ``spelling``, the model's text for it. If JSON would write the number
-    in the same way, return it unchanged.
+def keep_number_text(value: int | float, spelling: str) -> int | float:
+    """Return ``value`` as a number that keeps ``spelling``, the text that the model wrote. If JSON would write the same
+    text, return ``value`` unchanged.
 
     The spelling matters for a string parameter, such as a version, that the model wrote as the number 3.10.
     """
@@ -160,21 +160,21 @@ def spell(value: int | float, spelling: str) -> int | float:
     return spelt
 
 
-def to_spelling(value: Json) -> str:
+def encode_as_written(value: Json) -> str:
     """Return ``value`` as JSON on one line, with each number as the model wrote it."""
     match value:
         case VerbatimInt() | VerbatimFloat():
             return value.spelling
         case list():
-            return f"[{', '.join(map(to_spelling, value))}]"
+            return f"[{', '.join(map(encode_as_written, value))}]"
         case dict():
-            members = (f"{to_spelling(key)}: {to_spelling(item)}" for key, item in value.items())
+            members = (f"{encode_as_written(key)}: {encode_as_written(item)}" for key, item in value.items())
             return f"{{{', '.join(members)}}}"
         case _:
             return json.dumps(value, ensure_ascii=False)
 
 
-def remove_spelling(value: Json) -> Json:
+def to_plain_numbers(value: Json) -> Json:
     """Return ``value`` with plain numbers, which do not remember how the model wrote them."""
     match value:
         case VerbatimInt():
@@ -182,9 +182,9 @@ def remove_spelling(value: Json) -> Json:
         case VerbatimFloat():
             return float(value)
         case list():
-            return [remove_spelling(item) for item in value]
+            return [to_plain_numbers(item) for item in value]
         case dict():
-            return {key: remove_spelling(item) for key, item in value.items()}
+            return {key: to_plain_numbers(item) for key, item in value.items()}
         case _:
             return value
 

@@ -144,7 +144,7 @@ class ReasoningMarkers:
         """Return whether a reasoning marker is one of the ``special`` tokens, which the response text lacks."""
         return not (self._opening | self._closing).isdisjoint(special)
 
-    def take_tokens_after_reasoning(self, token_ids: Sequence[int]) -> list[int]:
+    def select_tokens_after_reasoning(self, token_ids: Sequence[int]) -> list[int]:
         """Return the tokens after reasoning, or all tokens if reasoning is not closed."""
         ids = list(token_ids)
         return ids[max((_find_last_index(ids, token) for token in self._closing), default=-1) + 1 :]

@@ -53,13 +53,16 @@ class VllmParserFactory:
 
     def __init__(self, vllm: VllmCompat) -> None:
         self._vllm = vllm
-        methods = {name: getattr(VllmReasoningParser, f"_{name}") for name in ("whole", "streaming")}
         method = vllm.reasoning_method
         self._tool = type("ToolParser", (VllmToolParser, vllm.tool_parser), {"vllm": vllm})
         self._reasoning = type(
             "ReasoningParser",
             (VllmReasoningParser, vllm.reasoning_parser),
-            {"vllm": vllm, method: methods["whole"], f"{method}_streaming": methods["streaming"]},
+            {
+                "vllm": vllm,
+                method: VllmReasoningParser._extract_complete,
+                f"{method}_streaming": VllmReasoningParser._extract_delta,
+            },
         )
 
     def register(self, name: str, format: str | None) -> None:
@@ -295,14 +298,14 @@ class VllmReasoningParser(_VllmParserBase):
         return self._markers.are_special_tokens(getattr(self.model_tokenizer, "all_special_ids", ()))
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
-        return self._markers.take_tokens_after_reasoning(input_ids)
+        return self._markers.select_tokens_after_reasoning(input_ids)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         return self._markers.count_reasoning_tokens(
             token_ids, is_open=self._prompt is not None and not self._is_closed_in_prompt
         )
 
-    def _whole(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+    def _extract_complete(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """Return the reasoning and the content of a complete response. The content includes all calls as raw text."""
         tools = convert_request_tools(getattr(request, "tools", None))
         stream = self._create_stream(tools, getattr(request, "chat_template_kwargs", None) or {})
@@ -315,7 +318,7 @@ class VllmReasoningParser(_VllmParserBase):
             delta.content, stream.emit_calls(events)
         ) if delta.content else None
 
-    def _streaming(
+    def _extract_delta(
         self,
         previous_text: str,
         current_text: str,  # noqa: ARG002

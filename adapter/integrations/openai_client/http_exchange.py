@@ -14,7 +14,7 @@ from adapter.protocols.dropped_fields import HEADER, to_header
 from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.request_translation import (
     build_passthrough_request,
-    needs_reading,
+    needs_parsing,
     needs_translation,
     translate_chat_request,
 )
@@ -70,17 +70,17 @@ class OpenAIExchange:
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
             elif needs_translation(body):
                 self.request = translate_chat_request(body, options)
-            elif needs_reading(body, options, splits=splits_reasoning):
+            elif needs_parsing(body, options, splits=splits_reasoning):
                 self.request = build_passthrough_request(body, options)
             else:
                 fitted, self._shortened = options.get_budgets(body).fit_body(body)
                 if self._shortened:
-                    self.http_request = self._with_body(url, fitted)
+                    self.http_request = self._copy_request(url, fitted)
         except RequestError as error:
             self.error_response = http.Response(error.status, json=build_error_body(error), request=http_request)
         if self.request is not None:
             self._completed = BufferedExchange(self.request, int(time.time()))
-            self.http_request = self._with_body(url, self.request.body)
+            self.http_request = self._copy_request(url, self.request.body)
 
     def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
         """Return a request body with a generated prompt, which replaces a chat template that failed.
@@ -121,9 +121,9 @@ class OpenAIExchange:
         url = self.http_request.url
         base = url.path.removesuffix(CHAT)
         path = base + post.path[3:] if post.path.startswith("/v1/") else base.removesuffix("/v1") + post.path
-        return self._with_body(url.copy_with(path=path), post.body)
+        return self._copy_request(url.copy_with(path=path), post.body)
 
-    def _with_body(self, url: Any, body: JsonObject) -> Any:
+    def _copy_request(self, url: Any, body: JsonObject) -> Any:
         """Copy the HTTP request with another URL and body."""
         http_request = self.http_request
         headers = [(name, value) for name, value in http_request.headers.multi_items() if name != "content-length"]

@@ -26,8 +26,8 @@ from adapter.core.json.strict import (
     UnterminatedError,
     decode_strict,
     is_encodable,
+    keep_number_text,
     replace_surrogates,
-    spell,
 )
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_calls import find_break
@@ -294,7 +294,7 @@ class _GemmaReader:
             value = int(number.group()) if number.group(1) is number.group(2) is None else float(number.group())
             if isinstance(value, float) and not math.isfinite(value):
                 raise FormatError(f"{number.group()} is too large to be a number")
-            return spell(value, number.group())
+            return keep_number_text(value, number.group())
         is_word = _WORD.match(self.text, self.position) is not None
         if (
             not is_word

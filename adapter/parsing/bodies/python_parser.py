@@ -19,7 +19,14 @@ from itertools import islice
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates, spell
+from adapter.core.json.strict import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    UnterminatedError,
+    is_encodable,
+    keep_number_text,
+    replace_surrogates,
+)
 from adapter.parsing.format import BodyResult
 from adapter.tools.call_extraction import DecodedCall
 from adapter.tools.tool import ToolSet
@@ -344,13 +351,13 @@ class _PythonReader:
         bare = spelling.lstrip("+-").replace("_", "").lower()
         sign = -1 if spelling.startswith("-") else 1
         if bare.startswith("0x"):
-            return spell(sign * int(bare, 16), spelling)
+            return keep_number_text(sign * int(bare, 16), spelling)
         if bare.isdigit():
-            return spell(sign * int(bare), spelling)
+            return keep_number_text(sign * int(bare), spelling)
         value = sign * float(bare)
         if value - value != 0:
             raise FormatError(f"expected a finite number, got {spelling[:40]}")
-        return spell(value, spelling)
+        return keep_number_text(value, spelling)
 
     def parse_strings(self, *, is_argument: bool) -> str:
         """Parse one string, or several adjacent strings, which Python concatenates."""

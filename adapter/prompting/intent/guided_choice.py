@@ -1,6 +1,6 @@
 """Plan a very small model's answer to a request: words, or a call to the best-matching tool with the request's values.
 
-`adapter serve`, `wrap`, `Agent` and `adapter run` all use `plan_assist`.
+`adapter serve`, `wrap`, `Agent` and `adapter run` all use `plan_guided_choice`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _UNUSED_VALUE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class AssistSettings:
-    """Settings for `plan_assist`."""
+class GuidedChoiceSettings:
+    """Settings for `plan_guided_choice`."""
 
     threshold: bool = True
     """True to call a tool only if the request is similar enough to one; if false, a tool is always called."""
@@ -41,7 +41,7 @@ class AssistSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Assist:
+class GuidedChoice:
     """The planned answer: a call to one of ``tools``, or words if ``tools`` is empty. ``choices``: the values to which
     string parameters are restricted."""
 
@@ -49,7 +49,9 @@ class Assist:
     choices: Choices = field(default_factory=dict)
 
 
-def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_call: bool = False) -> Assist:
+def plan_guided_choice(
+    request: str, tools: ToolSet, settings: GuidedChoiceSettings, *, must_call: bool = False
+) -> GuidedChoice:
     """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required.
 
     A tool that deletes, moves or overwrites data, or executes commands, is offered only if the request names its
@@ -62,7 +64,7 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     scores = ranking.score_tools(spelled)
     is_optional = settings.threshold and not must_call
     if is_optional and not should_call(spelled, tools, ranking, scores):
-        return Assist()
+        return GuidedChoice()
     present = {kind for kind in list_request_terms(spelled) if kind.startswith("_")}
     is_path_alone = present == {"_path_"} and not ranking.find_shared_words(next(iter(scores)), request)
     values = {*find_quoted(request), *find_paths(request)}
@@ -70,7 +72,7 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     ranked = sorted(scores, key=lambda name: -fit[name])
     names = sorted(ranked, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
     if not settings.values:
-        return Assist(ToolSet(tools[name] for name in names[: settings.max_tools]))
+        return GuidedChoice(ToolSet(tools[name] for name in names[: settings.max_tools]))
     offered: list[Tool] = []
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for name in names[: settings.max_tools] if is_optional else names:
@@ -79,7 +81,7 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
         if len(offered) != settings.max_tools and (not is_risky(tool) or _names_targets(tool, found)):
             offered.append(tool)
             choices |= {(tool.name, each): values for each, values in found.items()}
-    return Assist(ToolSet(offered), choices)
+    return GuidedChoice(ToolSet(offered), choices)
 
 
 def _find_known_path_candidates(
@@ -100,7 +102,7 @@ def _find_known_path_candidates(
     return result
 
 
-def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> Assist:
+def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> GuidedChoice:
     """Plan the call that follows ``calls`` (names and arguments) in the same answer, with values that no call has used.
 
     The plan has no tools if the calls use all values of the request.
@@ -108,11 +110,11 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
     name, arguments = calls[0]
     further = find_further_arguments(unquote(request), tools[name], arguments) if name in tools else []
     if len(calls) > len(further):
-        return Assist()
+        return GuidedChoice()
     tool, values = tools[name], further[len(calls) - 1]
     fixed = {each: {**dict(tool.properties.get(each) or {}), "enum": [value]} for each, value in values.items()}
     parameters = {**tool.parameters, "properties": fixed, "required": list(fixed)}
-    return Assist(ToolSet([replace(tool, parameters=parameters)]))
+    return GuidedChoice(ToolSet([replace(tool, parameters=parameters)]))
 
 
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:

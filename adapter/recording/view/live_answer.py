@@ -45,7 +45,7 @@ _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 class LiveAnswer:
     """The state of one response during its stream. ``size``: number of characters received so far.
 
-    `take` must be fast, because it delays the stream to the client. All other methods are called only for viewers.
+    `receive` must be fast, because it delays the stream to the client. All other methods are called only for viewers.
     """
 
     size: int = 0
@@ -60,7 +60,7 @@ class LiveAnswer:
     _has_invalid: bool = False
     _has_rejected: bool = False
 
-    def take(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         match event:
             case TextDelta(text=text):
                 self.size += len(text)

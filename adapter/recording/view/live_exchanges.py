@@ -106,7 +106,7 @@ class _ExchangeListener:
     def __init__(self, live: LiveExchanges, entry: _LiveEntry) -> None:
         self._live, self._entry = live, entry
 
-    def take(self, events: Sequence[Event]) -> None:
+    def receive(self, events: Sequence[Event]) -> None:
         self._live.on_events(self._entry, events)
 
     def end(self, exchange: RecordedExchange | None, failure: str) -> None:
@@ -152,7 +152,7 @@ class LiveExchanges:
     def on_events(self, entry: _LiveEntry, events: Sequence[Event]) -> None:
         with self._lock:
             for event in events:
-                entry.response.take(event)
+                entry.response.receive(event)
             self._mark_changed(entry)
 
     def on_end(self, entry: _LiveEntry, exchange: RecordedExchange | None, failure: str) -> None:

@@ -17,8 +17,8 @@ from adapter.core.json.strict import (
     UnterminatedError,
     decode_strict,
     is_encodable,
-    remove_spelling,
     replace_surrogates,
+    to_plain_numbers,
 )
 from adapter.tools.coercion import coerce_to_schema
 from tests.effort import examples
@@ -110,7 +110,7 @@ def test_number_keeps_its_spelling_for_text(spelling):
     for text in (f'{{"a": {spelling}}}', f"{{'a': {spelling},}}"):
         value = decode_json(text).value["a"]
         assert coerce_to_schema(value, {"type": "string"}) == (spelling, ("coerced-type",))
-        assert type(remove_spelling(value)) is float
+        assert type(to_plain_numbers(value)) is float
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from adapter.grammars.gbnf import build_gbnf
 from adapter.parsing.parser import parse
 from adapter.prompting.intent.argument_proximity import match_by_proximity
 from adapter.prompting.intent.bm25 import ToolRanking, list_request_terms, stem_word
-from adapter.prompting.intent.guided_choice import Assist, AssistSettings, plan_assist
+from adapter.prompting.intent.guided_choice import GuidedChoice, GuidedChoiceSettings, plan_guided_choice
 from adapter.tools.tool import Tool, ToolSet
 from tests.grammars.test_gbnf import sample
 
@@ -39,8 +39,8 @@ MAIL = tool("write_mail", "Send a mail.", "email", "body", email=TEXT, body=TEXT
 TOOLS = ToolSet([OPEN, SWAP, PUT, MOVE, LAMP, ROUTE, TRAINS, ADD, MAIL])
 
 
-def plan(request: str, tools: ToolSet = TOOLS, **settings: Any) -> Assist:
-    return plan_assist(request, tools, AssistSettings(**settings))
+def plan(request: str, tools: ToolSet = TOOLS, **settings: Any) -> GuidedChoice:
+    return plan_guided_choice(request, tools, GuidedChoiceSettings(**settings))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,9 @@ def test_words_of_the_request_select_the_tool(request_, name):
 )
 def test_request_below_the_threshold_is_answered_in_words(request_):
     assert plan(request_).tools == ToolSet()
-    assert plan_assist(request_, TOOLS, AssistSettings(), must_call=True).tools, "unless a call is demanded"
+    assert plan_guided_choice(request_, TOOLS, GuidedChoiceSettings(), must_call=True).tools, (
+        "unless a call is demanded"
+    )
     assert plan(request_, threshold=False).tools
 
 

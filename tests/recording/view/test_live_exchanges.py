@@ -111,7 +111,7 @@ def test_an_answer_is_seen_while_it_comes(live):
     assert [piece["kind"] for piece in pieces] == ["content", "writing"]
     assert '"name": "read_file"' in pieces[1]["text"]
     bare = live.listen(exchange())
-    bare.take([ToolCallProgress('{"name": "read_file", ', "read_file")])
+    bare.receive([ToolCallProgress('{"name": "read_file", ', "read_file")])
     assert rows(live)[-1]["title"] == "read_file"
     said(answer, CALL[60:])
     row = rows(live, row["version"])[-1]
@@ -181,7 +181,7 @@ def test_search_finds_text_of_finished_responses(live):
     """Also in their reasoning."""
     for text, reasoning in (("The Port is 8000.", ""), ("None.", "Maybe the PORT?"), ("None.", "")):
         live.listen(exchange()).end(exchange(text, reasoning=reasoning), "")
-    live.listen(exchange()).take([TextDelta("The port ", "The port ")])
+    live.listen(exchange()).receive([TextDelta("The port ", "The port ")])
     assert live.search("pOrt") == [1, 2]
     assert live.search("no such") == []
 
@@ -209,7 +209,7 @@ def one_after_the_other(live: LiveExchanges, chance: random.Random) -> Iterator[
         if not going or chance.random() < 0.4:
             going.append(live.listen(exchange(said=str(number))))
         each = chance.choice(going)
-        each.take([TextDelta(f"{number} ", f"{number} ")])
+        each.receive([TextDelta(f"{number} ", f"{number} ")])
         if chance.random() < 0.4:
             going.remove(each)
             over = exchange(str(number)) if chance.random() < 0.8 else None
@@ -252,7 +252,7 @@ def test_rows_come_so_many_at_a_time_and_the_oldest_go():
     assert 20 < len(page.rows) < 150
     assert MAX_ROWS + 21 in page.rows
     assert 1 not in page.rows
-    waiting.take([TextDelta("At last. ", "At last. ")])
+    waiting.receive([TextDelta("At last. ", "At last. ")])
     page.look()
     assert page.rows[1]["title"] == "At last."
 
@@ -261,7 +261,7 @@ def test_live_detail_shows_the_end_of_a_long_response(live):
     """No more of the text is kept."""
     going = live.listen(exchange())
     for number in range(3 * MAX_TAIL_EVENTS):
-        going.take([TextDelta(f"{number} some words ", f"{number} some words ")])
+        going.receive([TextDelta(f"{number} some words ", f"{number} some words ")])
     (piece,) = detail(live, answer_only=True)["readings"][0]["spans"]
     assert len(piece["text"]) == MAX_TAIL
     assert piece["text"].endswith(f"{3 * MAX_TAIL_EVENTS - 1} some words ")
@@ -274,7 +274,7 @@ def test_hidden_characters_are_escaped_in_live_data():
     shown = []
     for number, each in enumerate(exchanges, start=1):
         going = live.listen(each)
-        going.take(each.parse_turn().events)
+        going.receive(each.parse_turn().events)
         seen = f"{rows(live)[-1:]} {live.build_detail(number)}"
         going.end(*((each, "") if number % 5 else (None, each.text)))
         shown.append(live.build_detail(number))
@@ -287,10 +287,10 @@ def test_hidden_characters_are_escaped_in_live_data():
 def test_names_and_reasons_are_bounded_too(live):
     """A hundred thousand calls of different tools, names of a megabyte, and such an error."""
     going = live.listen(exchange(model="m" * 1_000_000))
-    going.take([ToolCall(str(each), f"tool{each}", {}, "") for each in range(1_000)])
-    going.take([ToolCall("1", "n" * 1_000_000, {}, "")])
+    going.receive([ToolCall(str(each), f"tool{each}", {}, "") for each in range(1_000)])
+    going.receive([ToolCall("1", "n" * 1_000_000, {}, "")])
     going.end(None, "no " * 1_000_000)
-    live.listen(exchange()).take([ToolCall("1", "n" * 1_000_000, {}, "")])
+    live.listen(exchange()).receive([ToolCall("1", "n" * 1_000_000, {}, "")])
     assert len(str(live.list_changes(0))) < 10_000
 
 
@@ -301,7 +301,7 @@ def test_many_threads_may_tell_and_look_at_once(live):
     def tell(number: int) -> None:
         going = live.listen(exchange(said=str(number)))
         for each in range(50):
-            going.take([TextDelta(f"{number}w{each} ", f"{number}w{each} ")])
+            going.receive([TextDelta(f"{number}w{each} ", f"{number}w{each} ")])
         going.end(exchange(f"{number} is done"), "")
 
     def look() -> Page:
