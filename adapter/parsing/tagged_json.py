@@ -175,23 +175,20 @@ class TaggedJson:
         while True:
             end = len(consumed)
             char = yield from source.skip_space(consumed)
-            if char and char in "{[":
-                return None
-            if char == self.closing[0] and char in _TRAILING:
+            if char == self.closing[0]:
                 marker = yield from source.consume_marker(self._ends)
                 source.consume_cut_marker(self.closing.lower(), consumed)
                 if marker or source.is_empty:
                     return marker
+            if char and char in "{[":
+                return None
             if not char or char not in _TRAILING:
                 break
             consumed.append(char)
             source.position += 1
-        marker = yield from source.consume_marker(self._ends)
-        if marker or char != self.closing[0]:
+        if char != self.closing[0]:
+            marker = yield from source.consume_marker(self._ends)
             return marker if marker or "\n" in "".join(consumed[end:]) else (yield from self._consume_rubbish(source))
-        source.consume_cut_marker(self.closing.lower(), consumed)
-        if source.is_empty:
-            return ""
         misspelt: list[str] = []
         yield from source.consume_until(self.closing[-1], 24, misspelt)
         if misspelt and _MISSPELT_CLOSE.fullmatch(misspelt[0]):
@@ -217,7 +214,7 @@ class TaggedJson:
 
     def _remove_cut_marker(self, text: str) -> str:
         """Remove an incomplete closing marker from the end of ``text``."""
-        sizes = range(len(self.closing) - 1, 1, -1)
+        sizes = range(len(self.closing) - 1, 0, -1)
         cut = next((self.closing[:size] for size in sizes if text.endswith(self.closing[:size])), "")
         return text.removesuffix(cut)
 

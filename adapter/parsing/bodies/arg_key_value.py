@@ -213,7 +213,8 @@ class KeyValueReader:
             case "value close" if call.tool is not None:
                 return call  # a stray closer after the name, skipped with the pairs
         rest = source.text[source.position :].lower()
-        is_cut = source.final and any(tag.startswith(rest) for tag in (self.tags.key_open, self.tags.separator))
+        begins = (self.tags.key_open, self.tags.separator, self.tags.close)
+        is_cut = source.final and any(tag.startswith(rest) for tag in begins)
         if not char or is_cut:
             return call if source.at_line_start or self._is_own(source) else None
         key = yield from self._peek_key(source)
@@ -272,8 +273,8 @@ class KeyValueReader:
                 case "" if (yield from self._peek_key(source)):
                     call.fix("missing-inner-tag")
                     yield from self._read_pair(source, consumed, call)
-                case _ if not char:
-                    return call.build_unclosed_result(source)
+                case _ if not char or source.consume_cut_marker(self.tags.close, consumed):
+                    return call.build_unclosed_result(source, has_begun_to_close=char != "")
                 case _:
                     consumed.append(tag)
                     yield from source.skip_to(self._tags, consumed)

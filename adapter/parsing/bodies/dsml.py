@@ -56,12 +56,17 @@ def _build_tags(language: str, words: tuple[str, ...], *, opening: str = "<", en
     return tuple(f"{opening}{bar}{language}{bar}{word}{end}" for bar in _BARS for word in words)
 
 
+def _build_opening_tags(language: str, word: str) -> tuple[str, ...]:
+    """Return the starts of a tag, also without its bracket."""
+    return tuple(tag for opening in ("<", "") for tag in _build_tags(language, (word, f" {word}"), opening=opening))
+
+
 @lru_cache
 def _build_all_tags(language: str) -> XmlInvokeTags:
     return XmlInvokeTags(
-        call=_build_tags(language, ("invoke", " invoke")),
-        call_close=_build_tags(language, ("invoke", " invoke"), opening="</", end=">"),
-        parameter=_build_tags(language, ("parameter", " parameter")),
+        call=_build_opening_tags(language, "invoke"),
+        call_close=2 * _build_tags(language, ("invoke", " invoke"), opening="</", end=">"),
+        parameter=_build_opening_tags(language, "parameter"),
         parameter_close=_build_tags(language, ("parameter", " parameter"), opening="</", end=">"),
         section=(*_build_tags(language, _SECTIONS, end=">"), *_build_tags(language, _SECTIONS, end="\n")),
         section_close=2 * _build_tags(language, _SECTIONS, opening="</", end=">"),

@@ -26,7 +26,7 @@ from adapter.parsing.format import CallOpener
 
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
-NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
+NAMESPACES = ("", "antml:", "antml ", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
 """Namespaces that models are known to write. `build_opener` is for calls in any other namespace."""
 
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))

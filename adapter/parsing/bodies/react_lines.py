@@ -33,7 +33,7 @@ LANGUAGE_LIMIT = 20
 _fence, _tick, _inline_object = get_marker_set("```"), get_marker_set("`"), get_marker_set("`{")
 _LANGUAGE = re.compile(r"[a-zA-Z]*(?=[^a-zA-Z])")
 _is_letters = re.compile("[a-zA-Z]*").fullmatch
-_NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
+_NAME = re.compile(r"[ \t]*`?([\w.:/-]+(?: [\w.:/-]+){0,5}+)`?[ \t]*")
 _BEGINS_CALL = re.compile(r"\s{0,9}(?:[{\[`]|[^\W\d][\w.-]{0,80}+[(\[])")
 _MAY_BEGIN_CALL = re.compile(r"\s{0,9}(?:[^\W\d][\w.-]{0,80}+)?")
 _BRACKETED = re.compile(r"([^\W\d][\w.-]{0,80}+)\[([^\[\]\n]{0,200})\]")
@@ -52,14 +52,14 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
         if not source.at_line_start:
             return TEXT
         ends = ("\n" + consumed[-1], "\n" + result_label)
-        if needs_json:
-            result = yield from read_call_or_text(partial(read_last_lines, ends=ends), source, consumed)
-            return result.with_fixes("misspelt-open-tag")
         if (yield from source.peek_match(_BEGINS_CALL, NAME_LIMIT, _MAY_BEGIN_CALL.fullmatch)) is not None:
             read_whole = partial(_read_whole_call, ends=get_marker_set(*ends))
             whole = yield from read_call_or_text(read_whole, source, consumed)
             if whole.calls:
                 return whole
+        if needs_json:
+            result = yield from read_call_or_text(partial(read_last_lines, ends=ends), source, consumed)
+            return result.with_fixes("misspelt-open-tag")
         return (yield from read_lines(source, consumed, ends))
 
     def read_last_lines(source: BodySource, consumed: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:

@@ -139,7 +139,7 @@ class PendingCall:
         the text ends within a closing tag (``has_begun_to_close``).
         """
         is_regular = source.finish_reason is not None and not source.was_cut
-        if self.tool is None or not self.arguments or not is_regular or self._list_missing():
+        if self.tool is None or not is_regular or self._list_missing():
             return CUT
         is_whole = has_begun_to_close or self.arguments.keys() >= self.tool.properties.keys()
         return self.build_result("missing-close-tag") if is_whole else CUT

@@ -116,7 +116,8 @@ class RawValue:
             tag = tag if tag.lower() in self._call_closes else ""
         if tag.lower() in self._not_after_value:
             tag = ""
-        ends = bool(tag) or not char or (not holds_call and (yield from self._is_wrong_close(source, ahead)))
+        ends = bool(tag) or not char or self._is_begun_tag(source)
+        ends = ends or (not holds_call and (yield from self._is_wrong_close(source, ahead)))
         if holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
         elif holds_call and tag and tag.lower() not in self._call_opens:
@@ -125,6 +126,11 @@ class RawValue:
             ends = False  # it may have closed a value of a nested call
         source.push_back("".join(ahead))
         return ends
+
+    def _is_begun_tag(self, source: StreamBuffer) -> bool:
+        """Return whether the rest of the text is the start of a tag that may follow the value."""
+        rest = source.text[source.position : source.position + self._after_value.longest]
+        return source.final and self._after_value.may_start_with(rest)
 
     def _is_wrong_close(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
         """Return whether a misspelt or foreign closing tag is next, followed by the next call or the end of the

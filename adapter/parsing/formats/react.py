@@ -29,7 +29,7 @@ def _with_bold(labels: Sequence[str]) -> tuple[str, ...]:
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 INPUTS = (INPUT, "Action_Input:", "Arguments:", "Parameters:", "Input:", "Args:")
-OTHER_LABELS = ("Tool Call:", "Function Call:")
+OTHER_LABELS = ("Tool Call:", "Function Call:", "function_call:")
 _read_action = build_labeled_reader(_with_bold(INPUTS), RESULT)
 _read_other = build_labeled_reader(_with_bold(INPUTS), RESULT, needs_json=True)
 
@@ -39,6 +39,7 @@ FORMAT = Format(
         *(CallOpener(label, _read_action) for label in _with_bold((OPEN,))),
         *(CallOpener(label, _read_other) for label in _with_bold(OTHER_LABELS)),
         *(CallOpener(label, _read_other) for label in _with_bold(("Tool:", "Function:"))[2:]),  # plain, they end a tag
+        CallOpener("tool_call: ", _read_other),  # without the space, it is a part of tags
         continue_block.OPENER,
     ),
     encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
