@@ -30,20 +30,22 @@ def find_terms(text: str) -> set[str]:
 def is_invented(path: str, text: str, request: str, known: str, tools: ToolSet) -> bool:
     """Return whether a short ``text`` for the file at ``path`` is prose without any of the words in ``known``.
 
-    The words of file tools do not count: "This is a file." is not about anything. Other files, such as
-    ``.gitignore``, and texts that the model was asked to compose need no word of the request.
+    The words of the tools' definitions do not count, unless the request has all words of the text: "This is a file." is
+    not about anything. Other files, such as ``.gitignore``, and texts that the model was asked to compose need no word
+    of the request.
     """
     terms = find_terms(text)
     if not path.lower().endswith(PROSE_FILES) or not _PROSE.fullmatch(text) or wants_text(request):
         return False
     if not terms or len(text) > SHORT_TEXT or text.strip().lower() in known.lower():
         return False
-    return (terms - _list_tool_words(tools)).isdisjoint(find_terms(known))
+    return not terms <= find_terms(request) and (terms - _list_tool_words(tools)).isdisjoint(find_terms(known))
 
 
 @lru_cache(32)
 def _list_tool_words(tools: ToolSet) -> frozenset[str]:
-    words = (word for name, tool in tools.items() for each in (name, *tool.properties) for word in split_words(each))
+    texts = (text for name, tool in tools.items() for text in (name, tool.description, *tool.properties))
+    words = (word for text in texts for word in split_words(text))
     return frozenset(stem_word(word) for word in words if word not in STOP_WORDS)
 
 

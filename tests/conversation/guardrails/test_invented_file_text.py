@@ -26,6 +26,8 @@ def check(request, path, content, *made):
     [
         (COPPER, "This is a test file."),
         (COPPER, "Hello, World!"),
+        (COPPER, "New file content"),
+        (COPPER, "Listing directory contents with tree view."),
         ("erstell a.txt, da steht nur: Milch kaufen", "Lorem ipsum dolor"),
         ("Crée a.txt avec le texte bonjour", "This is some content 123"),
     ],
@@ -48,6 +50,7 @@ def test_invented_text_is_retried_once(request_, content):
         (COPPER, "---"),
         ("Create a.txt with the text: read file", "read file"),
         ("Create a.txt, which says 42", "42"),
+        ("Create a.txt; it says that we search the workspace", "We search the workspace."),
         ("Make a.txt a poem about spring", "Roses are red\n" * 20),
         ("Copy the name into a.txt", "Nora Lindqvist"),
         ("Keep a note of it", "This is a test file."),
