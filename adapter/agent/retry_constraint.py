@@ -174,7 +174,7 @@ def _lead(line: str) -> str:
 
 
 def _find_lines(path: str, past: CallHistory) -> list[str]:
-    """Return the lines of a file from which a constrained edit chooses its old text.
+    """Return the lines of a file that a constrained edit may use as its old text.
 
     They are known from the results of reading the file, and contain a word. Lines that the request is about are
     preferred. If the request adds something, only the last of several similar lines counts. The result is empty if

@@ -204,7 +204,7 @@ class SubagentRunner:
 
 
 class _NestedRunner(SubagentRunner):
-    """The runner for sub-agents of sub-agents. It counts them together with those of its ``parent``."""
+    """The runner for sub-agents of sub-agents, which count towards the limits of its ``parent``."""
 
     def __init__(self, parent: SubagentRunner) -> None:
         self.__dict__.update(parent.__dict__)

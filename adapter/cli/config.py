@@ -208,7 +208,8 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _find_table(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the class of the table at ``path``. Keys that the user chooses, such as names of models, are skipped."""
+    """Return the settings class for the table at ``path`` of the file. Keys chosen by the user, such as model names,
+    are skipped."""
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:

@@ -241,7 +241,8 @@ class _Fitting:
         return index + 1
 
     def _note_at(self, home: int, *, instead: int) -> _Note:
-        """Return the note at ``home`` if that is a user message. If it is not, return the note at ``instead``."""
+        """Return the note for the message at ``home`` if the user wrote it, otherwise the note for the message at
+        ``instead``."""
         message = self.messages[home] if home >= 0 else None
         is_user = message is not None and message.get("role") == "user"
         return self._notes.setdefault(home if is_user else instead, self._create_note())

@@ -51,14 +51,14 @@ class SessionLimits:
     repetitions: int = 2
     """Maximum number of times that a call may be repeated with no change in between. Later repetitions are refused."""
     refusals: int = 2
-    """Number of turns after which the conversation ends, if all calls in them were refused as repetitions."""
+    """Maximum number of turns in which every call is refused as a repetition."""
     unreadable: int = 3
-    """Number of consecutive turns after which the conversation ends, if all calls in them were invalid."""
+    """Maximum number of consecutive turns in which every call is invalid."""
     calls: int = MAX_CALLS
     """Maximum number of calls of one answer that are run; the guardrail ``too_many_calls`` drops the others."""
     tool_turns: int | None = None
-    """Number of turns with calls after which the conversation ends; None for no limit. The value 1 is for models that
-    cannot decide whether a task is done.
+    """Maximum number of turns with calls; None for no limit. The value 1 is for models that cannot decide whether a
+    task is done.
     """
     context_tokens: int | None = None
     """Size of the server's context, in tokens. None disables trimming."""

@@ -78,8 +78,8 @@ class TextDocument:
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
     def find_line_end(self, line: int) -> str:
-        """Return the line end of ``line``. If it has none, return that of the line above or, in the first line, the
-        most frequent line end."""
+        """Return the line end of ``line``. If it has none, return the line end above it or, for the first line, the
+        most frequent one."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def normalize(self, new_text: str) -> str:

@@ -218,8 +218,8 @@ class _Merge:
             self.output.append(OutputLine(line, replaced_line))
 
     def _check_enclosed(self, line: str) -> None:
-        """Reject a reindented line that would be outside its enclosing block, unless its indentation is that of an
-        outer block."""
+        """Reject a reindented line that would be outside its enclosing block, unless it is indented like an outer
+        block."""
         if not self.is_indented_otherwise or not line.strip():
             return
         width = measure_indent(line)

@@ -43,8 +43,8 @@ def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
 
 
 def build_open_range(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
-    """Return rules for large numbers with an exponent: one for each bound that is None, unless the other bound excludes
-    them."""
+    """Return rules for large numbers with an exponent: positive ones if ``highest`` is None, negative ones if
+    ``lowest`` is None, unless the other bound excludes them."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 

@@ -74,7 +74,7 @@ def _build_alternation(nodes: Sequence[Node]) -> Node:
 
 
 def _measure_lengths(node: Node) -> tuple[int, int | None]:
-    """Return the lengths of the shortest and the longest match. The latter is None if it is unbounded."""
+    """Return the lengths of the shortest and the longest match. None means that the longest match is unbounded."""
     match node:
         case CharSet():
             return 1, 1

@@ -91,7 +91,7 @@ def write_format_file(spec: FormatSpec) -> str:
 
 
 def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the fields that differ from their defaults, and those of the tables."""
+    """Return TOML lines for the fields that differ from their defaults, and for the tables."""
     plain, tables = [], []
     for key, value in _list_changed_fields(spec):
         if is_dataclass(value) or isinstance(value, Mapping):
@@ -120,7 +120,9 @@ def _list_entries(table: Any) -> list[str]:
 
 def _check_sizes(text: str, values: Mapping[str, Any], prefix: str = "") -> None:
     if len(values) > MAX_ITEMS:
-        raise ValueError(f"the table {prefix or 'of the file'} has {len(values)} keys; the maximum is {MAX_ITEMS}")
+        raise ValueError(
+            f"{f'the table {prefix}' if prefix else 'the file'} has {len(values)} keys; the maximum is {MAX_ITEMS}"
+        )
     for key, value in values.items():
         if isinstance(value, Mapping):
             _check_sizes(text, value, f"{prefix}{key}.")

@@ -92,7 +92,7 @@ class MarkerSet:
 
     @cached_property
     def _sorted(self) -> list[str]:
-        """An empty string, followed by the sorted markers."""
+        """The sorted markers after an empty string, which is below every text."""
         return ["", *sorted(self.literals)]
 
     @cached_property

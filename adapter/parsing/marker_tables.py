@@ -190,8 +190,8 @@ def _find_namespace_opener(
 
 
 def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Return the weak markers, with patterns for the text after which they are ignored because no call can follow. They
-    are code fences, brackets at the start of a line, and tags."""
+    """Map the weak markers (code fences, brackets at the start of a line, and tags) to patterns. A weak marker is
+    ignored if its pattern matches the text after it, because no call can follow."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"

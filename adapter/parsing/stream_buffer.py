@@ -285,7 +285,7 @@ class StreamBuffer:
 
     def consume_cut_tags(self, limit: int, consumed: list[str]) -> bool:
         """If the rest of the text begins with a tag and was cut off within ``limit`` characters, consume it and add it
-        to ``consumed``. Return whether this is so.
+        to ``consumed``. Return whether it was.
 
         The rest may be a call in other tags, which cannot be parsed inside the current tags.
         """

@@ -24,7 +24,7 @@ _LONGEST = 2000
 """Number of characters in which the closing bracket of a call is searched."""
 
 _STRUCTURE = ("{", "(", "<", "=", ":")
-"""Strings of which every apparent call contains at least one."""
+"""Every apparent call contains at least one of these strings."""
 
 _QUOTED_NAME = rf"[\"'](?:{'|'.join(NAME_KEYS)})[\"']\s*:\s*[\"']"
 _JSON_CALL = re.compile(

@@ -334,7 +334,7 @@ def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks in calls that begin with a name on a line of its own, or with a
     header (see `_HEAD`).
 
-    The name must be that of a tool. If no tools are given, any name at the start of the text counts.
+    The name must be a tool's name. If no tools are given, any name at the start of the text counts.
     """
     for head in _HEAD.finditer(text) if any(part in text for part in ("\n{", "to=", "call:")) else ():
         if head[head.lastindex or 1] in tools or not (tools or head.start()):

@@ -50,7 +50,7 @@ def system_prompt(
     Args:
         tools: Tools to describe instead of the dialect's default tools.
         prompts: A folder with templates that replace packaged ones of the same name.
-        session: Letters added to the example's values, so that these differ from all values that exist.
+        session: Letters added to the values in the example call, so that none is a real file, command or word.
 
     Raises UsageError for an unknown name or an unusable template.
     """
@@ -153,7 +153,8 @@ class ToolDescription:
 
     @cached_property
     def example(self) -> JsonObject:
-        """The tool's example arguments, or those of its schema, with placeholders such as ``<name>`` for the rest."""
+        """The tool's example arguments, or else values from its schema, with placeholders such as ``<name>`` for the
+        rest."""
         return _build_sample(self._tool) if self._tool.example is None else self._tool.example
 
     @property

@@ -37,7 +37,7 @@ Step: TypeAlias = tuple[Action, AnswerPart, str]
 
 
 class AnswerParts:
-    """Collects the parts of one answer from its chunks. `feed` and `close` yield the steps by which the parts change.
+    """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
 
     ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`.
     """

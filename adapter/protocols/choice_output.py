@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
 class ChoiceOutput:
-    """The deltas of one answer, and the state from which they are built. `ChoiceStream` is the class to use."""
+    """The deltas of one answer, and the state that they are built from. `ChoiceStream` is the class to use."""
 
     def __init__(self, index: int, attempt: AnswerState, *, is_whole: bool = False) -> None:
         self.index = index

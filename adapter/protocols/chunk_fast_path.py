@@ -38,8 +38,8 @@ class ChunkTemplate:
 
 
 def build_chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
-    """Return the template of a text chunk, by which similar chunks are recognized without being decoded. Return None if
-    the chunk contains anything but text of a single choice. ``event`` is the chunk as the server encoded it.
+    """Build a template from a text chunk, which recognizes similar chunks without decoding them. Return None if the
+    chunk contains anything but text of a single choice. ``event`` is the chunk as the server encoded it.
     """
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:

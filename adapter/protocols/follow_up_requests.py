@@ -28,7 +28,7 @@ NOTHING: Rest = ((), 0)
 
 
 _HEAD = 8
-"""Number of characters at the beginning of a call by which a repetition of the call is recognized."""
+"""Number of characters at the beginning of a call that are compared to recognize a repetition."""
 
 
 def list_remaining(rest: Rest) -> Sequence[Event]:

@@ -44,9 +44,7 @@ class ChoiceStream(FollowedChoice):
     """
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
-        """Return the client's deltas and, at the end, the finish reason. ``logprobs`` are those of the text in
-        ``delta``.
-        """
+        """Return the client's deltas and, at the end, the finish reason. ``logprobs`` are for the text in ``delta``."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None  # the server accepted the follow-up

@@ -57,7 +57,8 @@ def _format(format: Json) -> JsonObject:
 
 
 def _convert_tool(tool: JsonObject) -> JsonObject:
-    """Return a tool as a response repeats it. Some clients nest functions as in the chat API; they are flattened."""
+    """Convert a tool of the request to the form that a response repeats. Functions nested as in the chat API are
+    flattened."""
     if tool.get("type") != "function":
         return tool
     function = tool.get("function")

@@ -101,7 +101,7 @@ class EventReader:
         return events
 
     def close(self) -> list[bytes]:
-        """Return the last event, after which some servers omit the empty line."""
+        """Return the last event, because some servers omit the empty line after it."""
         if self._body is not None:
             body, self._body = b"".join(self._body), None
             return [body]

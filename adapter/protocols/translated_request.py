@@ -176,8 +176,8 @@ class TranslatedRequest:
         )
 
     def with_continued_call(self, raw: str, reasoning: str) -> TranslatedRequest | None:
-        """Return the follow-up request for the rest of a call that a limit cut off. Return None if the limit is the
-        client's, or if the text cannot be continued. The parameters are those of `with_closed_reasoning`.
+        """Return the follow-up request for the rest of a call that a limit cut off. Return None if the client set the
+        limit, or if the text cannot be continued. The parameters are those of `with_closed_reasoning`.
         """
         opening, closing = next(iter(get_format(self.parsing.format).reasoning.items()), ("", ""))
         begun = f"{opening}\n{reasoning}\n{closing}\n\n{raw}" if reasoning else raw

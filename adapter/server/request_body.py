@@ -24,7 +24,7 @@ BODY_S = 10.0
 """Maximum time, in seconds, until a request body is complete. A large body must also arrive at an even rate: each part
 of it in a proportional part of this time, because large bodies wait for one another."""
 GRACE_S = 2.0
-"""Time, in seconds, by which a part of a large body may be late."""
+"""Maximum delay, in seconds, of a part of a large body."""
 
 READ_BYTES = 384 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. Decoding usually takes half a millisecond, and

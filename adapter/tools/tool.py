@@ -73,8 +73,8 @@ class Tool:
     runner: str = ""
     """Name of the external runner of a custom tool, such as an MCP server."""
     notice: str = ""
-    """A reason to request approval for a custom tool. The request is made whatever the effect, until the tool has been
-    allowed once."""
+    """A reason to request approval for a custom tool, regardless of its effect, until the tool has been allowed
+    once."""
     label: str = ""
     """Name of the argument in which the model states a call's purpose, which is shown to the approver."""
     polls: bool = False

@@ -62,7 +62,7 @@ def _require_not_cancelled() -> None:
 def make_policy(
     approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[ops.Effect]
 ) -> PermissionPolicy:
-    """Build a session's policy. ``approve``: the name of a mode, or an approver, with which the mode is ``ask``.
+    """Build a session's policy. ``approve``: the name of a mode, or an approver (the mode is then ``ask``).
 
     Raises UsageError if the mode, or the tool of a rule, does not exist.
     """

@@ -22,7 +22,7 @@ from adapter.tools.tool import Tool, ToolSet
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)?(?![\w.,]*\w)")
 _INSIDE = re.compile(r"(?i)\b(?:at|from|in|inside|into|of|to|within)\s+\W*\Z")
 _ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with)\s+\W*\Z")
-"""Match the text before a path if the request is for a change within the file, or for a text about it."""
+"""Matches the text before a path if the request concerns a change within the file, or a text about it."""
 _EXPLAINS = re.compile(
     r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -55,8 +55,8 @@ def find_file_action(request: str) -> str:
 
 
 def find_started_action(past: CallHistory) -> str:
-    """Return the action on a file that the request begins with; for other requests ``edit``, in any language, if the
-    model has tried to edit a file that the request names."""
+    """Return the action that `find_file_action` finds or, in any language, ``edit`` if the model has tried to edit a
+    file that the request names."""
     action, paths = find_file_action(past.request), set(find_paths(past.request))
     if action or not paths or is_question(past.request):
         return action

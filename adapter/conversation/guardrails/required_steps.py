@@ -28,7 +28,7 @@ class Steps:
     ``"read(path)"`` also requires the same value of ``path`` in both calls.
     """
     ends_with: Sequence[str] = ()
-    """Tools of which one must succeed, after the required tools, to end the task."""
+    """Tools that end the task: after the required tools, one of these must succeed."""
 
     def __post_init__(self) -> None:
         """Raise UsageError for values that are not lists of tools."""

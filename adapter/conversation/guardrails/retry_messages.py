@@ -35,8 +35,8 @@ MAX_CHOICES = 3
 class Examples:
     """Encode example calls in the model's format.
 
-    The values are those that the model wrote. Others come from the user's request, if only one value in it fits the
-    parameter, or if all that fit are paths.
+    The values come from the model's call. A missing value comes from the user's request, if only one value there, or
+    only paths, fit the parameter.
     """
 
     encode: Encode
@@ -72,7 +72,7 @@ Wordings: TypeAlias = tuple[str, ...]
 
 
 def build_unreadable_call_message(error: str, tool: Tool | None, arguments: JsonObject, examples: Examples) -> Wordings:
-    """Build the message for a call that cannot be parsed. ``arguments``: those of its arguments that could be read."""
+    """Build the message for a call that cannot be parsed. ``arguments``: the arguments that could be read."""
     reason = _shorten_to_line(error).partition(". ")[0].rstrip(".")
     return (
         f"Your tool call could not be read: {reason}.{examples.show('Write it like this', tool, arguments)}",
@@ -182,16 +182,16 @@ def build_failed_call_message(
 
 
 def build_unfinished_change_message(name: str, unused: Sequence[str], next_tools: Sequence[str]) -> Wordings:
-    """Build the message for a change of which only a part was made. ``unused``: the requested values that are not in
-    the files yet.
+    """Build the message for a change that is only partly made. ``unused``: the requested values that are not in the
+    files yet.
     """
     rest = ", ".join(unused[:MAX_NAMES])
     return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_join_with_or(next_tools)}.",)
 
 
 def build_unmade_change_message(next_tools: Sequence[str]) -> Wordings:
-    """Build the message for an answer without the requested change. There is only one wording: if there is nothing to
-    change, insisting would make the model change something."""
+    """Build the message for an answer that does not make the requested change. There is only one wording: if there is
+    nothing to change, insisting would make the model change something."""
     return (
         f"The change is not made yet. Call {_join_with_or(next_tools)}, or explain why there is nothing to change.",
     )

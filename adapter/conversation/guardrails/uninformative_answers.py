@@ -46,7 +46,7 @@ _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e
 
 
 def find_own_words(content: str) -> set[str] | None:
-    """Return the stems of the words of a refusal that are not typical of refusals; None if it is not a refusal."""
+    """Return the stems of a refusal's words, except those typical of refusals; None if ``content`` does not refuse."""
     if len(content) > MAX_LENGTH or not _REFUSES.search(content) or re.search(r"\d", content):
         return None
     return set(stem_words(content)) - _REFUSAL_STEMS

@@ -19,7 +19,7 @@ SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
 MIN_LENGTH = 6
 """Minimum length of a redacted value. Shorter values (``1``, ``true``, ``us``) occur in any text."""
 MIN_LINE = 20
-"""Minimum length at which a line of a multi-line value, such as a key file, is redacted separately."""
+"""Minimum length of a line that is redacted separately, in a multi-line value such as a key file."""
 MAX_BUFFERED = 4_096
 """Maximum number of characters that are buffered because they may be the start of a credential."""
 
@@ -181,8 +181,8 @@ class Redactor:
         return min(starts)
 
     def _find_spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
-        """Yield the credentials in order. Each is the start of the text by which it was identified, its own start and
-        end, and its replacement."""
+        """Yield the credentials in order: for each, the start of the text that identifies it, its own start and end,
+        and its replacement."""
         spans = [
             (match.start(), match.start(), match.end(), self._build_replacement(match[0]))
             for match in self._values.finditer(text)

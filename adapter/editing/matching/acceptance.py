@@ -49,15 +49,14 @@ MAX_DRIFTED = 0.5
 MARGIN = 0.06
 """Minimum lead in score over the second best candidate."""
 CLEAN_MARGIN = 0.3
-"""Score range below the best match. Unless the best match leads by more, all other candidates in this range must have
-more mismatches."""
+"""A candidate whose score is this close to the best match must have more mismatches than the best match."""
 HINT_REACH = 200
 """Maximum distance, in lines, between a line hint and the only location of a change."""
 MAX_OFF = 5
 """Maximum distance, in lines, between a line hint and the match that it selects over others."""
 COPIED_LEAD, COUNTED_LEAD = 4, 20
 """Factor by which all other matches must be farther from the line hint than the nearest match. The first is for line
-numbers copied from a listing, the second for those of a diff.
+numbers copied from a listing, the second for line numbers in a diff.
 
 Models count the line numbers of a diff, and are often wrong by more than the distance of two similar blocks.
 """

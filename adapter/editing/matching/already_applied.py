@@ -172,8 +172,8 @@ def _list_nonblank_lines(text: str) -> list[str]:
 
 
 def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | None) -> tuple[int, bool] | None:
-    """Return the 0-based line at which ``new`` begins if it is where ``old`` should be. Return None if it is not, or if
-    the place is uncertain.
+    """Return the 0-based first line of ``new`` if it is in the place of ``old``. Return None if it is not, or if the
+    place is uncertain.
 
     ``hint`` is the expected 0-based line. ``old`` should be where most of its lines are unchanged. The second value is
     true if the place of ``new`` is confirmed by such lines or by its similarity to ``old``.
@@ -248,8 +248,8 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
 def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
-    """Return a line at which the result of the patch is already present, at least approximately, or None. It is present
-    if all lines that the patch adds are, or if the new text matches at least as well as the old text."""
+    """Return a line at which the patch seems to be applied already, or None. It does if the document has all added
+    lines there, or if the new text matches the document at least as well as the old text."""
     lines = (find(search, best, old, new) for find in (_find_insertion, _find_better_fit))
     return next((line for line in lines if line is not None), None)
 

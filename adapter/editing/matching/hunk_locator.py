@@ -1,4 +1,4 @@
-"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the only way to divide its block that matches.
+"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the only division of its block that matches.
 
 Headers and the end of the file become line hints for `locator`. If they contradict the file, the hunk is rejected.
 """
@@ -90,8 +90,8 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 
 
 def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
-    """Return a hunk with one old and one new line as a patch of a part of a line. Return None if it has more lines, or
-    if its old line is not distinctive or does not occur exactly once as a part of a line."""
+    """Convert a hunk with one old and one new line to a patch within a line. Return None if it has more lines, or if
+    its old line is not distinctive or not part of exactly one line."""
     old, new = (normalize_newlines(text).removesuffix("\n") for text in (hunk.old_text, hunk.new_text))
     is_part = not hunk.in_order and "\n" not in old + new and search.document.view.count(old) == 1
     return Patch(old, new, hunk.start_line) if is_part and is_distinctive(old) else None

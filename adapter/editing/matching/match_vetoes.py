@@ -95,8 +95,8 @@ def _check_applied_elsewhere(
 def _check_verbatim_elsewhere(
     context: PatchContext, match: TextMatch, interpretation: Interpretation
 ) -> Rejection | None:
-    """Reject the match if its indentation differs from that of the old text, and all old lines, or all but one, occur
-    verbatim elsewhere."""
+    """Reject a match that is indented differently than the old text if all old lines, or all but one, occur verbatim
+    elsewhere."""
     if match.strictness == "exact" or match.is_exact_layout or context.is_hinted(match, interpretation):
         return None
     lines = [line.rstrip() for line in split_view_lines(interpretation.old) if line.strip()]

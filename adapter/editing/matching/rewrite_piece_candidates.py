@@ -19,7 +19,7 @@ from rapidfuzz.fuzz import ratio
 from adapter.core.text.diffs import find_changes
 
 MAX_SLACK = 30
-"""Number of lines by which a span may be longer than twice its piece."""
+"""Maximum number of lines by which a span may exceed twice the length of its piece."""
 MAX_PLACES = 40
 """Maximum number of places of a line at which spans are tried."""
 ANCHORS = 3

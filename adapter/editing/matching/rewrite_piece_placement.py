@@ -24,9 +24,8 @@ from adapter.editing.matching.rewrite_piece_candidates import SIMILAR, Piece, Pi
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
-"""Minimum number of missing lines, and minimum share of the span's names in them, from which lines are considered
-forgotten rather than deleted, unless the ends of the piece are certain. Models do not shorten a text to save one or two
-lines."""
+"""From this number of missing lines, and this share of the span's names in them, the lines are considered forgotten
+rather than deleted, unless the ends of the piece are certain. Models do not shorten a text by one or two lines."""
 SHORTENED = 4
 """Factor by which missing lines must outnumber the lines that replace them to be considered forgotten."""
 MARGIN = 3.0
@@ -344,8 +343,8 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
 
 
 def _build_key(line: str) -> tuple[str, ...]:
-    """Return the indentation of a line and the words that identify it: those of its declaration, if it has one, or its
-    first words. Return an empty tuple if it has no declaration and fewer than three words."""
+    """Return a line's indentation and the words that identify it: the words of its declaration, or else its first
+    words. Return an empty tuple if it has no declaration and fewer than three words."""
     if declared := _DECLARED.match(line):
         return (get_indent(line), *_NAME.findall(declared[0]))
     words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]

@@ -73,8 +73,8 @@ def _find_new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
 
 
 def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Strip diff markers and line numbers that only the new text has. Return the new text and a note, or None if it has
-    none.
+    """Strip diff markers and line numbers that only the new text has. Return the new text and a note, or None if there
+    is nothing to strip.
 
     ``view`` is the document. If it has lines that start with ``+``, such lines of the new text are kept. Raises
     AmbiguousDiffMarkers.
@@ -210,7 +210,7 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 
 
 def strip_line_numbers(text: str) -> dict[bool, str]:
-    """Strip ascending prefixes such as ``12| x``, ``12: x`` or those of ``cat -n``, if every line has one.
+    """Strip ascending line numbers such as ``12| x``, ``12: x`` or the output of ``cat -n``, if every line has one.
 
     A space after the prefix may belong to the prefix or to the line. The result under True is without the space, the
     result under False has it. The likelier result comes first.

@@ -159,7 +159,7 @@ def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
 def may_be_elision(line: str) -> bool:
     """Return whether a line that does not occur in the file probably replaces omitted lines.
 
-    A comment that begins with dots does, whatever its words, as in ``// ... validation``.
+    A comment that begins with dots always does: ``// ... validation``.
     """
     match = _match(line)
     if match is None or is_elision(line) or (match["before"] and _COMMENT.match(line)):

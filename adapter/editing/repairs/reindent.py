@@ -165,8 +165,8 @@ class IndentMapper:
         return common if counts[common] else find_indent_unit(pair.actual for pair in self._pairs)
 
     def _find_written_unit(self, base: _Pair, unit: int) -> int:
-        """Return the number of columns of a level in the model's text. If nothing shows it, return ``unit``, that of
-        the file."""
+        """Return the number of columns of a level in the model's text. If nothing shows it, return ``unit``, the number
+        in the file."""
         lines = [line for text in self._written for line in text if line.strip()]
         if any(line.startswith("\t") for line in lines):
             return TAB_WIDTH

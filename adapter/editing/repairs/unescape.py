@@ -20,7 +20,7 @@ _OF_JSON = frozenset(_KIND.values()) - {"slant"}
 """Kinds of escapes that JSON encoders write. An escaped slash is not among them, because regular expressions contain
 it."""
 MAX_KINDS = 3
-"""Maximum number of kinds of escapes of which all subsets are tried. If there are more, each kind is tried alone, and
+"""Maximum number of kinds of escapes for which all subsets are tried. If there are more, each kind is tried alone, and
 then all kinds together."""
 MAX_INDENT = 80
 """Maximum number of spaces and tabs of an indentation that are compared."""

@@ -30,7 +30,7 @@ from adapter.workspace.sandbox.bounded_worker import JobError, stream_bounded
 BATCH_ROWS = 256
 """Number of rows that are decoded at a time. It is small, because rows may be long."""
 BLOCK_BYTES, BLOCK_ROWS = 4_000_000, 8_192
-"""Size of a block, in bytes and in rows, at which the next one begins. Each block becomes a row group of the output."""
+"""Maximum size of a block, in bytes and in rows. Each block becomes a row group of the output."""
 READ_S = 30.0
 """Maximum processor time to read the next block of a table, in seconds."""
 

@@ -82,7 +82,7 @@ def _open_arrow(path: str) -> Any:
 
 
 def _split(batch: Any) -> Iterator[Any]:
-    """Yield the rows of a batch in parts that are small enough as Python objects."""
+    """Split a batch into parts whose rows fit into memory as Python objects."""
     size = sum(map(_estimate_size, batch.columns))
     if size <= MAX_ROW_BYTES:
         yield batch

@@ -29,7 +29,7 @@ METADATA = b"toolcall_adapter"
 """Key of the paths in the metadata of a schema."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Names of fields from the column inward. 0 means the items of a list."""
+"""Path of a nested value: the column's name, then the names of fields. 0 stands for the items of a list."""
 
 
 @dataclass(slots=True)
@@ -137,8 +137,8 @@ def build_metadata(rows: ColumnShape) -> dict[bytes, bytes]:
 
 
 class RowDecoder:
-    """Restores the JSON rows of a table. ``metadata`` is the metadata of the table's schema, which lists the paths of
-    JSON strings. In a table from another program, there is no such list, and nothing is changed."""
+    """Restores the JSON rows of a table. ``metadata`` is the schema's metadata, which lists the paths of JSON strings.
+    Tables from other programs lack this list and stay unchanged."""
 
     def __init__(self, metadata: dict[bytes, bytes] | None) -> None:
         try:

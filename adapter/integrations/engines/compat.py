@@ -61,7 +61,7 @@ def describe_failure(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLocation:
-    """The name of a module in releases since ``since``."""
+    """A module's name in releases from ``since`` on."""
 
     since: str
     module: str
@@ -87,9 +87,10 @@ VLLM_STREAMING = (
 )
 """Parameters of the streaming methods of both kinds of parsers. A tool parser also gets the request."""
 VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
-"""Names of the method: since 0.11.1, and before. The name of the streaming method adds ``_streaming``."""
+"""Name of the method that parses reasoning, in vLLM 0.11.1 and later, and before. The streaming method adds
+``_streaming``."""
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")
-"""Names of the field in a streamed message: since 0.11.1, and before."""
+"""Name of a streamed message's reasoning field, in vLLM 0.11.1 and later, and before."""
 
 SGLANG_DETECTORS = (ModuleLocation("0.5.1", "sglang.srt.function_call.base_format_detector"),)
 SGLANG_CALLS = (ModuleLocation("0.5.1", "sglang.srt.function_call.core_types"),)
@@ -185,7 +186,7 @@ def _import_first(engine: str, locations: tuple[ModuleLocation, ...]) -> ModuleT
             if error.name is None or not location.module.startswith(error.name):
                 raise InterfaceError(f"{_find_release(engine)} cannot be imported: {error}") from error
     tried = ", ".join(f"{location.module} ({location.since} and later)" for location in locations)
-    raise InterfaceError(f"{_find_release(engine)} has none of {tried}. {_ADVICE}")
+    raise InterfaceError(f"{_find_release(engine)} provides none of these modules: {tried}. {_ADVICE}")
 
 
 def _get_member(module: ModuleType, name: str) -> Any:

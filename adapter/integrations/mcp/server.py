@@ -59,7 +59,7 @@ async def _serve_stdio(workspace: Workspace) -> None:
 
 
 def _read_any_text() -> None:
-    """Filter standard input, because the SDK does not answer a request that contains a lone surrogate."""
+    """Replace lone surrogates in standard input, because the SDK does not answer requests that contain them."""
     source, (reader, writer) = os.dup(0), os.pipe()
     os.dup2(reader, 0)
     os.close(reader)

@@ -318,7 +318,8 @@ class _GemmaReader:
         return text.strip("'")
 
     def consume_single_quoted(self) -> str | None:
-        """Return a string in single quotes, of which the delimiter may be the last; None if it is not closed."""
+        """Return a string in single quotes, or None if it is not closed. The format's own quote may close it
+        instead."""
         end = self.position + 1
         while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
             if _AFTER_VALUE.match(self.text, end):
@@ -328,9 +329,9 @@ class _GemmaReader:
         return self.consume_text_before_quote(1)
 
     def consume_text_before_quote(self, skipped: int = 0) -> str | None:
-        """Return a string that lacks its opening quote; None if the next quote belongs to another value.
+        """Return a string that lacks its opening quote, or None if the next quote belongs to another value.
 
-        ``skipped``: the length of another quote in its place.
+        ``skipped``: the length of a wrong quote in place of the opening one.
         """
         end = self.text.find(self.quote, self.position, self.position + VALUE_LIMIT)
         opening = self.text[self.position : self.position + skipped]

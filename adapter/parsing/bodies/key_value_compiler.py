@@ -1,4 +1,4 @@
-"""Compile specifications of calls that have text around each key and each value."""
+"""Compile a `FormatSpec` whose arguments are key-value pairs: choose the body parser for the text around them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *,
     """Consume a name and one of ``endings`` after it, and return the name. If there is none, consume nothing and return
     an empty string.
 
-    ``any_name``: whether the name need not be that of one of this session's tools.
+    ``any_name``: whether to also accept the name of an unknown tool.
     """
     while True:
         match = _NAME.match(source.text, source.position)

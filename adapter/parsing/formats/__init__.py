@@ -108,7 +108,7 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``. Return None for other names, with which a `Parser` accepts all
+    """Return the derived format called ``name``. Return None for other names, for which a `Parser` accepts all
     formats."""
     return _derived.get(name)
 

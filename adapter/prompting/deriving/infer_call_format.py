@@ -1,4 +1,4 @@
-"""Infer the specification of a format from a few rendered calls, which are examples to learn it from."""
+"""Infer the specification of a format from a few calls that a chat template has rendered."""
 
 from __future__ import annotations
 

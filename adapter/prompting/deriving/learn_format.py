@@ -174,7 +174,7 @@ class _Frame:
 
 
 def _find_ends(examples: Sequence[LearningExample]) -> tuple[str, ...]:
-    """Return the known tokens for the end of a turn with which example texts end."""
+    """Return the known end-of-turn tokens at the ends of the example texts."""
     known = sorted({token for format in FORMATS.all for token in format.end_tokens}, key=len, reverse=True)
     found = (next((end for end in known if each.text.rstrip().endswith(end)), None) for each in examples)
     return tuple(dict.fromkeys(end for end in found if end is not None))
@@ -340,7 +340,7 @@ def _find_text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame:
 
 
 def _hide(text: str, key: str) -> str:
-    """Replace ``key`` in a closing tag at the beginning of ``text``."""
+    """Replace ``key`` with a placeholder in a closing tag at the beginning of ``text``."""
     return re.sub(rf"\A(\s*\W{{0,3}}/){re.escape(key)}(?!\w)", r"\1{key}", text)
 
 

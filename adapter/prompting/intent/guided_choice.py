@@ -31,7 +31,7 @@ class GuidedChoiceSettings:
     """Settings for `plan_guided_choice`."""
 
     threshold: bool = True
-    """True to call a tool only if the request is similar enough to one; if false, a tool is always called."""
+    """True to call a tool only if its definition is similar enough to the request; False to always call a tool."""
     max_tools: int | None = 1
     """Maximum number of tools offered; None for all."""
     values: bool = True

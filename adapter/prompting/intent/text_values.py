@@ -108,8 +108,8 @@ def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
 
 
 def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
-    """Return those of ``paths`` that occur in ``text``, either in full or by their last parts. If there are none,
-    return those whose file name without its suffix occurs."""
+    """Return the ``paths`` that occur in ``text``, in full or by their last parts. If there are none, compare file
+    names without their suffixes."""
     paths = list(paths)
     # grep and compilers write a location as "src/app.py:12:"
     words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}

@@ -231,7 +231,7 @@ class LiveExchanges:
         return {**found, **own, "parts": data["parts"]}
 
     def search(self, words: str) -> list[int]:
-        """Return the numbers of the exchanges that are over and whose response contains ``words``, ignoring case."""
+        """Return the numbers of the finished exchanges whose response contains ``words``, ignoring case."""
         with self._lock:
             every = list(self._entries.values())
         return [entry.number for entry in every if words.lower() in entry.searchable]

@@ -33,7 +33,7 @@ TOOLS: list[JsonObject] = [
         },
     },
 ]
-"""The tools with which the page begins."""
+"""The tool definitions that the page shows at first."""
 
 _CALLS: list[tuple[str, JsonObject]] = [
     ("get_weather", {"city": "Oslo", "days": 3}),

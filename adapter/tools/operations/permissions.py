@@ -198,7 +198,9 @@ class PermissionRule:
         if self.verdict not in get_args(PermissionVerdict):
             raise UsageError(f"unknown rule verdict {self.verdict!r}; expected allow, ask or deny")
         if self.pattern is not None and (not self.pattern.strip() or self.pattern.strip()[0] in "!#"):
-            raise UsageError(f"the rule {str(self)!r} matches nothing; expected a command or a path pattern")
+            raise UsageError(
+                f"the pattern in {str(self)!r} matches nothing; expected the first words of a command or a path pattern"
+            )
 
     @classmethod
     def parse(cls, verdict: PermissionVerdict, text: str) -> PermissionRule:

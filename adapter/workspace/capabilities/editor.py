@@ -182,7 +182,7 @@ def _read_selection(context: WorkspaceContext, editor: Editor) -> ops.SelectedTe
 
 
 def _replace(context: WorkspaceContext, editor: Editor, span: EditorRange, content: str, verb: str) -> Plan:
-    """Plan the replacement of ``span`` with ``content``, whose line endings are converted to those of the file."""
+    """Plan to replace ``span`` with ``content``, converted to the file's line endings."""
     change, line, column = _splice(context, span, content)
 
     def commit() -> ops.Outcome:

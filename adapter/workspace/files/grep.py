@@ -110,7 +110,7 @@ class _GrepSearch:
     _pattern: regex.Pattern[str] = field(init=False)
     _in_text: regex.Pattern[str] | None = field(init=False)
     _needles: tuple[bytes, ...] = field(init=False)
-    """Bytes of which every file with a match contains at least one; empty if they are not known."""
+    """Byte strings, at least one of which is in every file with a match; empty if unknown."""
     _file_patterns: Sequence[GlobMatcher] = field(init=False)
     _deadline: float = field(init=False)
 
@@ -168,7 +168,7 @@ class _GrepSearch:
         return b""
 
     def _may_match(self, data: bytes) -> bool:
-        """Return False only if a text that every match requires is missing."""
+        """Return False only if no match is possible, because a required text is missing."""
         if not self._needles or data.startswith(_MARKS) or b"\0" in data[:PROBE_BYTES]:
             return True
         if self.operation.case_sensitive:

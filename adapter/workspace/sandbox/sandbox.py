@@ -367,7 +367,8 @@ class ActiveSandbox:
         return self._private
 
     def _link_tools(self, home: Path) -> None:
-        """Link tools into the private home, where bubblewrap would mount them. Call it before any command runs."""
+        """Link the user's tools into the private home folder, where bubblewrap would mount them. Call this before any
+        command runs."""
         for path in self._tools:
             if toolchains.is_below(path, self._home):
                 link = home / PurePosixPath(path).relative_to(self._home)
