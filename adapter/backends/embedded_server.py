@@ -1,6 +1,6 @@
 """Run llama.cpp inside this process, so that the user need not install or start a server.
 
-The package ``xllamacpp`` (100 MB), which the extra ``embedded`` installs, is llama.cpp's HTTP server as a Python wheel.
+The package ``xllamacpp`` (100 MB), which the ``embedded`` extra installs, is llama.cpp's HTTP server as a Python wheel.
 It listens on a free port of 127.0.0.1, and clients use it like any server. `adapter.backends.builtin_model` provides
 the default weights.
 """

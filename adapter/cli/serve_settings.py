@@ -161,13 +161,13 @@ class ServeSettings:
         float, _process("SECONDS", "How long to let responses in progress continue after SIGTERM.", min=0)
     ] = 25.0
     metrics: Annotated[
-        bool, _process("", "Serve Prometheus metrics at /metrics; requires the extra `metrics`.", "--metrics")
+        bool, _process("", "Serve Prometheus metrics at /metrics; requires the `metrics` extra.", "--metrics")
     ] = False
     otel: Annotated[
         bool | None,
         _process(
             "",
-            "Send OpenTelemetry traces; requires the extra `otel`.",
+            "Send OpenTelemetry traces; requires the `otel` extra.",
             "--otel/--no-otel",
             show_default="on if an OTLP endpoint is set in the environment",
         ),

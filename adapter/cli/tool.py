@@ -1,4 +1,4 @@
-"""`adapter tool list`, `view`, `add`, `install` and `remove`: manage the shell tools of the dialect `promptly`.
+"""`adapter tool list`, `view`, `add`, `install` and `remove`: manage the shell tools of the `promptly` dialect.
 
 Exit code 3 means that the tool does not exist.
 """

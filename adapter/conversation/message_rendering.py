@@ -96,7 +96,7 @@ class MessageRenderer:
         return parts
 
     def _render_structured(self, entry: HistoryEntry) -> Iterator[Message]:
-        """Yield an entry's messages for a chat template. The field ``written`` contains the verbatim text of an answer
+        """Yield an entry's messages for a chat template. The ``written`` field contains the verbatim text of an answer
         with calls."""
         if entry.role == "assistant" and entry.parts is not None:
             written = {"written": entry.content} if entry.parts.get("tool_calls") else {}

@@ -1,6 +1,6 @@
 """Events that a parser emits, and the results of tool calls.
 
-The field ``raw`` of an event is the exact part of the model's text that the event covers. The ``raw`` fields of all
+The ``raw`` field of an event is the exact part of the model's text that the event covers. The ``raw`` fields of all
 events, joined in order, are the whole text.
 """
 

@@ -41,7 +41,7 @@ _ALIASES = {
 }
 
 NO_TOOLS = Dialect("none", "no tools of a dialect", ())
-"""The dialect ``none``, for programs that offer only their own tools."""
+"""The ``none`` dialect, for programs that offer only their own tools."""
 
 _AVAILABLE = f"{', '.join(_MODULES)}, or {NO_TOOLS.name}"
 

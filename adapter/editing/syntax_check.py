@@ -2,7 +2,7 @@
 
 If the model's text breaks the file as written, a note reports this. If the text was repaired, reindented or merged
 first, that may be the cause, and the edit is rejected. The standard library parses Python, JSON and TOML; tree-sitter
-parses all other languages if the extra ``index`` is installed.
+parses all other languages if the ``index`` extra is installed.
 """
 
 from __future__ import annotations

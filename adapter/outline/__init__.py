@@ -1,6 +1,6 @@
 """Outlines: the declarations of a source file, with their line numbers.
 
-Each language is a table in languages.toml. Parsing needs grammars, which the extra ``index`` installs and which are
+Each language is a table in languages.toml. Parsing needs grammars, which the ``index`` extra installs and which are
 imported on first use.
 """
 

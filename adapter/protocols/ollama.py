@@ -177,7 +177,7 @@ EXTRA = "ollama"
 
 
 def build_extra_fields(body: JsonObject) -> JsonObject:
-    """Return the field `EXTRA` for a client's request."""
+    """Return the `EXTRA` field for a client's request."""
     return {EXTRA: {key: body[key] for key in NATIVE if key in body}}
 
 

@@ -66,7 +66,7 @@ def validate_reasoning_budget(value: Json) -> int | None:
 
 
 def build_shortened_header(shortened: str) -> dict[str, str]:
-    """Return the header `SHORTENED`, or no header if nothing was cut."""
+    """Return the `SHORTENED` header, or no header if nothing was cut."""
     return {SHORTENED: shortened} if shortened else {}
 
 

@@ -1,7 +1,7 @@
 """Reject cross-site and unauthenticated requests.
 
 A web page can send requests to 127.0.0.1; the browser then adds the header ``Origin`` or ``Sec-Fetch-Site``. A page can
-also make its own domain name resolve to 127.0.0.1; the header ``Host`` then contains that name. Only pages that the
+also make its own domain name resolve to 127.0.0.1; the ``Host`` header then contains that name. Only pages that the
 user allows may send requests and read answers.
 """
 

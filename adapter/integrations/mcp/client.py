@@ -67,7 +67,7 @@ _T = TypeVar("_T")
 
 
 class McpTools:
-    """Connect to ``servers`` inside a ``with`` block. The attribute ``tools`` contains the tools of all servers.
+    """Connect to ``servers`` inside a ``with`` block. The ``tools`` attribute contains the tools of all servers.
 
     ``existing_tools``: if one of them has the name of a new tool, the server's name is added to the new name:
     ``git__status``. ``call_s``: time limit for a call, in seconds. Entering the block raises UsageError, with the last

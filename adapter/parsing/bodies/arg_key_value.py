@@ -92,7 +92,7 @@ TELECHAT = KeyValueTags(
 class KeyValueReader:
     """Parse a call after its opening tag.
 
-    ``own`` names the formats that write these tags. Several formats share the tag ``<tool_call>``. In this tag, GLM's
+    ``own`` names the formats that write these tags. Several formats share the ``<tool_call>`` tag. In this tag, GLM's
     pairs are also accepted as the notation of every format whose ``tool_call_body`` is ``"pairs"``.
     """
 

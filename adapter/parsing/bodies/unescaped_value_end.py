@@ -229,7 +229,7 @@ def _compile_tags(opens: tuple[str, ...], closes: tuple[str, ...]) -> re.Pattern
 
 
 def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return the tag ``</KEY>`` if it is at the end of ``value``, or an empty string. ``closes`` are the proper closing
+    """Return the ``</KEY>`` tag if it is at the end of ``value``, or an empty string. ``closes`` are the proper closing
     tags.
 
     A model that closes a value with ``</KEY>`` may also write the proper tag. But a value may also end with such a tag.

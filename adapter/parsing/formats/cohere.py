@@ -26,7 +26,7 @@ _read_labeled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the actions. The key ``tool_name`` is normal in this format, so it is not reported as a repair."""
+    """Parse the actions. The ``tool_name`` key is normal in this format, so it is not reported as a repair."""
     return (yield from _read_json(source, consumed)).remove_fixes("name-key")
 
 

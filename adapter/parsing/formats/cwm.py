@@ -8,7 +8,7 @@ Format: the model card of facebook/cwm. The system prompt shows how the model mu
                                    </tool>
 
 Each line is the next required parameter of the tool, and the last parameter gets all remaining lines. If the tool has
-no required parameters, the text is its first parameter. Results are returned in a message of the role ``tool: NAME``.
+no required parameters, the text is its first parameter. Results are returned in a message with the ``tool: NAME`` role.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ opens the reasoning in the prompt::
     {"name": ..., "arguments": {...}}
     </tool_call>
 
-Results are returned between ``<tool_output>`` tags under the role ``tool``.
+Results are returned between ``<tool_output>`` tags under the ``tool`` role.
 """
 
 from dataclasses import replace

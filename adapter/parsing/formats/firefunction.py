@@ -1,7 +1,7 @@
 """FireFunction v2: ``functools[{"name": N, "arguments": {...}}, ...]``, as Phi-4-mini writes it.
 
 Format: the chat template of fireworks-ai/llama-3-firefunction-v2, which writes a space between an answer and the word
-``functools``. Results are returned under the role ``tool``.
+``functools``. Results are returned under the ``tool`` role.
 """
 
 from dataclasses import replace

@@ -9,7 +9,7 @@ begins with the recipient::
     {}
 
 Text to ``all`` is the answer. v2.5 (v2.llama3) writes the token ``<|reserved_special_token_249|>`` in place of ``>>>``
-and omits ``all``; it is also parsed here. Results are returned under the role ``tool``.
+and omits ``all``; it is also parsed here. Results are returned under the ``tool`` role.
 """
 
 from __future__ import annotations

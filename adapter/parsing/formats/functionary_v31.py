@@ -1,7 +1,7 @@
 """Functionary v3.1 and v4r: ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling.
 
 Format: the chat template of meetkai/functionary-medium-v3.1 (v3-llama3.1). Code for the model's interpreter follows
-``<|python_tag|>``. Results are returned under the role ``ipython``.
+``<|python_tag|>``. Results are returned under the ``ipython`` role.
 """
 
 from dataclasses import replace

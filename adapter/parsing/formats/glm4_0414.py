@@ -6,7 +6,7 @@ model in ml-explore/mlx-swift-lm, issue 491. A call is the whole answer, so an a
     get_weather
     {"city": "Oslo"}
 
-Results are returned under the role ``observation``.
+Results are returned under the ``observation`` role.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Format: the chat templates of ibm-granite/granite-3.0 to 3.3 instruct. The prompt of 3.1 requests ``<tool_call>`` after
 the token. If a server strips the token, only the tag remains. After reasoning, 3.3 writes its answer in ``<response>``
-tags. Results are returned under the role ``tool_response``.
+tags. Results are returned under the ``tool_response`` role.
 """
 
 from adapter.parsing.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list

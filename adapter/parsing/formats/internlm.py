@@ -2,7 +2,7 @@
 
 Format: the chat templates of internlm2.5 and internlm3, and InternLM's "Plugin and function calling" guide. The key of
 the arguments is ``parameters``, or ``arguments`` in the first InternLM2, whose tokenizer writes a space between the two
-tokens. Either token may be missing. Results are returned under the role ``environment``.
+tokens. Either token may be missing. Results are returned under the ``environment`` role.
 """
 
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call_with_parameters

@@ -11,7 +11,7 @@ type between key and value, which is also parsed, or one JSON object in each cal
     </ifm|tool_call>
     </ifm|tool_calls>
 
-The prompt opens the reasoning with a tag for the requested length. Results are returned under the role ``tool``.
+The prompt opens the reasoning with a tag for the requested length. Results are returned under the ``tool`` role.
 """
 
 from functools import partial

@@ -2,7 +2,7 @@
 
 Format: Meta's prompt format for Llama 3.1, 3.2 and 3.3 (JSON based tool calling, and the custom
 ``<function=NAME>{JSON}</function>``), and the chat templates of these models. Semicolons or line breaks separate
-several calls. Results are returned under the role ``ipython``.
+several calls. Results are returned under the ``ipython`` role.
 """
 
 from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function

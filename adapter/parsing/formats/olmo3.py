@@ -5,7 +5,7 @@ Format: vLLM's parser for allenai/Olmo-3-7B-Instruct and Olmo-3-7B-Think. Values
     <function_calls>get_weather(city="Oslo", days=2, exact=true)
     get_time()</function_calls>
 
-Results are returned under the role ``environment``. The section in Anthropic's prompts opens with the same tag, so
+Results are returned under the ``environment`` role. The section in Anthropic's prompts opens with the same tag, so
 `invoke_tags` parses its elements.
 """
 

@@ -6,7 +6,7 @@ Format: vLLM's parser for Salesforce/xLAM-2-3b-fc-r and Llama-xLAM-2-8b-fc-r::
 
 The first releases (the model card of Salesforce/xLAM-7b-fc-r) wrap the list in an object, ``{"thought": ...,
 "tool_calls": [...]}``. vLLM's parser also accepts the list in a code fence, in ``<tool_call>`` tags and after
-``[TOOL_CALLS]``. Results are returned under the role ``tool``.
+``[TOOL_CALLS]``. Results are returned under the ``tool`` role.
 """
 
 from adapter.parsing.bodies.tool_call_tag import OPENERS, STRAYS

@@ -1,7 +1,7 @@
 """Learn a format from a response template, which some models ship with their chat template.
 
 A response template describes how to parse a model's answer (transformers 5.13, documentation "Response parsing"): for
-each field of a message, the markers around it and the kind of its content. It is the key ``response_template`` of
+each field of a message, the markers around it and the kind of its content. It is the ``response_template`` key of
 ``tokenizer_config.json``. Answers with known calls are written as the template describes them, and a format is learned
 from these answers. The calls of the model are then repaired like those of any other format.
 """
