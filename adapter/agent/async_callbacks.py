@@ -36,7 +36,7 @@ class AsyncCallbacks:
         self._loop, self._is_cancelled = asyncio.get_running_loop(), False
 
     def end(self) -> None:
-        """Stop awaiting functions. Plain approvers still work."""
+        """Stop awaiting async functions. Plain approvers still work."""
         self._loop, self._is_cancelled = None, False
 
     def cancel(self) -> None:

@@ -90,7 +90,7 @@ class ResponseReader:
 
     @property
     def calls(self) -> list[ToolCall]:
-        """The calls so far."""
+        """The calls parsed so far."""
         return [event for event in self._events if isinstance(event, ToolCall)]
 
     def build_partial_turn(self) -> Turn:

@@ -26,7 +26,7 @@ LOADING_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class ContextSize:
-    """The maximum length of a conversation."""
+    """The context sizes of a server and its model."""
 
     tokens: int | None = None
     """The server's limit, or None if unknown."""

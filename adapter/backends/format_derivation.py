@@ -158,4 +158,4 @@ def _derive(source: str, tokens: _Tokens) -> DerivationResult:
 
 
 class _TooLongError(Exception):
-    """Rendering the template exceeds `TIME_LIMIT_S` or `MAX_PROMPT`."""
+    """Raised if rendering the template exceeds `TIME_LIMIT_S` or `MAX_PROMPT`."""

@@ -70,7 +70,7 @@ class ProfileSetup(_ProfileTable):
 
 
 class Profile(_ProfileTable):
-    """The best setup found for a model."""
+    """The best setup that `adapter probe` found for a model."""
 
     version: str = __version__
     made: str = ""

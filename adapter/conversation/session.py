@@ -50,7 +50,7 @@ STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 @dataclass(slots=True)
 class Session:
-    """A conversation."""
+    """The state of one conversation."""
 
     system: str
     """The system prompt."""

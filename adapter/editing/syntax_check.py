@@ -38,7 +38,7 @@ _Finder: TypeAlias = Callable[[str], SyntaxProblem | None]
 
 
 class _UncheckableError(Exception):
-    """The text cannot be checked."""
+    """Raised for a text that cannot be checked."""
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:

@@ -45,7 +45,7 @@ class Sampling:
 
 @dataclass(slots=True)
 class EvalRun:
-    """The result of a run."""
+    """The result of running a scenario once."""
 
     scenario: str
     kind: str
@@ -72,7 +72,7 @@ class EvalRun:
 
 
 class _NoAnswer(Exception):
-    """The server sent something other than a completion."""
+    """Raised if the server sent something other than a completion."""
 
 
 class Harness(Protocol):

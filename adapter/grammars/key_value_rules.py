@@ -34,7 +34,7 @@ from adapter.tools.coercion import get_type_name
 
 
 class UnrepresentableValue(Exception):
-    """The format cannot represent a value."""
+    """Raised if the format cannot represent a value."""
 
 
 _CONTROL = r"\x00-\x08\x0B-\x1F\x7F"

@@ -54,7 +54,7 @@ Node: TypeAlias = CharSet | Repeat | Concat | Alternation | Anchor
 
 
 class UnsupportedPattern(Exception):
-    """The pattern is not in the supported subset."""
+    """Raised for a pattern outside the supported subset."""
 
 
 def parse_regex(pattern: str) -> Node:

@@ -25,7 +25,7 @@ MAX_ITEMS = 16
 
 @dataclass(frozen=True, slots=True)
 class EnumShape:
-    """One of several JSON values."""
+    """A value that is one of several JSON values."""
 
     values: tuple[Json, ...]
 

@@ -70,8 +70,8 @@ def consume_mentioned_closers(
 def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reader[bool]:
     """Return whether the closing marker ``kind``, which was just consumed, is markup.
 
-    It is if it begins a line, or if it directly follows the last word of the text, unless it closes an element that the
-    content has opened.
+    It is markup if it begins a line or directly follows the last word of the text, unless it closes an element in the
+    content.
     """
     line = state.line
     if state.has_opened(kind):

@@ -46,7 +46,7 @@ class ChatTemplateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """A chat template."""
+    """A chat template, with its tokenizer's tokens."""
 
     source: str
     tokens: Mapping[str, str] = field(default_factory=dict)

@@ -46,7 +46,7 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """The form in which a template renders conversations without losing anything."""
+    """The form of messages that a template renders completely."""
 
     arguments: Arguments = "object"
     """Notation for the arguments of past calls: an object, or its JSON text."""
@@ -73,7 +73,7 @@ class TemplateCapabilities:
 
 
 CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="first", users=False)
-"""The form that all templates accept, for templates that cannot be probed."""
+"""The most widely accepted form, for templates that cannot be probed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """The conversation before an answer."""
+    """The conversation before the answer that guardrails check."""
 
     request: str = ""
     """The user's last message."""
@@ -69,7 +69,7 @@ class CallHistory:
 
     @property
     def user_text(self) -> str:
-        """All user messages."""
+        """The text of all user messages."""
         return "\n".join([*(text for role, text in self.messages if role == "user"), self.request])
 
     @property

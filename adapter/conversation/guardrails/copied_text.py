@@ -59,7 +59,7 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> st
 
 
 def remove_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) -> JsonObject:
-    """Return ``arguments`` without those whose values are placeholders."""
+    """Return ``arguments`` without placeholder values."""
     placeholders = {*_find_placeholders(tool, arguments, past)}
     return {name: value for name, value in arguments.items() if name not in placeholders}
 

@@ -57,7 +57,8 @@ def repeats_text(text: str, times: int) -> bool:
 def repeats_in_call(raw: str, tools: ToolSet) -> bool:
     """Return whether an unfinished call repeats itself where repetition cannot be intended.
 
-    That is outside of strings, after an error in the JSON of the call, or in an argument that the tool does not have.
+    Such places are outside of strings, after an error in the call's JSON, and in an argument that the tool does not
+    have.
     """
     body = raw[raw.find("{") :]
     head = _HEAD.match(body)

@@ -63,7 +63,7 @@ _ABOUT_TALK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CandidateAnswer:
-    """An answer to check."""
+    """An answer that guardrails check."""
 
     content: str
     calls: tuple[ToolCall, ...] = ()

@@ -39,7 +39,7 @@ ACCEPT = Accept()
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A guardrail's finding. ``held_to``: as in `Retry`; if ``is_free_first`` is set, the first retry is not
+    """A mistake that a guardrail found. ``held_to``: as in `Retry`; if ``is_free_first`` is set, the first retry is not
     constrained.
     """
 
@@ -51,7 +51,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class DroppedCall:
-    """A call that is not run, and the guardrail that dropped it, or that dropped an earlier call of the answer."""
+    """A call that is not run, and the guardrail that dropped this call or an earlier call of the answer."""
 
     name: str
     guardrail: str

@@ -33,7 +33,7 @@ class VerbatimFloat(float):
 
 
 class UnterminatedError(FormatError):
-    """The text ends inside a value."""
+    """Raised for JSON that ends inside a value."""
 
 
 class DecodedJson(NamedTuple):

@@ -86,7 +86,7 @@ class MatchCandidate:
 
 
 class TooCostlyError(Exception):
-    """The search would cost more than `MAX_COST`."""
+    """Raised if the search would cost more than `MAX_COST`."""
 
 
 def _list_old_lines(old: Sequence[str]) -> list[OldLine]:

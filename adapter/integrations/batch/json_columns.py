@@ -95,7 +95,7 @@ class ColumnShape:
             self.items.settle()
 
     def build_type(self) -> Any:
-        """Return the pyarrow.DataType."""
+        """Return the column's pyarrow.DataType."""
         if self.is_json or not self.kinds:
             return pa.string()
         if dict in self.kinds:
@@ -107,7 +107,7 @@ class ColumnShape:
         return pa.bool_() if bool in self.kinds else pa.int64() if int in self.kinds else pa.string()
 
     def encode(self, value: Json, is_optional: bool = False) -> Any:
-        """Return the value for a column of `build_type`."""
+        """Convert a value for a column of the type that `build_type` returns."""
         if self.is_json:
             return None if value is None and not is_optional else json.dumps(value)
         if isinstance(value, dict):

@@ -42,7 +42,7 @@ Block: TypeAlias = tuple[bytes, BatchStats]
 
 @dataclass(slots=True)
 class Progress:
-    """Progress of a run."""
+    """The progress of a batch run, as stored in ``OUT.progress``."""
 
     run: str
     """Hash of the run's input and settings."""

@@ -19,7 +19,7 @@ MAX_SHOWN = 40
 
 
 class NotRecordedError(UsageError):
-    """The recording has no answer to a request."""
+    """Raised if the recording has no answer to a request."""
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ class KeyValueTags:
     def with_affixes(
         cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
     ) -> KeyValueTags:
-        """Return the usual tags, with ``prefix`` and ``suffix`` around the word of each tag. ``type`` is the word of
-        the tag for a value's type."""
+        """Return GLM's tags with ``prefix`` and ``suffix`` around each word. ``type`` is the word in the tag for a
+        value's type."""
 
         def build_pair(word: str) -> tuple[str, str]:
             return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
@@ -221,8 +221,7 @@ class KeyValueReader:
         return call if call.has_parameter(key) else None
 
     def _split_glued_key(self, call: PendingCall, ahead: list[str], source: BodySource) -> PendingCall | None:
-        """If the name consists of a tool's name and a key, put back the key and return the call. Return None if it does
-        not."""
+        """If a tool's name and a key run together, put back the key and return the call. Otherwise, return None."""
         for tool in sorted(source.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:

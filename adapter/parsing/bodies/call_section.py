@@ -137,8 +137,8 @@ class CallSection:
         return self._end_without_call(text, at_line_start)
 
     def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:
-        """Return the result for a section that is closed before any call: an empty result, text, or an error if
-        ``text`` was probably meant as a call."""
+        """Return the result for a section without a call: an empty result, text, or an error if ``text`` was probably
+        meant as a call."""
         if not text.strip():
             return BodyResult()
         if not at_line_start:

@@ -108,7 +108,7 @@ def _compile_json(spec: FormatSpec) -> CompiledReaders:
         return CompiledReaders(openers, closers=(section[1], closing))
     if opening == "" and section == ("", ""):
         if reshape is not None:
-            raise UnsupportedLayoutError("the JSON of a call has the tool's name as its key, but no marker before it")
+            raise UnsupportedLayoutError("no marker precedes the JSON of a call, whose key is the tool's name")
         return CompiledReaders(unmarked=_ignore_fixes(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
@@ -213,7 +213,7 @@ def _compile_python(spec: FormatSpec) -> CompiledReaders:
     if spec.head.strip():
         return _compile_marked_python(spec)
     if not opening.rstrip().endswith("[") or not closing.lstrip().startswith("]"):
-        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls do not make a list")
+        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls do not form a list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
     if not opening:
         return CompiledReaders(unmarked=read_list)
@@ -240,7 +240,7 @@ def _compile_gemma(spec: FormatSpec) -> CompiledReaders:
 
 def _compile_channels(spec: FormatSpec) -> CompiledReaders:
     if not (spec.head.startswith(harmony_messages.ASSISTANT) and spec.middle.endswith(harmony_messages.MESSAGE)):
-        raise UnsupportedLayoutError(f"the call begins within a line or header, with {spec.head!r}")
+        raise UnsupportedLayoutError(f"the call begins in the middle of a line or header, with {spec.head!r}")
     return CompiledReaders(
         harmony_messages.OPENERS, head=harmony_messages.read_rest_of_header, tokens=harmony_messages.TOKENS
     )

@@ -55,8 +55,7 @@ def compile_pairs(spec: FormatSpec) -> CompiledReaders:
         raise UnsupportedLayoutError(f"the text between key and value depends on the value: {dict(pairs.openings)!r}")
     if not (1 <= len(first) <= 2 and 1 <= len(_find_tags(pairs.openings["string"])) <= 2):
         raise UnsupportedLayoutError(
-            f"the text {pairs.first!r} before the first key and {pairs.openings['string']!r} before a value "
-            "is not supported"
+            f"unsupported text before the first key ({pairs.first!r}) and a value ({pairs.openings['string']!r})"
         )
     head = spec.head.strip()
     if not head or " " in head:

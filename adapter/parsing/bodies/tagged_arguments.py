@@ -85,8 +85,8 @@ class PendingCall:
     def check_end(
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
     ) -> None:
-        """Reject the call if the end of the value ``text`` is uncertain: the value seems to be opened or closed twice,
-        or to contain another argument or call.
+        """Reject the call if the end of the value ``text`` is uncertain, because the value seems to be opened or closed
+        twice, or to contain another argument or call.
 
         ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the opening tags of a call.
         """
@@ -133,10 +133,10 @@ class PendingCall:
             )
 
     def build_unclosed_result(self, source: StreamBuffer, *, has_begun_to_close: bool = False) -> BodyResult:
-        """Return the result for a text that ends after a parameter, without the call's closing tags.
+        """Return the result for an answer that ends after a parameter, without the call's closing tags.
 
-        If the server reported a regular end, it is a call if all parameters have values; the required ones suffice if
-        the text ends within a closing tag (``has_begun_to_close``).
+        If the server reported a regular end, the result is a call if all parameters have values; the required
+        parameters suffice if the text ends within a closing tag (``has_begun_to_close``).
         """
         is_regular = source.finish_reason is not None and not source.was_cut
         if self.tool is None or not is_regular or self._list_missing():

@@ -37,8 +37,8 @@ _WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>
 _MAY_BE_WRONG_CLOSE = re.compile(r"(?:<|\[|\|)?/?[^\s<>\[\]]{0,40}+[>\]]?\s*")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""A function that returns whether the opening tag that was just consumed begins the next parameter. It consumes
-nothing."""
+"""A function that returns whether the opening tag just consumed begins the next parameter. It consumes no text
+itself."""
 
 
 class RawValue:
@@ -241,8 +241,8 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def explain_uncertain_end(name: str, key: str, tag: str) -> str:
-    """Return the error for a value that contains ``tag``. It is uncertain whether this tag ends the value, starts
-    another one, or is a part of it."""
+    """Return the error for a value with an ambiguous ``tag``, which may end the value, start another value, or be part
+    of it."""
     return (
         f"the value of {key!r} in the call of {name!r} contains {tag}, which may begin or end another. Write the call "
         'again without that tag; if it belongs to the value, give the arguments as one JSON object: {"'

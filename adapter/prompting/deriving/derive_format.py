@@ -44,7 +44,7 @@ from adapter.prompting.deriving.round_trip import (
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
-    """The result of a derivation."""
+    """The result of deriving a format from a template."""
 
     format: Format | None
     """The derived format; None if no format was derived, for the reason ``why``."""

@@ -39,7 +39,7 @@ class CannotDeriveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnLayout:
-    """The text and markers around turns."""
+    """The text and markers around a template's turns."""
 
     generation_prompt: str = ""
     ends: tuple[str, ...] = ()

@@ -66,7 +66,7 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A sample that was misread: ``written`` was parsed as ``parsed`` instead of ``expected``. ``is_ambiguous``: as in
+    """A misread sample: the text ``written`` was parsed as ``parsed`` instead of ``expected``. ``is_ambiguous``: as in
     `RoundTripSample`."""
 
     name: str

@@ -51,8 +51,8 @@ def match_by_proximity(
 def _measure_distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """For each mention of a parameter near a value, yield the distance between the two, and the index of the end of the
-    value that is closer to the mention."""
+    """For each mention of a parameter near a value, yield their distance, and the index of the value's end that is
+    closer to the mention."""
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start

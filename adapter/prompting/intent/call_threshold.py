@@ -12,9 +12,9 @@ from adapter.tools.tool import ToolSet
 MIN_SCORE = 2.0
 """Minimum BM25 score at which a request needs a tool."""
 MIN_SHARED_WORDS = 3
-"""Number of words shared with a tool that is enough for a call at any score, because in a small tool set every word is
-common and scores low. One word fewer is enough if the request has a value next to a parameter's name. In both cases,
-the request must contain a value for each required parameter.
+"""Number of shared words that justify a call to a tool at any score, because in a small tool set every word is common
+and scores low. One word fewer suffices if the request has a value next to a parameter's name. In both cases, the
+request must contain a value for each required parameter.
 """
 DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
 """Kinds of values that occur mainly in requests for an action."""

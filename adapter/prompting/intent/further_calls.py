@@ -42,7 +42,7 @@ class ValueMention(NamedTuple):
 
 @dataclass(slots=True)
 class _ValuePool:
-    """Parameters that can take the same ``values``, in the order in which the request mentions the first call's values.
+    """Parameters that can have the same ``values``, ordered by where the request mentions the first call's values.
     ``fresh``: the mentions of values that no call uses yet."""
 
     values: list[Json] = field(default_factory=list)

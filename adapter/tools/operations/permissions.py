@@ -199,7 +199,7 @@ class PermissionRule:
             raise UsageError(f"unknown rule verdict {self.verdict!r}; expected allow, ask or deny")
         if self.pattern is not None and (not self.pattern.strip() or self.pattern.strip()[0] in "!#"):
             raise UsageError(
-                f"the pattern in {str(self)!r} matches nothing; expected the first words of a command or a path pattern"
+                f"the rule {str(self)!r} matches nothing; expected the first words of a command or a path pattern"
             )
 
     @classmethod

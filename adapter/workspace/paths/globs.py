@@ -124,7 +124,7 @@ def _join_patterns(parts: Iterable[_Part]) -> _Part:
 
 
 def _match_path(parts: Sequence[_Part], names: Sequence[str]) -> bool:
-    """Return whether the parts match all names."""
+    """Return whether the pattern's parts match all names of the path."""
     reached = {0}
     for part in parts:
         if not reached:

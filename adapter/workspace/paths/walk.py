@@ -46,7 +46,7 @@ class Node(NamedTuple):  # made for every entry of a tree: three times as fast a
     is_file: bool
 
     def read_status(self) -> os.stat_result:
-        """Return the current status."""
+        """Return the current file status of the entry."""
         return calls.stat(self.name, self.dirfd)
 
     def resolve(self, above: tuple[str, ...]) -> ResolvedPath:
