@@ -43,7 +43,7 @@ NO_TOOLS = "in words: the model's chat template does not support tools"
 
 @dataclass(frozen=True, slots=True)
 class PromptDiscovery:
-    """How to prompt a model: with its chat template, or with a generated prompt."""
+    """The kind of prompt for a model: its chat template, or a generated prompt."""
 
     own: TemplatePrompt | None
     """The usable chat template, or None if a generated prompt must be used."""
