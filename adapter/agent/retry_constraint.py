@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
 MAX_LINES, MAX_LINE = 60, 200
-"""Maximum number and length, in characters, of the lines that a call may be limited to."""
+"""Maximum number of lines that a call is limited to, and their maximum length in characters."""
 MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
 _OPENS = (":", "{", "[", "(")

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def find_chat_client(chat: object) -> ChatClient | None:
-    """Return ``chat`` if it is a `ChatClient`, else None. As long as the module of that class has not been imported,
-    there cannot be such an object.
+    """Return ``chat`` if it is a `ChatClient`, else None. No such object can exist before the module of that class is
+    imported.
     """
     module = sys.modules.get("adapter.backends.chat_client")
     return chat if module is not None and isinstance(chat, module.ChatClient) else None

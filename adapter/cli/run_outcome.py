@@ -234,8 +234,8 @@ def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
 def _find_remaining_names(
     task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
 ) -> Iterator[str]:
-    """Yield the old names that remain in a file of the task, such as "greet in b.py": template variables of the task,
-    names that a request to rename something has replaced, and names that were replaced in another file only.
+    """Yield the old names that remain in a file of the task, such as "greet in b.py". These are template variables of
+    the task, names that a rename replaced, and names that were replaced only in another file.
     """
     replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
     elsewhere = {name for change in changes for name in change.find_replaced(task)}

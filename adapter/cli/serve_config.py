@@ -77,7 +77,7 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return the setups, by model name, of the models for which the file at ``path`` gives a format. Raises UsageError
+    """Return, by model name, the setup of each model for which the file at ``path`` gives a format. Raises UsageError
     if the file is invalid.
     """
     setups = {name: each.to_setup() for name, each in _read_models(path).items()}

@@ -251,8 +251,7 @@ class _Fitting:
         return _Note(deque(maxlen=max(1, min(MAX_NOTED, int(self._limit * NOTED_PER_TOKEN)))))
 
     def _write_note(self, index: int) -> None:
-        """Append the note to a user message. If the note takes the place of another message, make it a message of its
-        own."""
+        """Append the note to a user message. If the note replaces another message, add it as a separate message."""
         original, note = self._originals[index], self._notes[index].render_text()
         if original.get("role") != "user" or self.messages[index] is None:
             self._set(index, {"role": "user", "content": note})

@@ -76,7 +76,7 @@ class AskModel:
     again: str = ""
     """The guardrail that triggered a retry."""
     held_to: tuple[str, ...] = ()
-    """Tools to which to constrain the answer, as in `Retry`."""
+    """Tools that the answer is constrained to, as in `Retry`."""
     in_words: bool = False
     """True to withdraw the tools for this query, because the model only repeated a call that already has a result."""
 

@@ -36,8 +36,7 @@ MIN_SCORE = 0.5
 MAX_WANTED = 200
 """Maximum number of old lines that are compared with the file to find the most similar block."""
 MAX_ANCHORS = 3
-"""Number of old lines for which similar file lines are searched. The longest lines are used, because they are most
-distinctive."""
+"""Number of old lines that are compared with the file's lines: the longest ones, because they are most distinctive."""
 MAX_ANCHOR_PLACES = 4
 """Maximum number of similar file lines that are considered for each of the `MAX_ANCHORS` old lines."""
 

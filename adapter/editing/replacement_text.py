@@ -27,7 +27,7 @@ MIN_KEPT = 1 / 3
 """Minimum share of the letters of the old text that the new text must keep. If it keeps fewer, the texts are
 unrelated."""
 MIN_ALIKE = 75.0
-"""Similarity, in percent, from which the texts are related regardless of ``MIN_KEPT``."""
+"""Minimum similarity, in percent, that makes the texts related regardless of ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
 """Minimum number of letters of a run of equal tokens in the middle of a text. A shorter run is considered a
 coincidence."""
@@ -247,7 +247,7 @@ class _Merge:
 
 
 def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
-    """Return the matched lines that show the document's indentation: those that have the same shape in both texts.
+    """Return the matched lines that have the same shape in both texts, and therefore show the document's indentation.
 
     If only lines such as ``end`` or ``}`` are indented differently, these are excluded, because they may match the
     wrong line.

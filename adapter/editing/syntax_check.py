@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 MAX_CHARACTERS = 300_000
-"""Maximum length, in characters, of a file that is parsed. Parsing such a file takes about 0.2 s."""
+"""Maximum length of a parsed file, in characters. Parsing such a file takes about 0.2 s."""
 MAX_SECONDS = 0.5
 """Time limit for tree-sitter, in seconds."""
 NO_LONGER_PARSES = "no longer parses"

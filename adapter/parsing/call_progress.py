@@ -14,7 +14,7 @@ from adapter.parsing.format import BodySource
 from adapter.tools.call_extraction import NAME_KEYS
 
 HEAD_LIMIT = 1000
-"""Maximum number of characters in which a call's name is searched."""
+"""Maximum number of characters of a call that are searched for its name."""
 
 REPAIRED_LATE = "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 

@@ -30,7 +30,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 MAX_PIECES = 256
 """Maximum number of buffered strings. Each of them needs about sixty bytes, even for a chunk of four characters."""
 MAX_FENCE_LINE = 100
-"""Number of characters from which an incomplete line cannot open or close a code fence."""
+"""An incomplete line with this many characters can no longer open or close a code fence."""
 
 
 @lru_cache(maxsize=16)

@@ -171,7 +171,7 @@ class MarkerSet:
         return re.compile("|".join(branches) or _NEVER)
 
     def find_plain_end(self, text: str) -> int:
-        """Return the offset from which the text may be an incomplete marker.
+        """Return the offset at which an incomplete marker may begin at the end of the text.
 
         If no part of the text can be a marker, return the text's length. If the text contains a complete marker, return
         -1.
@@ -226,7 +226,7 @@ class MarkerSet:
         return index < len(self._sorted) and self._sorted[index].startswith(begun)
 
     def find_partial_start(self, text: str, start: int) -> int:
-        """Return the offset from which the text may be an incomplete marker, or the text's length if there is none."""
+        """Return the offset at which an incomplete marker may begin at the end of the text, or the text's length."""
         index = max(start, len(text) - self.longest + 1)
         while (match := self._start.search(text, index)) is not None:
             index = match.start()

@@ -21,7 +21,7 @@ _CONTEXT = 200
 """Number of characters around a tool's name that determine whether the name belongs to a call."""
 
 _LONGEST = 2000
-"""Number of characters in which the closing bracket of a call is searched."""
+"""Number of characters that are searched for a call's closing bracket."""
 
 _STRUCTURE = ("{", "(", "<", "=", ":")
 """Every apparent call contains at least one of these strings."""

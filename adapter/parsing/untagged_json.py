@@ -244,7 +244,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def _explain(text: str) -> str | None:
-    """Return the error of the value ``text``, or None if it can be parsed or only its end is missing."""
+    """Return the error in ``text``, a JSON value. Return None if ``text`` can be parsed or only lacks its end."""
     try:
         decode_json(text, closed=False)
     except UnterminatedError:

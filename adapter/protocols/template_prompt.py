@@ -59,7 +59,8 @@ NOT_OWN = (
 
 
 def find_template_prompt(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
-    """Return ``own``, or None if the request needs a feature that only the chat endpoint supports."""
+    """Return ``own``, the model's chat template. Return None if the request needs a feature that only the chat endpoint
+    supports."""
     if own.transport == "vllm":
         return own
     messages = body.get("messages")

@@ -147,7 +147,7 @@ class TranslationOptions:
     model_budgets: Mapping[str, Budgets] = field(default_factory=dict)
     """The user's budgets for each model name, which take precedence over ``budgets``."""
     guide: str = "auto"
-    """When small models get help in choosing tools, one of `GUIDE_MODES`."""
+    """Mode of guided tool choice, one of `GUIDE_MODES`."""
     guided_choice: GuidedChoiceSettings | None = None
     """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.guided_choice`)."""
 

@@ -87,7 +87,7 @@ class ChatStore:
 
 
 _USER_LINE = dump_line(UserMessageLine(text="")).partition(",")[0]
-"""The start of each line that contains a user message. The first message is not in such a line, but in the header."""
+"""The start of each line with a user message, except the first message, which is in the header."""
 
 
 class OpenChat:

@@ -19,7 +19,7 @@ EQUAL_FAILURES = 5
 """Number of consecutive calls of one tool with the same error that count as a repetition."""
 
 RECENT = 4
-"""Number of calls within which a repetition is noticed at once. A model may not remember older results."""
+"""A repetition is noticed at once if it is within this many calls. A model may not remember older results."""
 
 BLOCK = 200
 """Number of characters that an answer does not repeat by chance."""
@@ -105,8 +105,8 @@ def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]
 
 
 def _count_equal_failures(past: CallHistory, name: str) -> int:
-    """Count the last consecutive calls of a tool that failed with the same error. The model may have varied an argument
-    that the tool ignores."""
+    """Count the most recent consecutive calls of a tool that failed with the same error. The model may have varied an
+    argument that the tool ignores."""
     failed = list(takewhile(lambda call: call.name == name and not call.ok and call.result, reversed(past.recent)))
     return sum(call.result == failed[0].result for call in failed)
 

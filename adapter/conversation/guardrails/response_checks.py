@@ -50,7 +50,7 @@ _CALL_HEAD = re.compile(
     r"""\s*(?:```\w*\s*)?\{\s*"name"\s*:\s*"(?P<name>[^"\n]*)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?P<list>\[)?"""
 )
 MAX_HEAD = 400
-"""Number of characters at the start of an answer in which the head of a call is searched."""
+"""Number of characters at the start of an answer that are searched for the beginning of a call."""
 _ABOUT_CALLS = re.compile(
     r"(?i)\b(?:tool|function)[- _]?call|(?<![.\w])json\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b"
 )
@@ -93,7 +93,7 @@ IN_TEXT = frozenset({"text-follows", "no-body"})
 """The parser's rejection reasons that may apply to an intended call."""
 
 BEGINNING = 400
-"""Number of characters at the start of a malformed call in which the name of its tool is searched."""
+"""Number of characters at the start of a malformed call that are searched for its tool's name."""
 MAX_NAME_OFFSET = 200
 """Number of characters after an opening marker that are searched for the call's name."""
 

@@ -1,7 +1,6 @@
 """Detect answers without content: refusals without a reason, and claims of success without an outcome. English only.
 
-Such an answer has no word of its own: all are stop words, or words with which models refuse, or report success,
-whatever the task.
+All words of such an answer are stop words, or words that refuse or report success in any task.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from adapter.prompting.intent.bm25 import stem_words
 
 SEARCHED = 1_000
-"""Number of characters at the beginning and at the end of a request in which a question is searched."""
+"""Number of characters at each end of a request that are searched for a question."""
 MAX_LENGTH = 240
 """Maximum length of an answer without content, in characters."""
 

@@ -17,7 +17,7 @@ class Accept:
 class Retry:
     """Verdict of `Guardrails`: retry with a message to the model.
 
-    ``held_to``: the tools to which to constrain the retry, if the server can do that; empty for no constraint.
+    ``held_to``: the tools that the retry is constrained to, if the server supports it; empty for no constraint.
     """
 
     guardrail: str

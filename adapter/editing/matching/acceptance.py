@@ -243,8 +243,8 @@ def _keep_marks(key: str) -> str:
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
-    """Return whether ``row`` is an indistinctive line, such as a closing bracket, and is indented differently although
-    the distinctive lines are not."""
+    """Return whether only ``row``, an indistinctive line such as a closing bracket, is indented differently, while
+    distinctive lines are not."""
     if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
     distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]

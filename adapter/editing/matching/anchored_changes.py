@@ -320,6 +320,7 @@ def _is_same(shown: str, actual: str) -> bool:
 
 
 def _find_owners(lines: Sequence[str], at: int) -> set[str]:
-    """Return the lines that enclose line ``at``. If it closes a block, they include the line that opens the block."""
+    """Return the lines that enclose line ``at``, including the line that opens a block if line ``at`` closes the
+    block."""
     depth = measure_indent(lines[at]) + bool(_CLOSING.match(lines[at]))
     return {normalize_line(lines[index]) for index in find_enclosing(lines, at, depth)}

@@ -16,7 +16,7 @@ from adapter.editing.matching.normalize import fold_typography, normalize_line
 from adapter.editing.repairs.reindent import measure_indent
 
 MAX_PLACES = 10_000
-"""Maximum number of matches that are searched. Text that repeats itself could have far more."""
+"""Maximum number of matches to find. Text that repeats itself could have far more."""
 MIN_LONG = 120
 """Minimum length of a long line, in characters."""
 MIN_LIKENESS = 50.0
@@ -61,7 +61,7 @@ class DocumentIndex:
         return list(compress(range(len(self.keys)), self.keys))
 
     def find_lines_with_key(self, key: str) -> Sequence[int]:
-        """Return the indexes of the lines whose key is ``key``."""
+        """Return the indexes of the lines that normalize to ``key``."""
         first, last = self._first.get(key), self._last.get(key)
         if first is None or last is None:
             return ()

@@ -30,7 +30,7 @@ MIN_SLACK, MAX_SLACK = 8, 60
 MAX_SEED_PLACES = 40
 """Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
-"""Maximum number of old lines for which similar lines are searched, because each search reads the whole document."""
+"""Maximum number of searches for lines similar to an old line, because each search reads the whole document."""
 MAX_SHARING = 200
 """Maximum number of lines that contain a word of a one-line old text. If there are more, searching the whole document
 is as fast."""

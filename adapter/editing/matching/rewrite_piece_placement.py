@@ -39,7 +39,7 @@ UNLIKELY = 5
 MAX_HIDDEN = 8
 """Number of lines that a larger span may delete in any case."""
 KEY_WORDS = 4
-"""Number of words at the start of two lines that must be equal if both are to declare the same name."""
+"""Two lines declare the same name only if this many words at their start are equal."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _DECLARED = re.compile(
@@ -67,7 +67,7 @@ class _Fit(NamedTuple):
     written: int
     """Number of lines of the piece that the span lacks."""
     is_reworded: bool
-    """True if the lines that the piece lacks and those that the span lacks are similar."""
+    """True if the lines missing in the piece are similar to the lines missing in the span."""
     kept_above: int
     """Number of letters and digits in the equal lines at the start."""
     kept_below: int

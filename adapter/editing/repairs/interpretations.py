@@ -33,7 +33,7 @@ class Interpretation:
 
 OLD_MARKERS_NOTE = "diff markers were removed from the old text"
 MAX_INTERPRETATIONS = 24
-"""Maximum number of interpretations of a patch, because each one is searched in the document."""
+"""Maximum number of interpretations of a patch, because the document is searched for each one."""
 
 
 def list_interpretations(written: Interpretation) -> list[Interpretation]:

@@ -145,7 +145,7 @@ def _is_vague_comment(line: str) -> bool:
 
 
 def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
-    """Return whether the document itself has such a line as text, so that an omission in a new text may be meant
+    """Return whether the document itself contains such a line, so that an omission in a new text may be meant
     literally.
 
     ``own`` has the document's lines that look like omissions. If ``loses_nothing`` is true, dots may also differ from

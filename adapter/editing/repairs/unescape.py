@@ -23,7 +23,7 @@ MAX_KINDS = 3
 """Maximum number of kinds of escapes for which all subsets are tried. If there are more, each kind is tried alone, and
 then all kinds together."""
 MAX_INDENT = 80
-"""Maximum number of spaces and tabs of an indentation that are compared."""
+"""Maximum width of an indentation that is compared, in spaces and tabs."""
 MAX_PARTS = 3
 """Maximum number of line breaks in a string whose closing quote may also open another string."""
 

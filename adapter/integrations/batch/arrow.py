@@ -212,7 +212,8 @@ _FEATURES: JsonObject = {
 
 
 def _build_metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
-    """Return the metadata with the result columns added to the features, because datasets ignores all other columns."""
+    """Return the metadata with the result columns added to its features, because Hugging Face's datasets ignores other
+    columns."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
     )

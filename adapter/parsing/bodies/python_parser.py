@@ -35,7 +35,7 @@ NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """Matches a tool's name. It may contain a hyphen, or be the method of an object."""
 
 MAX_LATER = 20
-"""Maximum number of positions after a damaged call at which the next call is searched for."""
+"""Maximum number of positions after a damaged call at which the next call may begin."""
 
 QUOTE_CONTEXT = 80
 """Number of characters after a quote that determine whether the quote closes a string."""

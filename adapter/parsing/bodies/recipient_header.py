@@ -40,7 +40,7 @@ def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *,
 
 
 def consume_cut_name(source: StreamBuffer, consumed: list[str]) -> BodyResult | None:
-    """If the text ends within a name, take the name and return an error. If the text continues, return None."""
+    """If the text ends within a name, consume the name and return an error. Otherwise, return None."""
     match = _NAME.match(source.text, source.position)
     if not source.final or match is None or match.end() < len(source.text):
         return None

@@ -22,7 +22,7 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 SEARCH_LIMIT = 2_000
-"""Number of characters after the apparent end of a call in which a closing tag of the value is searched."""
+"""Number of characters after the apparent end of a call that are searched for the value's closing tag."""
 
 TAIL = 100
 """Number of characters before an opening tag that may show that the value before it has ended."""
@@ -213,7 +213,7 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
 
 
 def _find_tag_end(value: str, match: re.Match[str]) -> int:
-    """Return the end of the tag that begins with ``match``."""
+    """Return the end of the tag whose beginning ``match`` matches."""
     return match.end() if match.group().endswith(">") else value.find(">", match.end()) + 1
 
 

@@ -31,7 +31,7 @@ WORD_LIMIT = 40
 """Maximum length of a closing tag with an unknown word, in characters."""
 
 VALUE_LIMIT = 2_000
-"""Number of characters after a misspelt end of a function in which another end of the value is searched."""
+"""Number of characters after a misspelt end of a function that are searched for another end of the value."""
 
 INLINE_VALUES = "inline values"
 """Body variant: a value is on the same line as its tags."""

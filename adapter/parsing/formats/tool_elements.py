@@ -66,8 +66,7 @@ def is_distinctive_name(name: str) -> bool:
 
 
 def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse an element with attributes in its opening tag. If the element is empty, the attributes are all its
-    arguments."""
+    """Parse an element with attributes in its opening tag. The attributes of an empty element are all its arguments."""
     if not (source.after_call or (source.at_line_start and is_distinctive_name(name))):
         return TEXT
     source.may_be_text = True

@@ -1,4 +1,4 @@
-"""Find where calls with known names and arguments are written in a text, for each notation that can be learned.
+"""Locate calls with known names and arguments in a text, for each notation that can be learned.
 
 A locator returns the span of a call and the texts between its parts. It raises `CannotLearnError`, which quotes the
 text that does not fit.

@@ -46,7 +46,7 @@ _DESTRUCTIVE = (
 _BEGINNING = re.compile(r"(?:^|[.:;!]\s+|\n)\s*(?:please[, ]+|in\s\S+\s)?([a-z]+)(?=\s)", re.IGNORECASE)
 """Matches the first word of a sentence, after "please" or "in a.md, "."""
 MAX_BEGINNING = 400
-"""Number of characters of a request in which its verb is searched."""
+"""Number of characters at the beginning of a request that are searched for its verb."""
 
 
 def sounds_like_change(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Operations on the agent's own state, the todo list, memory and skills, and their outcomes."""
+"""Operations on the agent's own state (todo list, memory, skills), and the outcomes of these operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on files and directories, and their outcomes."""
+"""Operations on files and directories, and the outcomes of these operations."""
 
 from __future__ import annotations
 

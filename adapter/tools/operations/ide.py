@@ -1,4 +1,4 @@
-"""Operations on the user's editor, and their outcomes. Lines and columns are 1-based."""
+"""Operations on the user's editor, and the outcomes of these operations. Lines and columns are 1-based."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on the names declared in source code, and their outcomes."""
+"""Operations on declarations in source code, and the outcomes of these operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on web pages, web search and library documentation, and their outcomes."""
+"""Operations on web pages, web searches and library documentation, and the outcomes of these operations."""
 
 from __future__ import annotations
 

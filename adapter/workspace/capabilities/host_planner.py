@@ -84,7 +84,7 @@ class SessionCapabilities:
 
     @property
     def skills(self) -> tuple[ops.Skill, ...]:
-        """The available skills. They are searched on each access, since a call may have just written a skill."""
+        """The available skills. Each access searches for them again, because a call may have just written a skill."""
         return skills.find_skills(self.root, self.host.skill_folders)
 
     def share(self, other: SessionCapabilities) -> None:

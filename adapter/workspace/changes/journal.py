@@ -262,7 +262,8 @@ def sync_directory(dirfd: int) -> None:
 
 
 def write_record(store: int, state: str, record: ChangeRecord, durable: bool) -> None:
-    """Write the record of ``store/state`` atomically. Raises ToolError if it is too large."""
+    """Write ``record`` atomically to the directory ``state`` in the journal ``store``. Raises ToolError if it is too
+    large."""
     data = record.model_dump_json().encode()
     if len(data) > MAX_STEPS_BYTES:
         raise ToolError(f"a change of {len(record.steps):,} paths at once cannot be recorded; make several changes")

@@ -19,7 +19,7 @@ MAX_TEXT_BYTES = 16 * 1024 * 1024
 PROBE_BYTES = 8_192
 """Number of bytes searched for a NUL, which marks a binary file, as in git."""
 _GUESS_BYTES = 65_536
-"""Number of bytes from which the encoding is guessed. The guess is then checked on the whole file."""
+"""Number of bytes used to guess the encoding. The guess is then checked on the whole file."""
 
 _ASCII = bytes(range(128))
 """Bytes that a guessed encoding must decode as ASCII. With EBCDIC, for instance, edits match at wrong positions."""

@@ -37,7 +37,7 @@ _GIT_SECTIONS = ("user", "safe", "init")
 
 
 def list_system_folders() -> tuple[str, ...]:
-    """Return the existing system folders."""
+    """Return the system folders, such as ``/usr``, that exist on this machine."""
     return tuple(path for path in SYSTEM if os.path.lexists(path))
 
 

@@ -73,7 +73,7 @@ def run_program(
 def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox) -> str:
     """Return the program's path. A relative path starts at the workspace root.
 
-    A name is searched only in folders of PATH in which tools cannot write.
+    A name is looked up only in folders of PATH that tools cannot write to.
     """
     if os.path.dirname(program) and not os.path.isabs(program):  # noqa: PTH120, PTH117 - as it is spelled
         with root.locate(program) as resolved:
