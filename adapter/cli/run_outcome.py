@@ -16,6 +16,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_replaced_names,
     find_text,
     find_unused_values,
+    loses_text,
 )
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
@@ -23,7 +24,7 @@ from adapter.editing.edit_resolution import NEEDLESS
 from adapter.editing.syntax_check import NO_LONGER_PARSES
 from adapter.prompting.intent.bm25 import stem_word
 from adapter.prompting.intent.text_values import find_paths
-from adapter.prompting.intent.verbs import ACTIONS
+from adapter.prompting.intent.verbs import ACTIONS, sounds_like
 from adapter.tools.argument_synonyms import OLD_TEXT
 from adapter.tools.tool import ToolSet
 
@@ -146,7 +147,8 @@ def describe_run_outcome(
         if tally.broken:
             return 1, f"{', '.join(tally.broken)} no longer parses: {counts}"
         changes = parse_diff(diff or "")
-        if flaw := next(filter(None, (_find_flaw(each, task, tally) for each in changes)), ""):
+        flaws = (_find_unasked_deletion(task, tally, changes), *(_find_flaw(each, task, tally) for each in changes))
+        if flaw := next(filter(None, flaws), ""):
             return 1, f"{flaw}: {counts}"
         left = [
             *_find_remaining_names(task, tally, changes, read_file),
@@ -203,6 +205,14 @@ def parse_diff(diff: str) -> list[DiffedFile]:
         removed, added = (tuple(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
         changes.append(DiffedFile(path.removeprefix("b/"), lines[0].startswith("@@ -0,0 "), removed, added))
     return changes
+
+
+def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:
+    """Describe a deletion of a file in which the task requests a change, or return "". A new file may replace it."""
+    deletions = [call for call in tally.past if call.ok and sounds_like(call.name, "delete")]
+    is_replaced = any(change.is_new for change in changes)
+    unasked = (call for call in deletions if not is_replaced and loses_text(call, CallHistory(task), tally.tools))
+    return next((f"{call.arguments.get('path')} was deleted, which the task does not ask for" for call in unasked), "")
 
 
 def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:

@@ -285,3 +285,19 @@ def test_one_of_two_changes_fails(task, new, texts, left):
     code, line = describe_run_outcome(done, tally, task, lambda path: texts.get(path, ""), diff)
     expected = f"the change is incomplete; left to change: {left} (1 call)" if left else "the model is done: 1 call"
     assert (code, line) == (int(left != ""), expected)
+
+
+@pytest.mark.parametrize(
+    ("task", "new", "code"),
+    [
+        ("guests.yml: we forgot oma, put her at the end", "", 1),
+        ("guests.yml: get rid of it", "", 0),
+        ("Move guests.yml to b.yml", "--- /dev/null\n+++ b/b.yml\n@@ -0,0 +1 @@\n+- lea\n", 0),
+    ],
+)
+def test_deletion_that_the_task_does_not_ask_for_fails(task, new, code):
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("1", "delete_file", {"path": "guests.yml"}, ""))
+    tally(ToolResult("delete_file", content="", ok=True, call_id="1"))
+    diff = f"--- a/guests.yml\n+++ /dev/null\n@@ -1 +0,0 @@\n-- lea\n{new}"
+    assert describe_run_outcome(Finished("answered", ""), tally, task, diff=diff)[0] == code

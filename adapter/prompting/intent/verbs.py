@@ -18,7 +18,7 @@ add: add append insert put
 create: create save write / define make new register schedule store upsert
 edit: apply edit patch replace set update / change correct fix modify
 move: move rename
-delete: delete drop remove clear / destroy discard erase purge trash unlink wipe clean free
+delete: delete drop remove clear / destroy discard erase purge trash unlink wipe clean free rid gone
 reset: reset / revert rollback restore undo
 publish: post push upload / deploy publish release send share ship submit sync
 stop: cancel stop / abort kill terminate end quit

@@ -482,6 +482,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         ("What is in a.md?", (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         ("Rename a.md to b.md", (), [("delete_file", {"path": "a.md"})], "unasked_action", ("move_file",)),
+        ("a.md: we forgot Ann, put her last", (), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         (FIX_ALL, (READ_A, FIXED), [*FIXED_AGAIN], "made_already", ("edit_file",)),
         (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("read_file",)),
         (RENAME, (RENAMED, READ_B), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
@@ -525,6 +526,8 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("Write a summary of a.md", (READ_A,), "A tool that is small.", "", ()),
         ("Fix my sentence: I has a dog", (), "I have a dog.", "", ()),
         ("Change of plans: what does a.md say?", (READ_A,), "It says that the tool is small.", "", ()),
+        ("The new b.md makes a.md obsolete, put it there", (), [("delete_file", {"path": "a.md"})], "", ()),
+        ("a.md is old, get rid of it", (), [("delete_file", {"path": "a.md"})], "", ()),
         ("Remove a.md", (), [("delete_file", {"path": "a.md"})], "", ()),
     ],
 )
