@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.agent.async_agent import AsyncAgent
     from adapter.backends.chat_client import ChatClient
     from adapter.backends.format_derivation import derive
-    from adapter.conversation.guardrails.engine import Guardrails
+    from adapter.conversation.guardrails.guardrails import Guardrails
     from adapter.conversation.guardrails.required_steps import Steps
     from adapter.conversation.guardrails.verdicts import Accept, Retry, Stop
     from adapter.core.errors import (
@@ -124,7 +124,7 @@ _NAMES = {
     "adapter.editing": ("patch_text",),
     "adapter.parsing.formats": ("guess_format",),
     "adapter.parsing.parser": ("Parser", "parse"),
-    "adapter.conversation.guardrails.engine": ("Guardrails",),
+    "adapter.conversation.guardrails.guardrails": ("Guardrails",),
     "adapter.conversation.guardrails.verdicts": ("Accept", "Retry", "Stop"),
     "adapter.conversation.guardrails.required_steps": ("Steps",),
     "adapter.tools.operations.permissions": ("ApprovalRequest", "ApprovalDecision", "PermissionRule"),

@@ -26,7 +26,7 @@ from random import Random
 from adapter.core.errors import EditError, ToolError
 from adapter.tools.operations import Patch, PatchText
 from adapter.workspace.changes.text_codec import decode
-from adapter.workspace.files.patch_bytes import patch_bytes
+from adapter.workspace.files.file_patching import patch_bytes
 from benchmarks import stopping
 
 ENDS = ("\n", "\r\n", "\r")

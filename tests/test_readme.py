@@ -21,7 +21,7 @@ from adapter.core.events import ToolCall
 from adapter.core.rejection_codes import REJECTION_REASONS
 from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.formats import FORMATS
-from tests.conversation.guardrails.test_engine import message_of
+from tests.conversation.guardrails.test_guardrails import message_of
 from tests.scripted_server import CHAT, as_json
 from tests.server.test_wrap import CALL, completion
 from tests.serving import serving

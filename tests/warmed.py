@@ -5,7 +5,7 @@ Patterns are compiled, and tables of markers and tool schemas created, without f
 
 from __future__ import annotations
 
-from adapter.conversation.guardrails.engine import Guardrails
+from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.dialects import get_dialect, list_dialect_names
 from adapter.parsing.parser import parse
 

@@ -110,8 +110,7 @@ class _PlainMethods:
 
 
 async def call_and_await(call: Callable[[], Awaitable[T] | None], role: str) -> T:
-    """Call and await ``call``, and return its result. Raises UsageError for an async generator, which cannot be
-    awaited."""
+    """Call and await ``call``, and return its result. Raises UsageError for an async generator."""
     answer = call()
     if not isinstance(answer, Awaitable):
         raise build_result_error(call, role, answer, "a coroutine")

@@ -28,7 +28,7 @@ from adapter.agent.retry_constraint import (
 from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_requests import TemplateChat
-from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
+from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries
 from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
 from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
@@ -314,8 +314,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return ResponseReader(parser, self._observe, self._is_flood)
 
     def _is_flood(self, text: str) -> bool:
-        """Return whether an answer that begins with ``text`` has more calls than will be used, or only repeats its own
-        text."""
+        """Return whether an answer that begins with ``text`` has more calls than will be used, or only repeats
+        itself."""
         assert self._session is not None
         turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
         return self._session.is_flood(text, turn)
@@ -385,7 +385,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
         """Return the messages and the additional fields of the request for ``query``. Only a `ChatClient` supports
-        additional fields."""
+        fields."""
         if self._assisted_request is not None:
             body = dict(self._assisted_request.body)
             body.pop("stop", None)

@@ -40,8 +40,7 @@ MAX_LINES, MAX_LINE = 60, 200
 MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
 _OPENS = (":", "{", "[", "(")
-"""Characters at the end of a line that begins a block. An addition belongs at the end of the block, not after this
-line."""
+"""Characters at the end of a line that begins a block. Additions belong at the end of the block."""
 MAX_NEW_LINES = 200
 """Maximum number of new texts that a call may be limited to."""
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")

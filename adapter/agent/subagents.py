@@ -49,8 +49,8 @@ MAX_TOTAL = 50
 
 @dataclass(frozen=True, slots=True)
 class AgentKind:
-    """A kind of sub-agent. ``instructions``: text that follows the system prompt. ``read_only``: whether the sub-agent
-    may only read."""
+    """A kind of sub-agent. ``instructions``: text that follows the system prompt. ``read_only``: whether it may only
+    read."""
 
     name: str
     summary: str

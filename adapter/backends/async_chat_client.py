@@ -35,7 +35,7 @@ class AsyncChatClient:
     async def stream(
         self, messages: Sequence[Message], *, stop: Sequence[str] = (), extra: JsonObject | None = None
     ) -> AsyncGenerator[Chunk, None]:
-        """Stream an answer like `ChatClient.stream`. Raises TransportError if the server cannot be reached or sends an
+        """Stream an answer like `ChatClient.stream`. Raises TransportError if the server is unreachable or sends an
         error."""
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 

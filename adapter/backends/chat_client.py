@@ -190,8 +190,7 @@ class ChatClient:
         }
 
     def build_request(self, body: JsonObject) -> tuple[str, JsonObject]:
-        """Return the URL and body of a streaming request. This may query the server, which renders the chat
-        template."""
+        """Return the URL and body of a streaming request. The server may be queried to render the template."""
         steps = iter_prompt_steps(_CHAT, body)
         try:
             step = next(steps)
@@ -287,8 +286,7 @@ class ChatClient:
             yield Chunk("", finish_reason=INCOMPLETE)
 
     def check_first_event(self, first: Json, headers: Mapping[str, str]) -> None:
-        """Raise TransportError if the answer is not a stream. ``first`` is the first event, or None if there is
-        none."""
+        """Raise TransportError if the answer is not a stream. ``first`` is the first event or None."""
         sent_as = headers.get("content-type", "")
         if first is None and "event-stream" not in sent_as and "ndjson" not in sent_as:
             raise TransportError(f"{self.endpoint.display_url} sent {sent_as or 'nothing'}. {UNKNOWN.advice}")
@@ -336,7 +334,7 @@ class ChatClient:
         return UNKNOWN
 
     def to_transport_error(self, error: BaseException) -> TransportError:
-        """Convert an SDK error to a TransportError whose message contains no keys. This may query the server for its
+        """Convert an SDK error to a TransportError without keys in its message. This may query the server for its
         models."""
         return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explain(error)))
 

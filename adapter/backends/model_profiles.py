@@ -122,8 +122,7 @@ def build_profile_path(model: str) -> Path:
 
 
 def save_profile(profile: Profile, path: Path) -> None:
-    """Write ``profile`` to ``path``, replacing an existing file atomically. Raises UsageError if the file cannot be
-    written."""
+    """Write ``profile`` to ``path``, replacing a file atomically. Raises UsageError if the file cannot be written."""
     lines = [
         "# Made by `adapter probe`. Use --profile none to ignore it.",
         *_format_tables(profile.model_dump(exclude_none=True)),

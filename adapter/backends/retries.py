@@ -15,7 +15,7 @@ MAX_PAUSE_S = 5.0
 
 def build_retry_policy(retry: retry_base, limit_s: Callable[[RetryCallState], float]) -> dict[str, Any]:
     """Return settings for tenacity. ``retry`` selects the failures to retry, and ``limit_s`` returns the maximum total
-    time in seconds."""
+    time."""
     from tenacity import wait_random_exponential
 
     def stop(state: RetryCallState) -> bool:

@@ -49,7 +49,7 @@ class SmallModelCheck:
 
 
 def invents_values(endpoint: Endpoint, model: str) -> bool:
-    """Return whether the server reports that the model is so small that it may invent the values of an enforced
+    """Return whether the model, according to its server, is so small that it may invent the values of an enforced
     call."""
     count = query_parameter_count(endpoint, model)
     return count is not None and count <= INVENTIVE

@@ -97,8 +97,7 @@ def _find_response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _list_tokens(settings: dict[str, Any]) -> dict[str, str]:
-    """Return ``bos_token`` and similar tokens. Each setting is a string, or an object with the string in
-    ``content``."""
+    """Return ``bos_token`` and similar tokens. A setting is a string, or an object with the string in ``content``."""
     tokens = {}
     for name, value in settings.items():
         text = value.get("content") if isinstance(value, dict) else value

@@ -245,8 +245,7 @@ def _build_subagent_runner(
 
 
 class _LazyChat:
-    """A configured model that is connected on first use. If its server is down, only the sub-agents that use the model
-    fail."""
+    """A configured model that is connected on first use. If its server is down, only the sub-agents using it fail."""
 
     def __init__(self, model: ModelTable, session: ChatClient) -> None:
         self._model, self._session = model, session

@@ -119,8 +119,7 @@ _APPROVALS = {
 
 
 def _respond(conversation: ChatSession, text: str) -> bool:
-    """Run a slash command or answer a message. Errors are shown and do not end the chat. Return False if the user ended
-    it."""
+    """Run a slash command or answer a message. Errors are shown and do not end the chat. Return False to end it."""
     console = conversation.console
     try:
         if is_slash_command(text):

@@ -141,8 +141,7 @@ class Console(Terminal):
                     self.note(f"   unknown answer: type {letters}; only n can be followed by a reason")
 
     def _edit_draft(self, draft: FileDraft, content: str | None) -> str | None:
-        """Let the user edit the draft, and show the diff. Return the user's version, or None if it equals the
-        model's."""
+        """Let the user edit the draft, and show the diff. Return the user's version, or None if it is unchanged."""
         current = draft.after if content is None else content
         try:
             edited = edit_in_external_editor(current, draft.path)

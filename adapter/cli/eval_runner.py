@@ -1,4 +1,4 @@
-"""Run `adapter eval`: try the scenarios with several tool-calling methods, and write the runs, a table and a report
+"""Run `adapter eval`: try scenarios with several tool-calling methods, and write the runs, a table and a report
 page."""
 
 from __future__ import annotations

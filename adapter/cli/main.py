@@ -78,8 +78,7 @@ def _reopen_closed_streams() -> None:
 
 
 def _configure_encodings() -> None:
-    """Write UTF-8 in any locale. A terminal with another encoding keeps it; characters that this encoding lacks are
-    escaped."""
+    """Write UTF-8 in any locale. A terminal with another encoding keeps it; characters that it lacks are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and (encoding := codecs.lookup(stream.encoding).name) != "utf-8":
             keeps_encoding = stream.isatty() and encoding != "ascii"

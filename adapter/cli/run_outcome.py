@@ -20,7 +20,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
 )
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
-from adapter.editing.edit_resolution import NEEDLESS
+from adapter.editing.resolved_edits import NEEDLESS
 from adapter.editing.syntax_check import NO_LONGER_PARSES
 from adapter.prompting.intent.bm25 import stem_word
 from adapter.prompting.intent.text_values import find_paths

@@ -34,8 +34,7 @@ class SlashCommand:
 
 
 def is_slash_command(text: str) -> bool:
-    """Return whether ``text`` is a command. A path is not a command, and neither is a message that begins with a
-    space."""
+    """Return whether ``text`` is a command. Paths and messages that begin with a space are not."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     return text.startswith("/") and "/" not in word[1:]
 

@@ -1,5 +1,4 @@
-"""Render a conversation for its model. The model's own answers stay verbatim; control tokens in all other text are
-escaped."""
+"""Render a conversation for its model. The model's answers stay verbatim; control tokens in other text are escaped."""
 
 from __future__ import annotations
 

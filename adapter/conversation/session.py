@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.engine import MAX_DROPPED, Guardrails
+from adapter.conversation.guardrails.guardrails import MAX_DROPPED, Guardrails
 from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, asks_for_answer, find_leading_call
@@ -246,8 +246,7 @@ class Session:
         return self.guardrails
 
     def _retry(self, answer: HistoryEntry, retry: Retry) -> AskModel:
-        """Query the model for a better answer than ``answer``. The rejected answer is removed once a better one is
-        accepted."""
+        """Query the model for a better answer than ``answer``, which is removed once a better one is accepted."""
         is_broken = retry.guardrail in BROKEN_CALLS
         message = self.format.encode_result("", f"tool_error: {retry.message}", "") if is_broken else retry.message
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []

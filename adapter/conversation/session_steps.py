@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from adapter.conversation.guardrails.engine import MAX_CALLS
+from adapter.conversation.guardrails.guardrails import MAX_CALLS
 from adapter.conversation.guardrails.verdicts import DroppedCall
 from adapter.conversation.message_rendering import Message
 from adapter.core.events import ToolCall

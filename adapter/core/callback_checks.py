@@ -48,8 +48,8 @@ def require_sync(callback: object, role: str) -> None:
 
 
 def build_result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
-    """Return an error for a return value of the wrong type. If the value is a coroutine, close it, so that Python does
-    not warn about it."""
+    """Return an error for a return value of the wrong type. A coroutine is closed, so that Python does not warn about
+    it."""
     return UsageError(f"{role} {get_name(callback)} returned {_format_result(result)}; expected {expected}")
 
 
@@ -85,8 +85,7 @@ def require_finished(callback: object, role: str, result: object) -> None:
 
 
 def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
-    """Wrap ``callback`` so that `require_finished` checks its result. Exceptions that ``callback`` raises are not
-    caught."""
+    """Wrap ``callback`` so that `require_finished` checks its result. Exceptions in ``callback`` are not caught."""
     require_sync(callback, role)
 
     def observe(*event: object) -> None:

@@ -8,7 +8,7 @@
 - `anchored_changes` locates changes whose context has changed.
 
 `replacement_text` then builds the replacement in the document's own bytes, with `repairs.reindent`. `hunk_locator` and
-`whole_file_rewrite` do the same for hunks and rewritten files. The result is an `edit_resolution`: edits, or a
+`whole_file_rewrite` do the same for hunks and rewritten files. The result is an `resolved_edits`: edits, or a
 rejection that `error_messages` explains. `syntax_check` verifies that the file still parses. `notebook` patches
 notebooks by the sources of their cells. `notations` parses the formats in which models write edits.
 """
@@ -19,10 +19,10 @@ __all__ = [
     "AppliedPatch",
     "PatchResult",
     "document",
-    "edit_resolution",
     "error_messages",
     "patch_text",
     "replacement_text",
+    "resolved_edits",
     "revert",
     "syntax_check",
 ]

@@ -19,7 +19,6 @@ from adapter.core.text.diffs import LineChange as LineChange
 from adapter.core.text.diffs import find_changes, render_unified_diff
 from adapter.core.text.lines import split_lines, to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
-from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.edit_splicing import LineEdit, list_change_offsets, list_changed_lines, splice_edits, trim_context
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
@@ -28,6 +27,7 @@ from adapter.editing.matching.locator import locate
 from adapter.editing.matching.whole_file_rewrite import locate_whole_file
 from adapter.editing.notations.parse_edits import convert_mapping_to_patch, parse_patches
 from adapter.editing.notebook import join_sources, replace_sources
+from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
 from adapter.editing.syntax_check import find_new_syntax_error
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch, PatchBasis, WholeFileRewrite
 

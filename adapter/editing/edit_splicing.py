@@ -8,7 +8,7 @@ from typing import NamedTuple
 from adapter.core.text.diffs import LineChange
 from adapter.core.text.lines import count_common_prefix, split_lines
 from adapter.editing.document import TextDocument
-from adapter.editing.edit_resolution import ResolvedEdit
+from adapter.editing.resolved_edits import ResolvedEdit
 
 
 class LineEdit(NamedTuple):

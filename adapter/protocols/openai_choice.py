@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapter.conversation.guardrails.engine import MAX_DROPPED
+from adapter.conversation.guardrails.guardrails import MAX_DROPPED
 from adapter.conversation.guardrails.response_checks import find_leading_call
 from adapter.core.events import (
     ContentReclassified,

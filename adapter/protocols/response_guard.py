@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
-from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES, Guardrails
+from adapter.conversation.guardrails.guardrails import MAX_CALLS, RETRIES, Guardrails
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, BY_STEPS, COPIES, DEFAULT, WITHIN_ANSWER
 from adapter.conversation.guardrails.required_steps import Steps, parse_steps, validate_steps
 from adapter.conversation.guardrails.response_checks import CandidateAnswer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from adapter.conversation.guardrails.engine import RETRIES
+from adapter.conversation.guardrails.guardrails import RETRIES
 from adapter.conversation.guardrails.registry import parse_guardrails, validate_max_calls, validate_retries
 from adapter.core.callback_checks import require_sync
 from adapter.core.errors import UsageError

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
+from adapter.conversation.guardrails.guardrails import MAX_CALLS, RETRIES
 from adapter.conversation.session_steps import SessionLimits
 from adapter.core.events import JsonObject
 from adapter.tools.operations import Edits, Effect, MediaKind

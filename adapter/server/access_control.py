@@ -116,8 +116,7 @@ def find_key(headers: Headers) -> str:
 
 
 def _with_cors_headers(send: Send, origin: str) -> Send:
-    """Return a function that sends messages with CORS headers, so that the browser lets pages of ``origin`` read the
-    response."""
+    """Return a function that sends messages with CORS headers, so that pages of ``origin`` can read the response."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

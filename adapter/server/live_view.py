@@ -204,16 +204,14 @@ class LiveView:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _get_version(self, http: HttpRequest) -> int:
-        """Return the version of the data that the page already has, or 0 if that is from an earlier run of the
-        server."""
+        """Return the version of the data that the page already has, or 0 if it is from an earlier run of the server."""
         epoch, _, version = (http.headers.get("last-event-id") or http.query_params.get("since", "")).partition(".")
         is_ours = epoch == self.live.epoch and version.isdecimal() and len(version) < 16
         return int(version) if is_ours else 0
 
 
 def _build_cookie_name(http: HttpRequest) -> str:
-    """Return the name of the cookie. It contains the port, because browsers share cookies between all ports of a
-    host."""
+    """Return the cookie's name. It contains the port, because browsers share cookies between all ports of a host."""
     return f"adapter_view_{(http.scope.get('server') or ('', 0))[1]}"
 
 

@@ -130,8 +130,7 @@ class ResponseStore:
             _log.warning("the response %s was not stored: %s", response["id"], error)
 
     def save(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None = None) -> None:
-        """Save a response with its new input items. If ``conversation`` is set, append all items to that
-        conversation."""
+        """Save a response with its new input items. If ``conversation`` is set, append all items to it."""
         about = {key: value for key, value in response.items() if key != "output"}
         items = [(item, False) for item in map(_with_id, inputs)] + [(item, True) for item in response["output"]]
         with self._lock, self._tables:

@@ -200,8 +200,7 @@ class ModelServer(UpstreamConnection):
         return self._prompts[content]
 
     async def find_server_info(self) -> ServerInfo:
-        """Return the kind of server and the settings for its model. They are cached, and detected again when the cache
-        expires."""
+        """Return the kind of server and the settings for its model. They are detected again when the cache expires."""
         async with self._detecting:
             now = asyncio.get_running_loop().time()
             if self._server_info is None or now > self._expires_at:

@@ -206,8 +206,7 @@ def _list_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
 
 
 def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
-    """Describe the expected type if the value has another type. If it has the right type, describe the violated
-    rule."""
+    """Describe the expected type if the value has another type. Otherwise, describe the violated rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
     if is_top and not has_schema_type(value, tool.properties.get(key, {})):
         return f"expected {_describe_type(tool, key)}"

@@ -53,8 +53,7 @@ class AllowedArguments:
     forbidden: tuple[str, ...]
     """The names of the removed arguments."""
     is_safe: bool = True
-    """True if no removed argument is a misspelled parameter or changes the meaning of the call, and the rest is
-    valid."""
+    """True if the rest is valid, and no removed argument is a misspelled parameter or changes the call's meaning."""
     changes_meaning: bool = False
     """True if the call has a different effect without the removed arguments."""
 

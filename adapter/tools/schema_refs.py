@@ -29,8 +29,7 @@ value."""
 
 
 class RecursiveSchema(dict[str, Json]):
-    """An empty schema that replaces a reference to a schema around it. `expand_schema` returns the referenced
-    schema."""
+    """An empty schema in place of a reference to an enclosing schema, which `expand_schema` returns."""
 
     def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()

@@ -96,7 +96,7 @@ class ApprovalFlow:
     """Path from the session's workspace to ``root``, prepended to the paths that rules and approvers see."""
 
     def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
-        """Raise DeniedError if a rule forbids the operation. Call it before planning, because planning errors may quote
+        """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors may quote
         files."""
         unplanned = Plan(tool.name, lambda: ops.TaskFinished())
         whole = self._build_approval(tool.name, operation, unplanned)

@@ -142,8 +142,7 @@ class Workspace:
 
     @property
     def recovered(self) -> tuple[str, ...]:
-        """Notes on changes that a crash had interrupted. They were completed or reverted when the workspace was
-        opened."""
+        """Notes on changes that a crash had interrupted. Opening the workspace completed or reverted them."""
         return self._context.history.recovered
 
     @property

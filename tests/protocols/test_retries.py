@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapter.backends.constraint_fields import WORDS_GRAMMAR, build_constraint_fields
-from adapter.conversation.guardrails.engine import MAX_DROPPED
+from adapter.conversation.guardrails.guardrails import MAX_DROPPED
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange

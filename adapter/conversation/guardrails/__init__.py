@@ -2,7 +2,7 @@
 
 __all__ = [
     "call_history",
-    "engine",
+    "guardrails",
     "invented_file_text",
     "loop_detection",
     "registry",

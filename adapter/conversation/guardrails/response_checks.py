@@ -166,8 +166,7 @@ def find_leading_call(text: str) -> str:
 
 
 def find_arguments(text: str) -> JsonObject:
-    """Return the arguments of the call in JSON that ``text`` begins with, or an empty object if there is no such
-    call."""
+    """Return the arguments of the call in JSON that ``text`` begins with, or an empty object if there is none."""
     found = (read_leading_call(text).get(key) for key in ("arguments", "parameters"))
     return next((arguments for arguments in found if isinstance(arguments, dict)), {})
 

@@ -89,8 +89,7 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: Cal
 
 
 def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces the text that it
-    wrote."""
+    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces its text."""
     given = {name: value for name, value in call.arguments.items() if not isinstance(value, bool) and value is not None}
     for other in earlier:
         shared = _list_targets(call) & _list_targets(other)

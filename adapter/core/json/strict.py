@@ -10,8 +10,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 
 MAX_DEPTH = 64
-"""Maximum nesting depth. The repairer makes a recursive call for each level. Real arguments have fewer than ten
-levels."""
+"""Maximum nesting depth. The repairer makes a recursive call for each level. Real arguments have fewer than ten."""
 
 MAX_DIGITS = 400
 """Maximum number of digits in an integer. CPython's conversion takes quadratic time."""

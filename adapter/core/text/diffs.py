@@ -106,8 +106,7 @@ def _join_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterat
 
 
 def _count_common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return the number of equal lines at the start. Comparing whole blocks first is many times faster than line by
-    line."""
+    """Return the number of equal lines at the start. Whole blocks are compared first, which is many times faster."""
     shorter, index = min(len(left), len(right)), 0
     while index + BLOCK_LINES <= shorter and left[index : index + BLOCK_LINES] == right[index : index + BLOCK_LINES]:
         index += BLOCK_LINES

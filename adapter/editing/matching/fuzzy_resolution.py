@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.error_messages import build_not_found_message, describe_match
 from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match
 from adapter.editing.matching.already_applied import find_roughly_applied
@@ -17,6 +16,7 @@ from adapter.editing.matching.strategies import TextMatch, match_from_lines, mat
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.repairs.omission_markers import is_elision, may_be_elision
 from adapter.editing.repairs.reindent import get_indent
+from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
 
 MAX_ALIGNED = 6
 """Maximum number of interpretations of a patch that are aligned with the document."""

@@ -11,11 +11,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from adapter.editing.document import format_line_indexes, normalize_newlines
-from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.matching.document_index import DocumentIndex, find_occurrences
 from adapter.editing.matching.locator import locate
 from adapter.editing.matching.normalize import is_distinctive, list_keys, normalize_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines
+from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
 from adapter.tools.operations import Hunk, ParameterNames, Patch
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import TypeAlias
 
-from adapter.editing.edit_resolution import Rejection, Resolution
+from adapter.editing.resolved_edits import Rejection, Resolution
 from adapter.tools.operations import Hunk, Patch
 
 ROUNDS = 3

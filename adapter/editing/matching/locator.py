@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from adapter.core.text.plurals import pluralize
 from adapter.editing.document import format_line_list, format_line_range, normalize_newlines
-from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.error_messages import build_ambiguous_match_message, build_near_miss_message
 from adapter.editing.matching.acceptance import find_nearest
 from adapter.editing.matching.already_applied import find_applied_place, have_common_lines
@@ -28,6 +27,7 @@ from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpreta
 from adapter.editing.repairs.omission_markers import find_omissions, find_vague_omissions, is_elision, is_like_own
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_escapes
+from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
 
 _STAGES = (*STRATEGIES, match_minified)

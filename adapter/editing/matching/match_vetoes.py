@@ -8,13 +8,13 @@ from itertools import islice
 from typing import TypeAlias
 
 from adapter.editing.document import format_line_list, format_line_range
-from adapter.editing.edit_resolution import Rejection
 from adapter.editing.matching.already_applied import find_applied_lines, find_enclosing_new_text, find_verbatim_copies
 from adapter.editing.matching.normalize import is_distinctive, list_keys, normalize_line
 from adapter.editing.matching.patch_context import NEAR_HINT, PatchContext
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, match_whole_lines, split_view_lines
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.repairs.reindent import get_indent
+from adapter.editing.resolved_edits import Rejection
 
 MIN_REPEATED = 3
 """Minimum number of lines below a match that the end of a new text repeats by mistake."""

@@ -4,13 +4,13 @@ hints)."""
 from __future__ import annotations
 
 from adapter.editing.document import format_line_range
-from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.matching.acceptance import COPIED_LEAD, COUNTED_LEAD
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.strategies import TextMatch
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.replacement_text import AmbiguousReplacement
+from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
 from adapter.tools.operations import Hunk, ParameterNames, Patch
 
 NEAR_HINT = 10

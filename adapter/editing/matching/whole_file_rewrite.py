@@ -14,7 +14,6 @@ from itertools import pairwise
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.core.text.lines import to_lf
 from adapter.editing.document import TextDocument, format_line_range
-from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.rewrite_piece_candidates import Piece
@@ -23,6 +22,7 @@ from adapter.editing.matching.strategies import TextMatch, split_view_lines
 from adapter.editing.repairs.omission_markers import find_omissions, find_vague_omissions, is_omission_comment
 from adapter.editing.repairs.reindent import measure_indent
 from adapter.editing.replacement_text import build_exact_replacement
+from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
 from adapter.tools.operations import ParameterNames, WholeFileRewrite
 
 MIN_KEPT = 0.5

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from adapter.backends.model_profiles import validate_profile_name
 from adapter.backends.template_files import TemplateWorker, load_chat_template, run_render_step
-from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
+from adapter.conversation.guardrails.guardrails import MAX_CALLS, RETRIES
 from adapter.core.argument_checks import NONE, PATH, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject

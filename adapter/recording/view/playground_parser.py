@@ -1,5 +1,4 @@
-"""Parse a model's raw text for the playground. This module and its imports need only the standard library, so that a
-browser can run them."""
+"""Parse a model's raw text for the playground. A browser can run this module, which needs only the standard library."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ Outcome: TypeAlias = (
 
 
 def find_effect(operation: Operation) -> Effect:
-    """Return the effect of an operation. For edits to several files it is the most severe effect; a custom tool
-    declares its effect."""
+    """Return the effect of an operation. Edits to several files have the most severe effect; custom tools declare their
+    effect."""
     if isinstance(operation, CallFunction):
         return operation.effect
     if isinstance(operation, PatchFiles) and any(edit.action == "delete" for edit in operation.files):

@@ -85,8 +85,7 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """Call a function of the host program. It may be async. ``effect`` is the effect that the function's tool
-    declares."""
+    """Call a function of the host program. It may be async. ``effect`` is declared by the function's tool."""
 
     name: str
     function: Callable[..., object]

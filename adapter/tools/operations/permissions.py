@@ -90,7 +90,7 @@ class ApprovalRequest:
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of everything that the approval covers. If it has changed when the call runs, the call is
+        """Return a hash of everything that the approval covers. If it changes before the call runs, the call is
         refused."""
         covered = (self.tool, self.effect, self.summary, self.diff, self.paths, self.cwd, self.subject, self.is_git)
         return hashlib.sha256(repr((*covered, sorted(self.state.items()))).encode(errors="surrogatepass")).hexdigest()

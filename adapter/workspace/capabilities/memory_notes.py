@@ -74,8 +74,7 @@ class NoteStore:
         return MemoryNote(read.path, read.text)
 
     def check(self, path: str, content: str) -> None:
-        """Raise ToolError if the name is invalid, or if the new note would exceed a limit on length, number or total
-        size."""
+        """Raise ToolError if the name is invalid, or the new note would exceed a limit on length, number or size."""
         path = _normalize_path(path)
         _check_folders(path, [name for name, _ in self.list().entries])
         lines = len(split_lines(content))

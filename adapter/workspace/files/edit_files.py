@@ -24,7 +24,7 @@ from adapter.workspace.changes.journal import ChangeStep
 from adapter.workspace.changes.staged_files import check_replaceable, stage_new_file
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, decode_for_diff, encode
 from adapter.workspace.files.edit_strictness import apply_edit_mode, describe_choice
-from adapter.workspace.files.patch_bytes import creates_file, list_changed_lines, patch_bytes
+from adapter.workspace.files.file_patching import creates_file, list_changed_lines, patch_bytes
 from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import convert_os_errors

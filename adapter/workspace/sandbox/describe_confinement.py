@@ -47,8 +47,7 @@ def build_confinement_result_note(operation: ops.Operation, outcome: ops.Outcome
 
 
 def build_session_confinement_note(tools: Iterable[Tool], confinement: ActiveSandbox) -> str:
-    """Describe the confinement of ``tools``: a line about commands and a line about functions, each only if there are
-    any."""
+    """Describe the confinement of ``tools``: a line about commands and a line about functions, if there are any."""
     offered = list(tools)
     functions = [tool for tool in offered if tool.function is not None]
     lines = [confinement.text] if any(tool.effect == "execute" and tool.function is None for tool in offered) else []

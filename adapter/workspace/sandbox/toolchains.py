@@ -68,8 +68,7 @@ def _find_secrets(folder: str) -> Iterator[str]:
 
 
 def _exclude_paths(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
-    """Yield ``path`` if none of ``left_out`` is below it; otherwise yield the entries below it that contain none of
-    them."""
+    """Yield ``path`` if it contains none of ``left_out``; otherwise yield the entries below it that contain none."""
     if path in left_out:
         return
     if not any(is_below(secret, path) for secret in left_out):

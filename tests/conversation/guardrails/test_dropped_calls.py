@@ -10,7 +10,7 @@ import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.copied_text import find_placeholder
-from adapter.conversation.guardrails.engine import Guardrails
+from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.conversation.guardrails.loop_detection import is_recent_repeat
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, looks_like_error, read_call_history
-from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
+from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.conversation.guardrails.loop_detection import asks_for_repetition
 from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, WITHIN_ANSWER, parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps

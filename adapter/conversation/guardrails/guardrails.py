@@ -165,8 +165,7 @@ class Guardrails:
         return is_call_shaped(content, past.request) or self.is_hopeless(past, content)
 
     def is_hopeless(self, past: CallHistory, content: str) -> bool:
-        """Return whether an answer begins like a call of an unknown tool, so that the rest of the answer need not be
-        received."""
+        """Return whether an answer begins like a call of an unknown tool, so that the rest need not be received."""
         return "call_as_answer" in self.on and begins_hopeless_call(content, past.request, self.tools)
 
     def _names_tool(self, content: str) -> bool:
@@ -398,8 +397,7 @@ class Guardrails:
         return Violation("unknown_tool", words, likely or tuple(self.tools))
 
     def _find_likely_tools(self, past: CallHistory) -> tuple[str, ...]:
-        """Return a few tools that match the request. Small models that get a longer list call one tool after
-        another."""
+        """Return a few tools that match the request. With a longer list, small models call one tool after another."""
         if len(self.tools) <= retry_messages.MAX_CHOICES:
             return tuple(self.tools)
         scores = ToolRanking(self.tools).score_tools(past.request)
