@@ -62,7 +62,9 @@ _read_step_invoke = XmlInvokeReader(STEP_TAGS)
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<｜tool▁call▁begin｜>``."""
     opening = consumed[-1]
-    yield from source.skip_space(consumed)
+    closing = opening.replace("begin", "end")
+    if (yield from source.skip_space(consumed)) == "{":
+        return (yield from TaggedJson(opening, closing)(source, consumed)).with_fixes("foreign-body")
     if (yield from source.consume_marker(_step_invoke, consumed)):
         return (yield from _read_step_invoke(source, consumed)).with_repairs("missing-inner-tag")
     marker = yield from source.peek_marker(_in_head, HEAD_LIMIT)
@@ -89,7 +91,7 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
     yield from source.skip_space(consumed)
     fence = yield from source.consume_marker(_fence, consumed)
-    result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, consumed)
+    result = yield from TaggedJson(opening, closing, name=name)(source, consumed)
     if fence and "missing-bracket" in result.fixes:  # canitoolcall demands an error
         return BodyResult(error=f"the arguments of {name!r} lack a closing bracket. Write them again.")
     if is_typed:  # the format's normal spelling has a fence

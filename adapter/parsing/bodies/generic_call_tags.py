@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache, partial
 
-from adapter.parsing.bodies.named_elements import consume_closing, read_after_name, read_elements
+from adapter.parsing.bodies.named_elements import NAME_ATTRIBUTE, consume_closing, read_after_name, read_elements
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
@@ -44,7 +44,6 @@ TAGS = (
     "call",
 )
 
-NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _function = MarkerSet("<function=")
 _strays = MarkerSet("</parameter>", "</function>", "</invoke>")
 

@@ -5,6 +5,8 @@
     <name>NAME</name><input>{...}</input>
     <tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters>
     <NAME>{...}</NAME>
+
+An argument may also be ``<parameter name="KEY">value</parameter>``.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
-_name_tags = MarkerSet("<name>", "<tool_name>", "<tool>", "<function>", "<function_name>")
+_name_tags = MarkerSet("<name>", "<tool_name>", "<tool>", "<function>", "<function_name>", "<invoke_name>")
 _argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>", "<params>")
 _FIRST_TAG = re.compile(r"<([\w.-]+)>")
 _MAY_BE_FIRST_TAG = re.compile(r"<[\w.-]*")
-_ELEMENT = re.compile(rf"\s*<([\w.-]+){ATTRIBUTES}\s*>(.*?)</\1>", re.DOTALL)
+NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
+_ELEMENT = re.compile(rf"\s*<([\w.-]+)({ATTRIBUTES})\s*>(.*?)</\1>", re.DOTALL)
 _ELEMENTS = re.compile(rf"(?:\s*+<([\w.-]+){ATTRIBUTES}\s*>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
 
 
@@ -82,8 +85,9 @@ def _read_arguments(name: str, end: str, source: BodySource, consumed: list[str]
     call = PendingCall(name, source.tools.match(name))
     if not _ELEMENTS.fullmatch(text):
         return BodyResult(error=f"the arguments of {name!r} cannot be read: expected <NAME>value</NAME> before {end}")
-    for key, value in _ELEMENT.findall(text):
-        call.add_text(key, value)
+    for key, attributes, value in _ELEMENT.findall(text):
+        named = None if call.has_parameter(key) else NAME_ATTRIBUTE.search(attributes)
+        call.add_text(named[1] if named else key, value)
     return call.build_result()
 
 

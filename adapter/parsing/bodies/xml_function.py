@@ -59,7 +59,9 @@ _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _ODD_NAME = frozenset("=\"'")
 _FENCE = MarkerSet("```json", "```")
-_OPEN_NAME = re.compile(r"(?:<function>\s*)?([\w.:-]+)\s*(?:</function>\s*|\n\s*)(?=<parameter[=>])", re.IGNORECASE)
+_OPEN_NAME = re.compile(
+    r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*|\n\s*)(?=<parameter[=>])|(?=</function>))", re.IGNORECASE
+)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
 """Matches the rest of a tag with a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a
@@ -386,8 +388,8 @@ def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | 
 
 
 def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of a tool's name before a parameter if the name's tag is unclosed or missing. Nothing is
-    taken."""
+    """Return the match of a tool's name before a parameter or the end of the call, if the name's tag is unclosed or
+    missing. Nothing is taken."""
     match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return match if match is not None and source.tools.match(match[1]) is not None else None
 
