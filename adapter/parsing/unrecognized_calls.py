@@ -42,7 +42,7 @@ _AFTER_TAG_NAME = re.compile(r"[\s/>]")
 _MARKER = re.compile(r"(?:\[/?[A-Z_ ]+\]|[|｜]>|<[\w-]+>)\s?\Z")
 _LINE_START = re.compile(r"[\s>*`/@#!$-]*(?:functions?\.)?\Z")
 _BRACKET = re.compile(r"[*`]{0,3}\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
-_ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:\{|\(|</?[\w-]|[\w\"'*`-]+\s*[:=])")
+_ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
 _GLUED_ARGUMENTS = re.compile(r"\s{0,3}(?:<[|｜\w]|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(

@@ -22,12 +22,14 @@ from adapter.tools.unbracketed_arguments import parse_plain_arguments
 Normalizer: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
 """Normalizes a name and arguments for the session's tools. Returns the name, the arguments and the fixes."""
 
-NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call")
+NAME_KEYS = (
+    "name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call", "toolName",
+)  # fmt: skip
 ARGUMENT_KEYS = (
     "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "tool_args", "action_input",
     "inputs",
 )  # fmt: skip
-NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
+NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "functionCall", "toolCall")
 """Keys whose value can be the whole call."""
 
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")

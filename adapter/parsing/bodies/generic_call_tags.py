@@ -19,7 +19,6 @@ session's tools.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache, partial
 
 from adapter.parsing.bodies.named_elements import NAME_ATTRIBUTE, consume_closing, read_after_name, read_elements

@@ -18,11 +18,12 @@ from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.tool import Tool
 
 _name_tags = MarkerSet("<name>", "<tool_name>", "<tool>", "<function>", "<function_name>", "<invoke_name>")
 _argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>", "<params>")
-_FIRST_TAG = re.compile(r"<([\w.-]+)>")
-_MAY_BE_FIRST_TAG = re.compile(r"<[\w.-]*")
+_FIRST_TAG = re.compile(rf"<([\w.-]+)({ATTRIBUTES})\s*>")
+_MAY_BE_FIRST_TAG = re.compile(r"<[^<>]*+")
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _ELEMENT = re.compile(rf"\s*<([\w.-]+)({ATTRIBUTES})\s*>(.*?)</\1>", re.DOTALL)
 _ELEMENTS = re.compile(rf"(?:\s*+<([\w.-]+){ATTRIBUTES}\s*>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
@@ -64,7 +65,7 @@ def read_after_name(name: str, source: BodySource, consumed: list[str], closing:
         return TEXT
     elif not inner:
         first = yield from source.peek_match(_FIRST_TAG, NAME_LIMIT, _MAY_BE_FIRST_TAG.fullmatch)
-        if first is None or tool is None or first[1] not in tool.properties:
+        if first is None or tool is None or _find_key(first[1], first[2], tool) not in tool.properties:
             return TEXT
         result = yield from _read_arguments(name, end, source, consumed)
         keys = result.calls[0].arguments.keys() if result.calls else tool.properties.keys()
@@ -86,9 +87,14 @@ def _read_arguments(name: str, end: str, source: BodySource, consumed: list[str]
     if not _ELEMENTS.fullmatch(text):
         return BodyResult(error=f"the arguments of {name!r} cannot be read: expected <NAME>value</NAME> before {end}")
     for key, attributes, value in _ELEMENT.findall(text):
-        named = None if call.has_parameter(key) else NAME_ATTRIBUTE.search(attributes)
-        call.add_text(named[1] if named else key, value)
+        call.add_text(_find_key(key, attributes, call.tool), value)
     return call.build_result()
+
+
+def _find_key(tag: str, attributes: str, tool: Tool | None) -> str:
+    """Return the parameter that an element with this tag and these attributes contains."""
+    named = None if tool is not None and tag in tool.properties else NAME_ATTRIBUTE.search(attributes)
+    return named[1] if named else tag
 
 
 def consume_closing(source: StreamBuffer, consumed: list[str], closing: str) -> Reader[None]:

@@ -29,6 +29,7 @@ from adapter.core.json.strict import (
 )
 from adapter.parsing.format import BodyResult
 from adapter.tools.call_extraction import DecodedCall
+from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
@@ -269,10 +270,11 @@ class _PythonReader:
         if isinstance(only, dict) and len(values) == 1 and (tool is None or only.keys() <= {*tool.properties}):
             self.fixes["positional-arguments"] = None
             return only
-        if tool is None or len(values) > len(tool.properties):
+        named = dict(zip(tool.properties, values, strict=False)) if tool else {}
+        if tool is None or len(named) < len(values) or any(map(_is_misplaced, values, tool.properties.values())):
             raise FormatError(f"expected named arguments in the call of {name!r}, got positional ones")
         self.fixes["positional-arguments"] = None
-        return dict(zip(tool.properties, values, strict=False))
+        return named
 
     def parse_value(self, depth: int, *, is_argument: bool = False) -> Json:
         if depth > MAX_DEPTH:
@@ -429,6 +431,11 @@ class _PythonReader:
         if number > 0x10FFFF:
             raise FormatError(f"invalid escape \\{code.group()}")
         return chr(number)
+
+
+def _is_misplaced(value: Json, schema: Json) -> bool:
+    """Return whether ``value`` is a list or an object that the parameter with this schema cannot hold."""
+    return isinstance(value, dict | list) and not has_schema_type(value, schema)
 
 
 def _to_json(calls: list[DecodedCall]) -> str:

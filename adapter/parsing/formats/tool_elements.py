@@ -8,8 +8,8 @@ elements, so a model's name does not identify the format::
     </NAME>
 
 Such tags may also be ordinary XML in an answer. A tag opens a call only if it is the name of one of the session's
-tools, begins a line, and precedes a parameter, JSON or the closing tag. Qwen3-Coder's ``<parameter=KEY>`` and
-``</function>`` may replace the tags inside.
+tools, begins a line, and precedes a parameter, JSON or the closing tag. ``<parameter=KEY>``,
+``<parameter name="KEY">`` and ``</function>`` may replace the tags inside.
 
 ``<NAME KEY="value" />`` on a separate line is a call if no element of HTML can have the name, all attributes are
 parameters of the tool, and all required parameters are present. ``<NAME>value</NAME>`` is a call if the tool has
@@ -46,7 +46,10 @@ KEY_LIMIT = 100
 ATTRIBUTES_LIMIT = 4000
 """Maximum length of the attributes of a self-closing element, in characters."""
 
-_KEY = re.compile(rf"<(?:parameter=)?([A-Za-z_][\w.-]*)(?:\s*(/?)|{ATTRIBUTES}\s*)>")
+_KEY = re.compile(
+    rf"<(?:parameter(?:=|\s+name\s*=\s*[\"']))?([A-Za-z_][\w.-]*)[\"']?(?:\s*(/?)|{ATTRIBUTES}\s*)>", re.IGNORECASE
+)
+_PARAMETER = ("<parameter=", "<parameter ")
 _FUNCTION_CLOSE = "</function>"
 _BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
 _BEGINS_TAG = re.compile(r"</?[\w.-]*")
@@ -163,7 +166,7 @@ def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consum
 
 def _read_value(key: str, tool: Tool, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[None]:
     """Parse a parameter after its opening tag, which is the last item of ``consumed``."""
-    is_parameter = consumed[-1].lower().startswith("<parameter=")
+    is_parameter = consumed[-1].lower().startswith(_PARAMETER)
     is_empty = consumed[-1].endswith("/>")
     if is_parameter or is_empty:
         call.fix("misspelt-inner-tag")
@@ -214,7 +217,7 @@ def _consume_key(source: StreamBuffer, consumed: list[str], tool: Tool) -> Reade
 def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
     return RawValue(
         closes=[f"</{key}>"],
-        next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " "))],
+        next_opens=[*_PARAMETER, *(f"<{other}{end}" for other in keys for end in (">", "/>", " "))],
         call_opens=[f"<{name}>"],
         call_closes=[f"</{name}>", f"</{name} >", *([_FUNCTION_CLOSE] if key == "parameter" else [])],
     )
