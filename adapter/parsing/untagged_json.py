@@ -24,7 +24,15 @@ from adapter.parsing.json_calls import (
 )
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, SPACE, Reader, StreamBuffer
-from adapter.tools.call_extraction import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
+from adapter.tools.call_extraction import (
+    ABOUT_KEYS,
+    ARGUMENT_KEYS,
+    CALL_TYPES,
+    NAME_KEYS,
+    NESTING_KEYS,
+    find_name_key,
+    looks_like_call,
+)
 from adapter.tools.tool import ToolSet
 
 MAX_OPENING = 3
@@ -315,12 +323,14 @@ def _is_named_call(item: Json, tools: ToolSet) -> bool:
 
 
 def _is_flat_call(item: Json, tools: ToolSet) -> bool:
-    """Return whether ``item`` names one of the session's tools and has all required arguments next to the name."""
+    """Return whether ``item`` names one of the session's tools and has all required arguments next to the name. If it
+    has no arguments, its type must announce a call."""
     if not isinstance(item, dict):
         return False
-    key = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), None)
-    tool = tools.get(item[key].strip()) if key else None
+    key = find_name_key(item, tools)
+    tool = tools.get(str(item[key]).strip()) if key else None
     if tool is None or key in tool.properties:
         return False
     arguments = item.keys() - {key, *ABOUT_KEYS}
-    return bool(arguments) and arguments <= tool.properties.keys() and arguments >= {*tool.required}
+    is_announced = bool(arguments) or item.get("type") in CALL_TYPES
+    return is_announced and {*tool.required} <= arguments <= tool.properties.keys()

@@ -44,8 +44,11 @@ MARK = "¤"
 NO_TOOLS = ToolSet()
 
 _SPACES = f"[{re.escape(SPACE)}]"
-_LABELED = r"(?::\*{0,2}|\*\*:)[ \t]*`?[\w.:/-]+`?\s*(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
+_LABELED = r"(?::\*{0,2}|\*\*:)[ \t]*`?[\w.:/-]+(?: [\w.:/-]+){0,5}`?\s*(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
 """The name of a tool and the label of its arguments, after a label such as ``Action``."""
+_WHOLE = r"\s*(?:```\w*\s*)?(?:[\w.-]+(?:[(\[]|[,:]?[ \t]{0,3}\{)|[{\[]\s*[{\[\"'])"
+"""A whole call, after a label and its colon."""
+_CALL_LABELED = (_LABELED, rf"(?::\*{{0,2}}|\*\*:){_WHOLE}")
 _SHAPES = {
     "<": (
         r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax",
@@ -64,9 +67,9 @@ _SHAPES = {
     "✿": (r"(?:function|args|result|return)✿",),
     "｜": (r"(?:ds|gc)ml｜",),
     "functools": (r"\s?\[",),
-    "function call": (r"\s*\{", _LABELED),
-    "action": (_LABELED, r":\s*(?:```\w*\s*)?(?:[\w.-]+[(\[]|[{\[]\s*[{\[\"'])"),
-    **dict.fromkeys(("function", "tool", "tool call"), (_LABELED,)),
+    "function call": (r"\s*\{", *_CALL_LABELED),
+    **dict.fromkeys(("action", "tool call", "tool_call", "function_call"), _CALL_LABELED),
+    **dict.fromkeys(("function", "tool"), (_LABELED, rf"(?::\*\*|\*\*:){_WHOLE}")),
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     **dict.fromkeys(("assistantcommentary", "assistantanalysis"), (r" to=",)),
 }  # fmt: skip
@@ -82,8 +85,8 @@ _ORDINARY = frozenset(
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = (
-    *("functools", "function call", "function", "action", "observation"),
-    *("tool_name", "tool call", "tool", "assistantcommentary", "assistantanalysis"),
+    *("functools", "function call", "function_call", "function", "action", "observation"),
+    *("tool_name", "tool call", "tool_call", "tool", "assistantcommentary", "assistantanalysis"),
 )
 _JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
 _BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")

@@ -32,6 +32,9 @@ ARGUMENT_KEYS = (
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "functionCall", "toolCall")
 """Keys whose value can be the whole call."""
 
+CALL_TYPES = ("tool_call", "function_call", "tool_use")
+"""Values of the key ``type`` that announce a call."""
+
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 """Keys next to the name that are not arguments."""
 
@@ -83,17 +86,21 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
     return [_parse_call(value, arguments_key, tools)]
 
 
+def find_name_key(value: JsonObject, tools: ToolSet) -> str | None:
+    """Return the key of the call's name, or None. It is ``type`` if only this key contains the name of a tool."""
+    keys = (key for key in NAME_KEYS if isinstance(name := value.get(key), str) and name.strip())
+    return next(keys, "type" if isinstance(value.get("type"), str) and value["type"] in tools else None)
+
+
 def _parse_call(value: JsonObject, arguments_key: str, tools: ToolSet) -> DecodedCall:
-    for name_key in NAME_KEYS:
-        name = value.get(name_key)
-        if isinstance(name, str) and name.strip():
-            break
-    else:
+    name_key = find_name_key(value, tools)
+    if name_key is None:
         if len(value) == 1 and (only := next(iter(value))) in tools and isinstance(value[only], dict):
             return DecodedCall(only, value[only], ("name-as-key",))
         keys = ", ".join(map(repr, value)) or "none"
         raise FormatError(f"the call has no name: expected 'name' and {arguments_key!r}, got the keys {keys}")
     fixes = [] if name_key == "name" else ["name-key"]
+    name = str(value[name_key])
     bare = name.strip()
     arguments, more = _parse_arguments(value, name_key, arguments_key, tools.match(bare))
     if '"' in bare and bare not in tools:

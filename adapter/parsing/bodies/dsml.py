@@ -57,15 +57,17 @@ def _build_tags(language: str, words: tuple[str, ...], *, opening: str = "<", en
 
 
 def _build_opening_tags(language: str, word: str) -> tuple[str, ...]:
-    """Return the starts of a tag, also without its bracket."""
-    return tuple(tag for opening in ("<", "") for tag in _build_tags(language, (word, f" {word}"), opening=opening))
+    """Return the starts of a tag. The official spellings also begin without the bracket."""
+    tags = _build_tags(language, (word, f" {word}"))
+    return (*tags, *(tag[1:] for tag in tags[:2]))
 
 
 @lru_cache
 def _build_all_tags(language: str) -> XmlInvokeTags:
+    closes = _build_tags(language, ("invoke", " invoke"), opening="</", end=">")
     return XmlInvokeTags(
         call=_build_opening_tags(language, "invoke"),
-        call_close=2 * _build_tags(language, ("invoke", " invoke"), opening="</", end=">"),
+        call_close=(*closes, *closes[:2]),
         parameter=_build_opening_tags(language, "parameter"),
         parameter_close=_build_tags(language, ("parameter", " parameter"), opening="</", end=">"),
         section=(*_build_tags(language, _SECTIONS, end=">"), *_build_tags(language, _SECTIONS, end="\n")),

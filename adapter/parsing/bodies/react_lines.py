@@ -6,7 +6,7 @@
     Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
     Observation: ...                                   ✿RESULT✿: ...
 
-    Action: search(query="a")                          Action: search["a"]
+    Action: search(query="a")                          Action: search["a"], search, {"query": "a"}
     Action: {"name": "search", "arguments": {...}}     also in a code fence
 
 The arguments may also be plain text; see `unbracketed_arguments`. The model must stop at the third label; text after it
@@ -34,8 +34,9 @@ _fence, _tick, _inline_object = get_marker_set("```"), get_marker_set("`"), get_
 _LANGUAGE = re.compile(r"[a-zA-Z]*(?=[^a-zA-Z])")
 _is_letters = re.compile("[a-zA-Z]*").fullmatch
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+(?: [\w.:/-]+){0,5}+)`?[ \t]*")
-_BEGINS_CALL = re.compile(r"\s{0,9}(?:[{\[`]|[^\W\d][\w.-]{0,80}+[(\[])")
-_MAY_BEGIN_CALL = re.compile(r"\s{0,9}(?:[^\W\d][\w.-]{0,80}+)?")
+_BEGINS_CALL = re.compile(r"\s{0,9}(?:[{\[`]|[^\W\d][\w.-]{0,80}+(?:[(\[]|[,:]?[ \t]{0,3}\{))")
+_MAY_BEGIN_CALL = re.compile(r"\s{0,9}(?:[^\W\d][\w.-]{0,80}+(?:[,:]?[ \t]{0,3})?)?")
+_NAMED_OBJECT = re.compile(r"([^\W\d][\w.-]{0,80}+)[,:]?[ \t]{0,3}(?=\{)")
 _BRACKETED = re.compile(r"([^\W\d][\w.-]{0,80}+)\[([^\[\]\n]{0,200})\]")
 _MAY_BE_BRACKETED = re.compile(r"[\w.-]{1,81}+(?:\[[^\[\]\n]*)?")
 
@@ -142,6 +143,10 @@ def _read_whole_call(source: BodySource, consumed: list[str], ends: MarkerSet) -
         result = BodyResult((DecodedCall(bracketed[1], plain[0]),), (plain[1],)) if plain else TEXT
     elif char and char in "{[":
         result = yield from UntaggedJson("arguments", after_marker=False, ends=(FENCE_END,))(source, consumed)
+    elif named := (yield from source.peek_match(_NAMED_OBJECT, NAME_LIMIT, _MAY_BEGIN_CALL.fullmatch)):
+        source.consume_match(named, consumed)
+        read = UntaggedJson("arguments", after_marker=True, name=named[1], ends=(*ends.literals, FENCE_END))
+        result = yield from read(source, consumed)
     else:
         result = yield from read_one_call(source, consumed)
     if is_fenced:
