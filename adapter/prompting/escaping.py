@@ -44,7 +44,10 @@ MARK = "¤"
 NO_TOOLS = ToolSet()
 
 _SPACES = f"[{re.escape(SPACE)}]"
-_LABELED = r"(?::\*{0,2}|\*\*:)[ \t]*`?[\w.:/-]+(?: [\w.:/-]+){0,5}`?\s*(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
+_LABELED = (
+    r"(?::\*{0,2}|\*\*:)[ \t]*`?[\w.:/-]+(?: [\w.:/-]+){0,5}`?\s*"
+    r"(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
+)
 """The name of a tool and the label of its arguments, after a label such as ``Action``."""
 _WHOLE = r"\s*(?:```\w*\s*)?(?:[\w.-]+(?:[(\[]|[,:]?[ \t]{0,3}\{)|[{\[]\s*[{\[\"'])"
 """A whole call, after a label and its colon."""
