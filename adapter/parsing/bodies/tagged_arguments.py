@@ -141,6 +141,7 @@ class PendingCall:
         is_regular = source.finish_reason is not None and not source.was_cut
         if self.tool is None or not is_regular or self._list_missing():
             return CUT
+        has_begun_to_close &= bool(self.arguments)  # without arguments, it may be the tag of the first one
         is_whole = has_begun_to_close or self.arguments.keys() >= self.tool.properties.keys()
         return self.build_result("missing-close-tag") if is_whole else CUT
 

@@ -70,6 +70,7 @@ class RawValue:
             *next_opens, *call_opens, *call_closes, *outer_closes, *stray_closes, *broken_closes, *whole_closes
         )
         self._stray_closes = _lower_tags(stray_closes)
+        self._begun_closes, self._opens = MarkerSet(*call_closes, *outer_closes), MarkerSet(*next_opens, *call_opens)
         self._not_after_value = _lower_tags(whole_closes)
         self._after_call = MarkerSet(*call_opens, *outer_closes)
 
@@ -116,7 +117,7 @@ class RawValue:
             tag = tag if tag.lower() in self._call_closes else ""
         if tag.lower() in self._not_after_value:
             tag = ""
-        ends = bool(tag) or not char or self._is_begun_tag(source)
+        ends = bool(tag) or not char or self._is_begun_close(source)
         ends = ends or (not holds_call and (yield from self._is_wrong_close(source, ahead)))
         if holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
@@ -127,10 +128,10 @@ class RawValue:
         source.push_back("".join(ahead))
         return ends
 
-    def _is_begun_tag(self, source: StreamBuffer) -> bool:
-        """Return whether the rest of the text is the start of a tag that may follow the value."""
+    def _is_begun_close(self, source: StreamBuffer) -> bool:
+        """Return whether the rest of the text is the start of a tag that closes the call, and of no opening tag."""
         rest = source.text[source.position : source.position + self._after_value.longest]
-        return source.final and self._after_value.may_start_with(rest)
+        return source.final and self._begun_closes.may_start_with(rest) and not self._opens.may_start_with(rest)
 
     def _is_wrong_close(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
         """Return whether a misspelt or foreign closing tag is next, followed by the next call or the end of the
