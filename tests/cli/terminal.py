@@ -69,10 +69,13 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """Return the screen without trailing spaces and lines. A wide character is followed by an empty cell."""
+        """Return the screen without trailing spaces and lines. A wide character is followed by an empty cell.
+
+        The echo of Ctrl-C is missing: the kernel sends the signal first, so other output may come before the echo.
+        """
         buffer, columns = self._screen.buffer, range(self._screen.columns)
-        lines = range(max(buffer, default=-1) + 1)
-        return "\n".join("".join(buffer[line][column].data for column in columns).rstrip() for line in lines).rstrip()
+        rows = ("".join(buffer[line][column].data for column in columns) for line in range(max(buffer, default=-1) + 1))
+        return "\n".join(row.replace("^C", "").rstrip() for row in rows).rstrip()
 
     @property
     def lines(self) -> list[str]:

@@ -34,13 +34,13 @@ for url, cases in json.loads(engines):
 
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Start a server before a model server of each kind."""
+    """Start a server before a model server of each kind. A keepalive would begin a stream before the status is known."""
     with ExitStack() as stack:
         started = {}
         for engine in ENGINES:
             upstream = stack.enter_context(FaultyServer(engine))
             options = options_of(engine, tmp_path_factory.mktemp("options"))
-            url = stack.enter_context(serving(upstream.url, "--retry", "0", *options))
+            url = stack.enter_context(serving(upstream.url, "--retry", "0", "--keep-alive", "60", *options))
             started[engine] = url.removesuffix("/v1")
         yield started
 

@@ -1,7 +1,7 @@
 """Run several calls in parallel. A failed call does not affect the other calls.
 
 Results keep the order of the calls. Calls that write run one at a time and in order, so that two edits of one file both
-apply.
+apply. So do equal calls, so that a replay knows which of them got which recorded result.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ def run_batch(
 
 
 def _group_in_lanes(calls: Sequence[BatchCall], writes: Callable[[BatchCall], bool]) -> list[list[int]]:
-    """Group the indices of the calls into lanes, which run in parallel. All calls that write share one lane."""
-    writing = [index for index, call in enumerate(calls) if writes(call)]
-    others = [[index] for index in range(len(calls)) if index not in writing]
-    return [*([writing] if writing else []), *others]
+    """Group the indices of the calls into lanes, which run in parallel. Calls that write share one lane, and so do equal
+    calls."""
+    lanes: dict[str, list[int]] = {}
+    for index, call in enumerate(calls):
+        lanes.setdefault("" if writes(call) else repr(call), []).append(index)
+    return list(lanes.values())
 
 
 def _build_surplus_result(call: BatchCall) -> ToolResult:
