@@ -112,8 +112,9 @@ def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[s
     """
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
+    system = [known for known in SYSTEM if is_below(known, workspace)]
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
-        is_system = any(is_below(folder, known) and is_below(known, workspace) for known in SYSTEM)
+        is_system = any(is_below(folder, known) for known in system)
         is_absolute = os.path.isabs(folder)  # noqa: PTH117
         is_inside = not is_absolute or (passes_through(folder, workspace) and not is_system)
         (left_out if is_inside else kept)[folder] = None
