@@ -197,6 +197,7 @@ def build_uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
     return BoundedConfig(
         partial(_create_worker, settings),
         factory=True,
+        ws="none",  # otherwise an installed library for WebSockets would be loaded
         workers=settings.workers,
         stall_s=settings.stall_s,
         log_level="warning",
