@@ -41,7 +41,8 @@ PRELOADED = [
     "rich.console",
     "tests.command_line",
     "tests.warmed",
-    "uvicorn",
+    *("adapter.server.http_protocol", "encodings.idna"),
+    *("uvicorn.lifespan.on", "uvicorn.loops.asyncio", "uvicorn.loops.auto"),
     # what these import when a model is asked, its answer shown or a call checked
     *("adapter.cli.chat_loop", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
 ]

@@ -1,18 +1,37 @@
 """Modules whose first use is slow, imported before the process is forked, so that each fork has them.
 
-Patterns are compiled, and tables of markers and tool schemas created, without files, threads or models.
+Patterns are compiled, and tables of markers and tool schemas created, without files, threads or models. A server
+looks more often whether it is to end, because the tests end hundreds of them.
 """
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+from types import SimpleNamespace
+
 from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.dialects import get_dialect, list_dialect_names
 from adapter.parsing.parser import parse
+from adapter.protocols.request_translation import translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
+
+with suppress(ImportError):
+    import uvicorn.server
+
+    vars(uvicorn.server)["asyncio"] = SimpleNamespace(
+        **{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 5)}
+    )
 
 TEXT = 'Hello.\n<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
 
 for dialect in list_dialect_names():
     tools = get_dialect(dialect).tools
+    asked = {
+        "messages": [{"role": "user", "content": "Do it."}],
+        "tools": [tool.to_openai() for tool in tools.values()],
+    }
+    translate_chat_request(asked, TranslationOptions())
     for format in (None, "hermes"):
         for text in (TEXT, "It is done.\n"):
             Guardrails(tools).check([{"role": "user", "content": "Do it."}], parse(text, tools, format))
