@@ -9,7 +9,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from tests.test_layers import MODULES, tree_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -20,8 +23,8 @@ _, VERBS, _, OTHER_NAMES = (
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    for file in sorted((ROOT / "adapter").rglob("*.py")):
-        yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+    for module, path in MODULES.items():
+        yield path.relative_to(ROOT).as_posix(), tree_of(module)
 
 
 def repeated_classes() -> dict[str, list[str]]:
@@ -57,24 +60,22 @@ REFERENCE = re.compile(r"(?<!`)`(adapter(?:\.\w+){2,})`(?!`)")
 
 
 def stale_references() -> list[str]:
-    """References in docstrings to modules, or names in modules, that do not exist."""
-    names = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): tree for path, tree in modules()}
+    """References to modules, or names in modules, that do not exist."""
     stale = []
-    for path, tree in modules():
-        for node in ast.walk(tree):
-            if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-                continue
-            for reference in REFERENCE.findall(node.value):
-                module = reference
-                while module not in names:
-                    module = module.rpartition(".")[0]
-                name = reference[len(module) + 1 :].partition(".")[0]
-                if name and name not in defined_names(names[module]):
-                    stale.append(f"{path}: {reference}")
+    for path in MODULES.values():
+        for reference in REFERENCE.findall(path.read_text(encoding="utf-8")):
+            module = reference
+            while module not in MODULES:
+                module = module.rpartition(".")[0]
+            name = reference[len(module) + 1 :].partition(".")[0]
+            if name and name not in defined_names(module):
+                stale.append(f"{path}: {reference}")
     return stale
 
 
-def defined_names(tree: ast.Module) -> set[str]:
+@cache
+def defined_names(module: str) -> set[str]:
+    tree = tree_of(module)
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return {
         *(node.name for node in ast.walk(tree) if isinstance(node, definitions)),
@@ -98,11 +99,10 @@ def test_a_function_is_named_by_a_verb():
 
 def test_entry_points_named_in_docs_exist():
     """Such as ``adapter.integrations.ray_serve:app``, which Ray imports."""
-    trees = {path.removesuffix(".py").replace("/", "."): tree for path, tree in modules()}
     texts = [file.read_text(encoding="utf-8") for file in (ROOT / "pyproject.toml", *(ROOT / "docs").rglob("*.md"))]
     named = set(re.findall(r"\b(adapter(?:\.\w+)+):(\w+)", "\n".join(texts)))
     assert ("adapter.integrations.ray_serve", "app") in named
-    assert [name for module, name in named if name not in defined_names(trees[module])] == []
+    assert [name for module, name in named if name not in defined_names(module)] == []
 
 
 def test_modules_named_in_docstrings_exist():
