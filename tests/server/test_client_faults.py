@@ -14,11 +14,12 @@ from tests.clients.faults import ENGINES, FaultyServer, cases_of, find_failures,
 from tests.serving import serving
 
 SDKS = [
-    ("openai_sdk", "chat", "openai"),
-    ("openai_sdk", "responses", "openai"),
-    ("anthropic_sdk", "anthropic", "anthropic"),
-    ("ollama_sdk", "ollama", "ollama"),
+    ("openai_sdk", "chat", "openai", [*ENGINES]),
+    ("openai_sdk", "responses", "openai", ["chat", "native"]),
+    ("anthropic_sdk", "anthropic", "anthropic", ["native", "llama.cpp"]),
+    ("ollama_sdk", "ollama", "ollama", ["chat", "ollama"]),
 ]
+"""Clients, with the model servers before which each is tested: an answer is read before it is written for a client."""
 
 
 EACH = """
@@ -34,7 +35,10 @@ for url, cases in json.loads(engines):
 
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Start a server before a model server of each kind. A keepalive would begin a stream before the status is known."""
+    """Start a server before a model server of each kind.
+
+    Keepalives come late, because the first one begins a stream, and then a status cannot be sent any more.
+    """
     with ExitStack() as stack:
         started = {}
         for engine in ENGINES:
@@ -45,17 +49,17 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         yield started
 
 
-@pytest.mark.parametrize(("script", "way", "package"), SDKS, ids=[way for _, way, _ in SDKS])
-def test_faults_reach_the_client(urls, tmp_path, script, way, package):
+@pytest.mark.parametrize(("script", "way", "package", "kinds"), SDKS, ids=[way for _, way, *_ in SDKS])
+def test_faults_reach_the_client(urls, tmp_path, script, way, package, kinds):
     """As an error with the reason, or as the right answer; never half a call, and always with an end."""
     pytest.importorskip(package, reason="the SDK is a development dependency")
     program = tmp_path / "program.py"
     program.write_text(script_of(script), encoding="utf-8")
-    engines = json.dumps([(url, cases_of(engine)) for engine, url in urls.items()])
+    engines = json.dumps([(urls[kind], cases_of(kind)) for kind in kinds])
     done = subprocess.run(
         [sys.executable, "-P", "-c", EACH, program, way, engines],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    for engine, output in zip(urls, done.stdout.split("next\n"), strict=False):
-        assert find_failures(output, cases_of(engine)) == [], engine
+    for kind, output in zip(kinds, done.stdout.split("next\n"), strict=False):
+        assert find_failures(output, cases_of(kind)) == [], kind

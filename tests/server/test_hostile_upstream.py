@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from typing import Any
 
 import openai
@@ -223,6 +224,11 @@ def test_endless_comments_are_stopped(monkeypatch):
     assert errors(sent) == ["the model server sent more than 90,000 bytes without ending its answer"]
 
 
+@cache
+def make_bomb() -> bytes:
+    return gzip.compress(b" " * 50_000_000)
+
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 
 
@@ -230,7 +236,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\
     ("head", "pieces"),
     [
         (HEAD + b"\r\n", lambda: iter(lambda: b"[" * 65_536, b"")),
-        (HEAD + b"Content-Encoding: gzip\r\n\r\n", lambda: iter([gzip.compress(b" " * 50_000_000)])),
+        (HEAD + b"Content-Encoding: gzip\r\n\r\n", lambda: iter([make_bomb()])),
         (HEAD, lambda: iter(lambda: b"X-More: " + b"a" * 4_000 + b"\r\n", b"")),
         (HEAD + b"X-One: ", lambda: iter(lambda: b"a" * 65_536, b"")),
         (b"", lambda: iter(lambda: b"a" * 65_536, b"")),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.engines import ONLY_ASCII
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_serve_context_budget import PROTOCOLS, as_chat, post
@@ -89,12 +90,12 @@ def test_a_model_has_a_budget_of_its_own(tmp_path: Path):
 
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
-def test_real_llama_cpp_goes_on_after_the_closed_reasoning(real_weights, prompt):
-    """With its own template, whose prompt begins the reasoning, and with a generated prompt."""
+def test_real_llama_cpp_goes_on_after_the_closed_reasoning(random_gguf, prompt):
+    """With its own template, whose prompt begins the reasoning, and with a generated prompt. The weights are random."""
     from adapter.backends.embedded_server import EmbeddedServer
 
-    fields = {"stream": True, "max_tokens": 120, "temperature": 0, "seed": 1}
-    with EmbeddedServer(real_weights, context_size=1_024, chat_template=REASONING_TEMPLATE) as engine:
+    fields = {"stream": True, "max_tokens": 600, "seed": 1, **ONLY_ASCII}
+    with EmbeddedServer(random_gguf, context_size=4_096, chat_template=REASONING_TEMPLATE) as engine:
         options = ("--reasoning-budget", "20", "--guardrails", "off", "--guide", "off", "--format", "hermes")
         with serving(engine.endpoint.root, *options, *(("--prompt", prompt) if prompt == "words" else ())) as url:
             headers, text = post(url.removesuffix("/v1"), CHAT, as_chat(ASK) | fields)

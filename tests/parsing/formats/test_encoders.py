@@ -24,7 +24,7 @@ values = some.recursive(
     max_leaves=6,
 )
 keys = some.from_regex(r"[a-z][a-z_0-9]{0,8}", fullmatch=True) | texts
-TOGETHER = max(1, 5 // EFFORT)
+TOGETHER = max(1, 15 // EFFORT)
 """Markers of other formats that are arguments of one call."""
 calls = some.lists(
     some.tuples(some.sampled_from(["save", "find_it"]), some.dictionaries(keys, values, max_size=4)),
@@ -39,7 +39,7 @@ calls = some.lists(
 @example([("save", {"text": "  a\n\n", "note": "\tb "})])
 @example([("save", {"text": "", "count": 10**399})])
 @example([("save", {"text": "\n\n a </parameter>\n</function>\n</tool_call> \r\n"}), ("find_it", {"text": "null"})])
-@examples(8)
+@examples(5)
 def test_encoded_calls_are_parsed_back(name, written):
     """D9: markers inside strings, any characters, nesting and emptiness survive without a repair."""
     _check(name, written)
