@@ -36,9 +36,11 @@ pthread_sigmask setitimer sigwait
 """Names under "Availability: Unix" on docs.python.org, except those that `subprocess` needs here."""
 
 
-def dress_up() -> None:
-    """Import third-party modules first, because they behave as on this system, and import ours again."""
-    for name in [*PRELOADED, "adapter.integrations.mcp.http_transport", "adapter.integrations.openai_client.wrap"]:
+def dress_up(*more: str) -> None:
+    """Import third-party modules first, because they behave as on this system, and import ours again. ``more``: modules
+    of ours that import others.
+    """
+    for name in [*PRELOADED, "adapter.integrations.openai_client.wrap", *more]:
         import_module(name)
     for name in [name for name in sys.modules if name.partition(".")[0] == "adapter"]:
         del sys.modules[name]
@@ -93,7 +95,7 @@ def _failures() -> list[str]:
 
 
 if __name__ == "__main__":
-    dress_up()
+    dress_up(*([] if sys.argv[1:] else ["adapter.integrations.mcp.http_transport"]))
     if sys.argv[1:]:
         sys.argv[0] = "adapter"
         from adapter.cli.main import main

@@ -75,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") == "load":  # what xdist chooses for -n
         config.option.dist = "worksteal"
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -39,8 +39,8 @@ def run_batch(
 
 
 def _group_in_lanes(calls: Sequence[BatchCall], writes: Callable[[BatchCall], bool]) -> list[list[int]]:
-    """Group the indices of the calls into lanes, which run in parallel. Calls that write share one lane, and so do equal
-    calls."""
+    """Group the indices of the calls into lanes, which run in parallel. Calls that write share a lane, and equal calls
+    do so."""
     lanes: dict[str, list[int]] = {}
     for index, call in enumerate(calls):
         lanes.setdefault("" if writes(call) else repr(call), []).append(index)

@@ -220,7 +220,7 @@ def test_patterns_take_linear_time():
     units += ["eyJ-", "eyJaaaaaaaaaaaa.", "?key=", "cookie: a=", "://", "x-", 'password": "', "--a", "<a", "secret: "]
     units += ["password: ", "token='", ";pwd=", "SG.a", "xapp-"]
     for unit in units:
-        text = unit * (200_000 // len(unit))
+        text = unit * (100_000 // len(unit))
         SECRETS.redact(text)
         SECRETS.find_safe_prefix([text])
 

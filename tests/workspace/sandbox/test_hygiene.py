@@ -62,7 +62,7 @@ def test_command_leaves_no_processes(root, monkeypatch, nap, way, then):
     """Neither if the command ends nor if it is stopped."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     command = WAYS[way].replace("{nap}", nap).replace("{seconds}", nap.split()[1])
-    run = run_command(root, RunCommand(f"{command}\n{then}", timeout_s=1 if "exec" in then else 30))
+    run = run_command(root, RunCommand(f"{command}\n{then}", timeout_s=0.4 if "exec" in then else 30))
     assert living(nap) == []
     assert run.timed_out == ("exec" in then)
     assert run.timed_out or run.exit_code == 0
@@ -72,9 +72,9 @@ def test_command_leaves_no_processes(root, monkeypatch, nap, way, then):
 @pytest.mark.parametrize("harm", ["kill -9 $PPID", "kill -STOP $PPID"])
 def test_command_that_attacks_its_supervisor_is_ended(root, monkeypatch, nap, harm):
     """Children of a stopped supervisor are found below it, those of a dead one by a token in their environment."""
-    monkeypatch.setattr("adapter.workspace.sandbox.supervisor.GIVE_UP_S", 2.0)
+    monkeypatch.setattr("adapter.workspace.sandbox.supervisor.GIVE_UP_S", 0.5)
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
-    run = run_command(root, RunCommand(f"setsid {nap} & {nap} & {harm}; {nap}", timeout_s=3))
+    run = run_command(root, RunCommand(f"setsid {nap} & {nap} & {harm}; {nap}", timeout_s=1))
     assert living(nap) == []
     assert run.exit_code is None
     assert "its supervisor" in run.notes[0]
