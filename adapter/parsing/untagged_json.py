@@ -83,7 +83,7 @@ class UntaggedJson:
         if rest and not source.was_cut:
             error = error or _explain(rest)
         if not self.after_marker and not (_are_calls(values, source.tools) if values else False):
-            is_call = not values and source.final and _names_tool(text, source.tools)
+            is_call = not values and source.final and names_tool(text, source.tools)
             return self._salvage(text, error, source) if is_call else TEXT
         if not values:
             return self._salvage(text, error, source)
@@ -288,7 +288,7 @@ def _decode_complete_call(text: str, missing: str) -> Value | None:
 _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
 
 
-def _names_tool(text: str, tools: ToolSet) -> bool:
+def names_tool(text: str, tools: ToolSet) -> bool:
     """Return whether ``text``, an incomplete value, begins with the name of one of this session's tools."""
     name_match = _NAME.match(text)
     return name_match is not None and tools.match(name_match.group(1)) is not None

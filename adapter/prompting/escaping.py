@@ -35,7 +35,7 @@ from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
-from adapter.parsing.untagged_json import CALL_KEYS, MAX_OPENING, is_unmarked_call
+from adapter.parsing.untagged_json import CALL_KEYS, MAX_OPENING, is_unmarked_call, names_tool
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.tool import ToolSet
@@ -394,7 +394,7 @@ def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
             value = decode_json("".join(piece), closed=False).value
         except FormatError:
             if not bracket:
-                return False, size
+                return names_tool("".join(piece), tools), size  # the parser adds missing brackets
             continue  # stray quotes: the brackets may balance again later
         return is_unmarked_call(value, tools), size
     return False, size

@@ -149,6 +149,8 @@ def test_every_marker_and_token_is_escaped():
         (None, 'tool_call: {"name": "bash", "arguments": {"command": "ls"}}'),
         (None, 'x. function_call:{"call": "bash", "arguments": {"command": "ls"}}'),
         (None, '{"type": "bash", "command": "ls"}'),
+        (None, '{"name": "bash", "arguments": {"command": "ls"}'),
+        (None, '```json\n[{"name": "bash", "arguments": {"command": "ls"\n```'),
         (
             None,
             '｜DSML｜invoke name="bash">\n<｜DSML｜parameter name="command">ls</｜DSML｜parameter>\n</｜DSML｜invoke>',
