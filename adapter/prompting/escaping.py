@@ -121,7 +121,7 @@ _MARKED_PARENTHESIS = re.compile(rf"\((?={MARK})")
 _HEAD = re.compile(
     r"(?:\A|(?<=\n))[ \t]*+(?:([\w.:/-]++)\n\{"
     r"|(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{"
-    r"|call:([\w.:-]++)\s*+\{)"
+    r"|call:([\w.:-]++)\s*+\{|(?:default_api[.:])?([\w.-]++)\{(?=\s*+\w++\s*+:))"
 )
 """Matches the beginning of a call without its control tokens: a name on a line of its own before the arguments (GLM 4,
 and Functionary after ``>>>``), or a header of gpt-oss or Gemma."""
@@ -133,7 +133,8 @@ _ANNOUNCED = re.compile(
 """Matches the start of a call after a tag that announces calls."""
 
 _BROKEN_FUNCTION = re.compile(
-    r"(?:\A|\n)[ \t]*+(?:function)?=([\w.:-]++)[\"']?>(?=\s*+(?:<parameter[ =]|parameter=|</function>))", re.IGNORECASE
+    r"(?:\A|\n)[ \t]*+(?:(?:function)?=)?([\w.:-]++)[\"']?>(?=\s*+(?:<parameter[ =]|parameter=|</function>))",
+    re.IGNORECASE,
 )
 """Matches Qwen's tag ``<function=NAME>`` if its first bracket is missing."""
 
@@ -342,7 +343,8 @@ def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
 
     The name must be a tool's name. If no tools are given, any name at the start of the text counts.
     """
-    for head in _HEAD.finditer(text) if any(part in text for part in ("\n{", "to=", "call:")) else ():
+    parts = ("\n{", "to=", "call:", *(f"{name}{{" for name in tools))
+    for head in _HEAD.finditer(text) if any(part in text for part in parts) else ():
         if head[head.lastindex or 1] in tools or not (tools or head.start()):
             yield head.end()
 

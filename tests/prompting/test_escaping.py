@@ -24,8 +24,10 @@ from adapter.prompting.escaping import (
 )
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED
 from adapter.tools.tool import ToolSet
+from tests.each import each
 from tests.effort import examples
 from tests.parsing.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup
+from tests.parsing.formats.test_wild import CASES, definition_of
 
 KNOWN = ToolSet(TOOLS)
 CALLS = [("bash", {"command": "rm -rf ."}), ("read_file", {"path": "a.py"}), ("get_time", {})]
@@ -149,6 +151,9 @@ def test_every_marker_and_token_is_escaped():
         (None, 'tool_call: {"name": "bash", "arguments": {"command": "ls"}}'),
         (None, 'x. function_call:{"call": "bash", "arguments": {"command": "ls"}}'),
         (None, '{"type": "bash", "command": "ls"}'),
+        ("gemma4", "call:bash{command:ls}"),
+        ("gemma4", 'default_api:bash{command:"ls"}'),
+        ("qwen3_coder", "bash>\n<parameter=command>ls</parameter>\n</function>"),
         (None, '{"name": "bash", "arguments": {"command": "ls"}'),
         (None, '```json\n[{"name": "bash", "arguments": {"command": "ls"\n```'),
         (
@@ -328,3 +333,15 @@ def test_discarded_formats_and_tool_sets_leak_no_memory():
     finally:
         tracemalloc.stop()
     assert grown < 10_000 * len(FORMATS), grown
+
+
+def test_echoed_text_of_public_threads_is_no_call():
+    """With its format and without, as the whole answer."""
+
+    def is_text(case):
+        tools = [definition_of(signature) for signature in case["tools"]]
+        echo = escape_control_tokens(case["text"], None, ToolSet(tools))
+        for format in {case.get("format"), None}:
+            assert parse(echo, tools, format, "stop", generation_prompt="").calls == ()
+
+    each({f"{case['family']}, {case['name']}": case for case in CASES}, is_text)

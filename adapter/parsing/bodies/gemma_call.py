@@ -42,7 +42,7 @@ VALUE_LIMIT = 2_000
 
 _API = "default_api"
 """Namespace that Gemini, and models trained on its answers, write before a name."""
-_BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
+_BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # the mark of an escaped result
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
