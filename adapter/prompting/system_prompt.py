@@ -159,7 +159,7 @@ class ToolDescription:
 
     @property
     def has_known_values(self) -> bool:
-        """True if the schema proposes all values of the example. Small models copy other ones."""
+        """True if all values in the example come from the schema. Small models would copy any other values."""
         schemas = (self._tool.properties.get(name) for name in self.example)
         return bool(self.example) and all(
             isinstance(schema, dict) and not _PROPOSALS.isdisjoint(schema) for schema in schemas

@@ -55,9 +55,9 @@ def shortlist_tools(tools: ToolSet, requests: Sequence[UserRequest], most: int) 
     """Return a shortlist of ``most`` tools for a conversation: those that best match its first request. Return None if
     no shortlist is needed.
 
-    To keep the prompt cache valid, the shortlist stays the same until it lacks the best match of a later request. It is
-    then filled with the tools used before (all of them, even if more than ``most``), the matches of that request, and
-    tools of the previous shortlist, which stay in front.
+    To keep the prompt cache valid, the shortlist does not change until it lacks the best match of a later request. It
+    is then filled with the tools used before (all of them, even if more than ``most``), the matches of that request,
+    and tools of the previous shortlist, which stay in front.
     """
     if len(tools) <= most:
         return None

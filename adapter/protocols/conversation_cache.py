@@ -50,8 +50,8 @@ class Conversation:
 
     messages: Json
     beginnings: Sequence[str] = ()
-    """For a shortened conversation: for each message, the hash of the client's messages before it, and at the end the
-    hash of all of them."""
+    """For a shortened conversation, the hash of the client's messages before each message, and finally the hash of all
+    messages."""
     known: int = 0
     """Number of messages at the beginning that an earlier request already contained."""
     size: int = 0

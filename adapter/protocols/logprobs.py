@@ -36,8 +36,7 @@ class LogprobAligner:
         self._added += len(text)
 
     def attach(self, event: Event, deltas: Sequence[JsonObject | str]) -> None:
-        """Add the logprobs of ``event`` to its delta. This is possible only if the delta is the unchanged text of the
-        event."""
+        """Add the logprobs of ``event`` to its delta. Only a delta with the event's unchanged text gets them."""
         delta = deltas[0] if len(deltas) == 1 and isinstance(deltas[0], dict) else {}
         is_shown = delta.get("content") == event.raw and bool(event.raw)
         if tokens := self.consume(len(event.raw), is_shown=is_shown):

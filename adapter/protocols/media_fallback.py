@@ -17,7 +17,7 @@ _LEFT_OUT = {
 
 
 def adapt_media(messages: Json, unsupported: Collection[str], start: int = 0) -> Json:
-    """Return the messages with media in OpenAI's format. Return the same list if no content is a list of parts.
+    """Return the messages with media in OpenAI's format, or the same list if no content is a list of parts.
 
     ``unsupported`` names the kinds of media that the model does not accept; they are replaced by a text. ``start`` is
     the index of the first message to convert.

@@ -163,7 +163,7 @@ def _compare_calls(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) 
 
 
 def _remove_forbidden(call: RecordedCall, tools: ToolSet) -> RecordedCall:
-    """Return the call as a client gets it if guardrails are on."""
+    """Return the call as clients get it with guardrails on."""
     tool = tools.match(call.name)
     arguments = select_allowed_arguments(tool, call.arguments).arguments if tool else call.arguments
     return RecordedCall(name=call.name, arguments=arguments)

@@ -64,7 +64,7 @@ def _to_turns(message: JsonObject) -> Iterator[JsonObject]:
 
 
 def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
-    """Render a sample with a chat template, and return the text and the span of the response.
+    """Render a sample with a chat template. Return the text, and the span of the response in it.
 
     The span includes the end token. Raises UnrepresentableSample if the template renders earlier messages differently
     when a response follows.

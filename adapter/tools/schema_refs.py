@@ -15,7 +15,7 @@ from adapter.core.events import Json, JsonObject
 SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
 SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-"""Keywords whose value is a schema. The values of `SCHEMAS_BY_NAME` map names to schemas; those of `SCHEMAS` are lists
+"""Keywords whose value is a schema. In `SCHEMAS_BY_NAME`, the value maps names to schemas; in `SCHEMAS`, it is a list
 of schemas."""
 
 MAX_STEPS = 16

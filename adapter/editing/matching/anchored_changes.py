@@ -33,8 +33,8 @@ MIN_BITS = 20.0
 MIN_SIDE_BITS = 4.0
 """Minimum bits of the context on each side, because the lines on one side may have moved without the change."""
 MIN_LETTERS = 16
-"""Minimum number of letters and digits in the lines to change, if they occur only once. From this length on, context on
-one side is enough."""
+"""Minimum number of letters and digits in the lines to change, if they occur only once. Such lines need context on only
+one side."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
 """Minimum lead over every other occurrence of these lines, in bits and as a share of the best score."""
 MIN_AS_SHOWN = 0.5
@@ -56,7 +56,7 @@ SKIPPED = 0.5
 MIN_SIMILARITY = 70.0
 """Minimum similarity, in percent, of a context line that does not occur verbatim."""
 UNLIKE = 50.0
-"""Similarity, in percent, up to which a line gives no bits."""
+"""Maximum similarity, in percent, of a line that gives no bits."""
 MIN_SIZE = 250
 """Minimum document size, in lines, for computing line frequencies. A smaller document is assumed to have this size."""
 MARK_BITS = 2.0
@@ -285,8 +285,8 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count the occurrences of these rows in the old text. If there are fewer in the document, one of them differs
-        there, and may be the one to change."""
+        """Count the occurrences of these rows in the old text. If the document has fewer, one of them differs there and
+        may be the location to change."""
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 

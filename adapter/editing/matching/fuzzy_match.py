@@ -1,4 +1,4 @@
-"""Find fuzzy matches of an old text of which some lines are missing, elided, wrapped or misspelled.
+"""Find fuzzy matches of an old text in which lines are missing, elided, wrapped or misspelled.
 
 Equal and very similar lines (*seeds*) suggest windows of the document. In each window, dynamic programming aligns the
 old lines with the document's non-blank lines, in order. In large windows, lines that are unique on both sides are
@@ -193,7 +193,7 @@ class _Matcher:
 
     def _find_similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
         """Return the lines similar to ``key`` that share a number or a word of the document with it, as
-        `DocumentIndex.find_similar` does. A line that does not would conflict with ``key``.
+        `DocumentIndex.find_similar` does. Any other line would conflict with ``key``.
 
         Return None if every such word is too frequent, or if the document is not ASCII, because words are searched
         verbatim.

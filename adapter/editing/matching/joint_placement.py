@@ -77,7 +77,7 @@ def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Remove the places of each patch that would leave no ascending places for the other patches of the chain. A chain
+    """Remove places of a patch if the other patches of the chain then have no places in ascending order. A chain
     without any solution is ignored."""
     earliest = _choose_first_ascending([places[index] for index in chain])
     latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])

@@ -33,7 +33,7 @@ MARGIN = 3.0
 BLOCK = 15
 """Number of unchanged lines on each side of a piece that its added lines may be meant to replace."""
 NEXT_TO = 60
-"""Number of unchanged lines on each side of a piece among which a line of the piece must not occur."""
+"""No line of a piece may occur among this many unchanged lines on each side of the piece."""
 UNLIKELY = 5
 """Maximum number of lines that a larger span may delete for each added line that it explains."""
 MAX_HIDDEN = 8
@@ -150,9 +150,9 @@ class PiecePlacer(PieceCandidates):
     def _is_rival(self, piece: Piece, span: Placement, other: Placement, here: _Fit, loses_name: bool) -> bool:
         """Return whether the model may have meant the span ``other`` instead of ``span``.
 
-        It may if ``other`` contains a unique line that the piece would add at ``span``. It may also if both ends of the
-        piece fit ``other`` as well, and ``other`` is either a larger span that keeps more lines of the piece, or
-        another span from which fewer lines are deleted.
+        This is possible if ``other`` contains a unique line that the piece would add at ``span``. It is also possible
+        if both ends of the piece fit ``other``, and ``other`` is either a larger span that keeps more lines of the
+        piece, or another span from which fewer lines are deleted.
         """
         if any(other.start <= place < other.end for place in here.copied):
             return True

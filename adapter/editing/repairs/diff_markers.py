@@ -212,8 +212,8 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 def strip_line_numbers(text: str) -> dict[bool, str]:
     """Strip ascending line numbers such as ``12| x``, ``12: x`` or the output of ``cat -n``, if every line has one.
 
-    A space after the prefix may belong to the prefix or to the line. The result under True is without the space, the
-    result under False has it. The likelier result comes first.
+    A space after the prefix may belong to the prefix or to the line. The result for True lacks the space, and the
+    result for False has it. The likelier result comes first.
     """
     lines = text.split("\n")
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):

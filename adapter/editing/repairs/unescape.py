@@ -25,7 +25,7 @@ then all kinds together."""
 MAX_INDENT = 80
 """Maximum width of an indentation that is compared, in spaces and tabs."""
 MAX_PARTS = 3
-"""Maximum number of line breaks in a string whose closing quote may also open another string."""
+"""A string with an ambiguous closing quote, which may also open another string, has at most this many line breaks."""
 
 _QUOTED = re.compile(r'"""|\'\'\'|\'"\'|"\'"')
 """Matches quotes of multi-line strings, and a quote in quotes."""

@@ -26,7 +26,7 @@ MAX_COLUMNS = 1_000
 MAX_DEPTH = 8
 """Maximum depth of nested types."""
 METADATA = b"toolcall_adapter"
-"""Key of the paths in the metadata of a schema."""
+"""Key in a schema's metadata under which the paths are stored."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """Path of a nested value: the column's name, then the names of fields. 0 stands for the items of a list."""

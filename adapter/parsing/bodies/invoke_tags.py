@@ -67,8 +67,7 @@ OPENERS = SECTION.openers
 
 @lru_cache(maxsize=64)
 def build_opener(namespace: str) -> CallOpener:
-    """Return the opening marker of a call in tags of ``namespace``, which ends with a colon, with the parser of the
-    call."""
+    """Return the opening marker of a call whose tags have ``namespace`` (with its colon), and the call's parser."""
     tags = _build_tags(ANTHROPIC, namespace)
     return CallOpener(tags.call[0], _build_section(tags).read_alone)
 

@@ -353,7 +353,7 @@ def _is_cut_close(source: StreamBuffer) -> bool:
 
 def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
     """Return whether a closing tag with an unexpected word is next, followed by the end of the call or of the text.
-    Text that is consumed is added to ``ahead``.
+    Consumed text is added to ``ahead``.
 
     If another ``</parameter>`` follows before the next call, the tags are part of the value.
     """

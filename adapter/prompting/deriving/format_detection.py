@@ -1,5 +1,5 @@
-"""Detect a model's format from its chat template and name. The result is a known format that fits; if none does, it is
-the derived format.
+"""Detect a model's format from its chat template and name. The result is a known format that fits, or else the derived
+format.
 
 A known format fits if it reads the template's output correctly. Markers in the template and the model's name only
 determine which formats are tried first. The derived format passed the same check. If the template writes no calls, the

@@ -84,10 +84,10 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
 def infer_format(
     examples: Sequence[LearningExample], name: str, ends: tuple[str, ...] | None = None
 ) -> tuple[FormatSpec | None, dict[str, str]]:
-    """Return the first specification that parses all examples, and the reasons against the notations tried before it.
+    """Return the first specification that parses all examples, and why the notations tried before it do not fit.
 
-    If there is none, return None and the reasons against all notations in which the calls were found, or against all
-    notations if they were found in none. ``ends``: the tokens that may end the texts; by default, the known ones.
+    If there is none, return None and why the notations in which the calls were found do not fit, or why none was found.
+    ``ends``: the tokens that may end the texts; by default, the known ones.
     """
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}

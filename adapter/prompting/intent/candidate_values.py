@@ -103,8 +103,8 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
     """Yield the candidates for a list parameter: the lists that are written in the request.
 
-    If none is written, the only candidate is the list of all numbers, or of all quoted strings, in the request; but if
-    another required parameter could need some of these values, there is no candidate.
+    Otherwise, the only candidate is the list of all numbers, or of all quoted strings, in the request, unless another
+    required parameter could need some of these values.
     """
     if written := spelled.find_lists(request):
         yield from (value for value, _ in written)

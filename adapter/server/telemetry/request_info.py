@@ -24,7 +24,7 @@ OPERATIONS = {path: operation for operation, paths in _PATHS.items() for path in
 
 @dataclass(slots=True)
 class RequestInfo:
-    """Data about one request."""
+    """Data about one request, for logs, metrics and traces."""
 
     id: str = ""
     """The request id that the client, the log and the model server see."""

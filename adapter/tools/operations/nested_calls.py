@@ -1,4 +1,4 @@
-"""Operations that run other calls or functions (batches, code, sub-agents, custom functions), and their outcomes."""
+"""Operations that run other calls or functions (batches, code, sub-agents, custom functions), and the outcomes."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ MAX_SHOWN_BYTES = 1024 * 1024
 
 
 class _Texts(NamedTuple):
-    """A file's content before a change, after it, and now. Each is None if the content is too large or was not
-    stored."""
+    """A file's content before a change, after it, and now. A content that is too large or was not stored is None."""
 
     before: bytes | None
     after: bytes | None

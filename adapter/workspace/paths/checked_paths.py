@@ -189,7 +189,7 @@ class CheckedPaths:
 
     @contextmanager
     def _check_around(self, dirfd: int) -> Iterator[_OpenDirectory]:
-        """Check the directory before the ``with`` body, and after it unless it has failed."""
+        """Check the directory before the ``with`` body, and again after a body that succeeded."""
         directory = self._get_directory(dirfd)
         directory.check()
         yield directory
@@ -198,7 +198,7 @@ class CheckedPaths:
     @contextmanager
     def _check_change(self, dirfd: int) -> Iterator[_OpenDirectory]:
         """Like `_check_around`, for a ``with`` body that changes the directory. Raise ESTALE if the directory was
-        replaced during the call: the change may then have been made elsewhere."""
+        replaced during the call, because the change may have been made elsewhere."""
         directory = self._get_directory(dirfd)
         directory.check()
         yield directory

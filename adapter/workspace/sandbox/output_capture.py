@@ -80,8 +80,8 @@ class UnreadOutput:
     def take(self, *, is_final: bool, whole_lines: bool) -> str:
         """Return the output since the last call as text, without terminal codes.
 
-        ``is_final``: True if no more output will follow. If it is False, an incomplete character at the end is kept for
-        the next call. ``whole_lines``: True to also keep an incomplete line for the next call.
+        ``is_final``: True if no more output will follow. If False, an incomplete character at the end is kept for the
+        next call. ``whole_lines``: True to also keep an incomplete line for the next call.
         """
         with self._lock:
             data = self._buffer.join_raw()
