@@ -30,7 +30,7 @@ PER_MESSAGE = 6
 PER_IMAGE = 1_000
 """Estimated number of tokens for an image. Models use hundreds to thousands."""
 SHORT = 240
-"""Number of characters that remain of a shortened result, from its start and its end. Shorter results are unchanged."""
+"""Length of a shortened result, in characters from its start and its end. Shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
 """Share of the remaining characters that comes from the end of the result. It is larger for commands, which report
 their outcome at the end.

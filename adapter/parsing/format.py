@@ -164,7 +164,7 @@ list."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
-    """Return a body parser that tries ``readers`` in order, until one of them takes more than whitespace."""
+    """Return a body parser that tries ``readers`` in order, until one of them consumes more than whitespace."""
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         result = TEXT

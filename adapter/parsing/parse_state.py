@@ -46,7 +46,7 @@ class HeldCalls(NamedTuple):
 
 
 MARKUP_LIMIT = 2000
-"""Number of characters of content that are searched for the opening tag of a closing tag."""
+"""Number of characters of content that are searched for the opening tag that matches a closing tag."""
 
 
 @dataclass(slots=True)

@@ -75,7 +75,7 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def feed_text(self, text: str) -> str | list[JsonObject | str]:
-        """Feed text without other fields. Return a string if the result is only text."""
+        """Feed a delta that has only text. Return a string if the result is also only text."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None

@@ -96,7 +96,8 @@ Steps: TypeAlias = Generator[HttpPost | RenderTemplate, Json, HttpPost]
 
 
 class TemplatePromptError(Exception):
-    """The template, or the server that renders it, rejected the conversation. ``str(error)`` is its error message."""
+    """Raised if the template, or the server that renders it, rejects the conversation. ``str(error)`` is its
+    message."""
 
 
 def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:

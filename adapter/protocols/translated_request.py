@@ -101,7 +101,7 @@ class FollowUp:
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model, or None if all tools are described."""
     next_call: NextCall | None = None
-    """Returns the request for a further call of the same answer, or None if the calls so far are all."""
+    """Returns the request for a further call of the same answer, or None if no call is missing."""
     lookups: int = 0
     """Number of times the model has searched for tools."""
 

@@ -80,7 +80,7 @@ class PromptSettings:
     style: str | None = None
     prompts: str | None = None
     mode: str = "auto"
-    """One of `PROMPT_MODES`."""
+    """The way to describe tools, one of `PROMPT_MODES`."""
     own: TemplatePrompt | None = None
     """The model's chat template; None if it cannot be used."""
     generation_prompt: str | None = None

@@ -173,7 +173,8 @@ def _remove_spaces(key: str) -> str:
 
 
 def _count_joined(whole: str, parts: Sequence[str]) -> int:
-    """Return how many of ``parts``, joined, are equal to ``whole``. Return 0 if it is not at least two."""
+    """Return how many of ``parts``, at least two, must be joined to equal ``whole``. Return 0 if they do not equal
+    it."""
     text = ""
     for count, part in enumerate(parts, start=1):
         text += part

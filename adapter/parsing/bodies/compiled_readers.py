@@ -12,7 +12,7 @@ from adapter.parsing.format_spec import FormatSpec
 
 
 class UnsupportedLayoutError(Exception):
-    """No parser supports a specification. ``str(error)`` names the unsupported part."""
+    """Raised if no parser supports a specification. ``str(error)`` names the unsupported part."""
 
 
 @dataclass(frozen=True, slots=True)
