@@ -59,7 +59,7 @@ class EventLoopThread:
 
 
 def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionResult:
-    """Call the function. Raises ToolError if it raises an exception."""
+    """Call the function. Raises ToolError if the function raises an exception."""
     name = operation.name
     try:
         value = operation.function(**operation.arguments)
