@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.core.events import JsonObject
+from adapter.protocols.response_guard import EXTENSION
 
 Kind: TypeAlias = Literal["reasoning", "text", "call"]
 Action: TypeAlias = Literal["open", "add", "close"]
@@ -39,13 +40,15 @@ Step: TypeAlias = tuple[Action, AnswerPart, str]
 class AnswerParts:
     """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
 
-    ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`.
+    ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`. ``notice`` has the field
+    ``adapter``, if the answer has it.
     """
 
     def __init__(self) -> None:
         self.parts: list[AnswerPart] = []
         self.finish_reason = "stop"
         self.usage: JsonObject = {}
+        self.notice: JsonObject = {}
         self._is_open = False
 
     @classmethod
@@ -63,6 +66,8 @@ class AnswerParts:
 
     def feed(self, chunk: JsonObject) -> Iterator[Step]:
         self.usage = chunk.get("usage") or self.usage
+        if EXTENSION in chunk:
+            self.notice = {EXTENSION: chunk[EXTENSION]}
         for choice in chunk["choices"]:
             delta = choice["delta"]
             self.finish_reason = choice["finish_reason"] or self.finish_reason

@@ -46,7 +46,7 @@ class AnthropicWriter:
         """Convert a complete chat completion to a message."""
         answer = AnswerParts.from_completion(completion)
         blocks = [_build_block(part, part.text) for part in answer.parts]
-        return self._build_message(blocks, _find_stop_reason(answer.finish_reason), answer.usage)
+        return self._build_message(blocks, _find_stop_reason(answer.finish_reason), answer.usage) | answer.notice
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(_encode_event(event) for chunk in chunks for event in self._build_events(chunk))
@@ -56,7 +56,12 @@ class AnthropicWriter:
         delta = {"stop_reason": _find_stop_reason(self._answer.finish_reason), "stop_sequence": None}
         estimate = {"prompt_tokens": self._prompt_tokens}
         closing += [
-            {"type": "message_delta", "delta": delta, "usage": _convert_usage(self._answer.usage or estimate)},
+            {
+                "type": "message_delta",
+                "delta": delta,
+                "usage": _convert_usage(self._answer.usage or estimate),
+                **self._answer.notice,
+            },
             {"type": "message_stop"},
         ]
         return b"".join(map(_encode_event, closing))

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from adapter.conversation.guardrails.call_history import build_call_key
+from adapter.conversation.guardrails.verdicts import DroppedCall
 from adapter.conversation.verbatim_history import VerbatimText, is_safe_to_replay
 from adapter.core.events import (
     Event,
@@ -20,7 +21,7 @@ from adapter.protocols.answer_state import AnswerState
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object
 from adapter.protocols.reasoning_budget import ReasoningWatch
-from adapter.protocols.response_guard import EXTENSION
+from adapter.protocols.response_guard import EXTENSION, build_report
 from adapter.protocols.server_parsed_calls import NativeCalls
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
@@ -54,9 +55,10 @@ class ChoiceOutput:
         self._size = self._separate = 0  # characters in the text, and in reasoning that the server separated
         self._length = 0  # characters in the text and in calls that the server parsed
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
-        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
+        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn, self._is_excluded)
         self._later_calls: list[ToolCall] = []  # calls after a dropped one, for the end of the answer
         self._native = NativeCalls()
+        self._excluded: list[DroppedCall] = []  # calls that the client's ``tool_choice`` excludes or misses
         self._cut_text: str | None = None  # see `separate_cut_call`
         self._may_remember = True  # False after a retry, or a call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
@@ -67,7 +69,7 @@ class ChoiceOutput:
 
     def _begin(self, attempt: AnswerState) -> None:
         self.attempt, self._request = attempt, attempt.request
-        self._calls_before = len(self._calls.whole)
+        self._calls_before, self._excluded_before = len(self._calls.whole), len(self._excluded)
         self._reasoning_watch = ReasoningWatch(self._request.reasoning_limit)
         self._has_text = self._content.size > 0  # text of an earlier attempt
         guard = self._request.follow_up.guard
@@ -85,8 +87,7 @@ class ChoiceOutput:
     def notice(self) -> JsonObject:
         """The response field ``adapter``: guardrails that caused retries, dropped calls, a call that was cut off, and
         the reason why reasoning was closed."""
-        guard = self._request.follow_up.guard
-        notice = dict(guard.report) if guard else {}
+        notice = build_report(self._request.follow_up.guard, self._excluded)
         notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
         notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
@@ -155,6 +156,20 @@ class ChoiceOutput:
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
+    def _is_excluded(self, name: str | None) -> bool:
+        """Return whether the client's ``tool_choice`` excludes the tool ``name``. If it does, record the call as
+        dropped."""
+        is_excluded = self._request.parsing.is_restricted and bool(name) and name not in self._request.tools
+        if is_excluded:
+            self._exclude(name or "")
+        return is_excluded
+
+    def _exclude(self, name: str, reason: str = "tool_choice") -> None:
+        """Record a call that the client does not get."""
+        self._may_remember = False  # the model should not see that call again
+        self._excluded.append(DroppedCall(name, reason))
+        self._request.stats.dropped[reason] += 1
+
     def _is_lookup(self, name: str) -> bool:
         shortlist = self._request.follow_up.shortlist
         return shortlist is not None and name == shortlist.finder
@@ -216,6 +231,9 @@ class ChoiceOutput:
 
     def _finish(self, finish_reason: str) -> str:
         """Set the finish reason. If the model stopped after calls, it is ``tool_calls`` or ``function_call``."""
+        if self._request.follow_up.must_call and not len(self._calls):
+            names = self._request.tools if self._request.parsing.is_restricted else ["any"]
+            self._exclude(" or ".join(names), "missing_call")
         calling = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
         is_cut = finish_reason in CUT_REASONS
         self.finish_reason = finish_reason if is_cut else calling if len(self._calls) > 0 else "stop"
@@ -226,7 +244,8 @@ class ChoiceOutput:
 
     def _record(self, finish_reason: str | None) -> None:
         guard = self._request.follow_up.guard
-        dropped = guard.dropped[self._dropped_before :] if guard is not None else ()
+        dropped = guard.dropped[self._dropped_before :] if guard is not None else []
+        dropped = [*dropped, *self._excluded[self._excluded_before :]]
         self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason, dropped)
 
     def _remember(self) -> None:

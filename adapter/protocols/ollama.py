@@ -43,14 +43,14 @@ FIELDS = build_field_table(
     {
         "passed": "model",
         "mapped": "messages tools options format think",
-        "taken": f"stream {EXTENSION}",
+        "taken": f"stream tool_choice {EXTENSION}",
         "left out": "keep_alive logprobs top_logprobs truncate shift",
     }
 )
 """Handling of each field of ``/api/chat`` if the model server is not Ollama. Fields that are not listed are dropped."""
 
 GENERATE_FIELDS: Mapping[str, FieldHandling] = {
-    **{name: handling for name, handling in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
+    **{name: FIELDS[name] for name in FIELDS if name not in ("messages", "tools", "tool_choice", EXTENSION)},
     **build_field_table(
         {
             "mapped": "prompt system images",
@@ -107,7 +107,7 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
     elif isinstance(body.get("format"), dict):
         schema = {"name": "answer", "schema": body["format"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
-    extension = {EXTENSION: body[EXTENSION]} if EXTENSION in body else {}
+    extension = {name: body[name] for name in ("tool_choice", EXTENSION) if name in body}
     return request | extension | _convert_thinking(body.get("think"))
 
 
@@ -354,6 +354,7 @@ class OllamaWriter:
             **(self._measured.get("durations") or {}),
             "prompt_eval_count": usage.get("prompt_tokens", 0),
             "eval_count": usage.get("completion_tokens", 0),
+            **self._answer.notice,
         }
 
 

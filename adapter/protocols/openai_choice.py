@@ -103,7 +103,7 @@ class ChoiceStream(FollowedChoice):
         calls_before = len(self._calls)
         deltas = self._calls.add_native_calls(calls, streams=self._request.parsing.stream_arguments)
         self._request.stats.calls += len(self._calls) - calls_before
-        return [*deltas]
+        return [*self._release(), *deltas] if deltas else []
 
     def _end_native(self, finish_reason: str) -> list[JsonObject]:
         """Return the deltas for the held calls that the server parsed. A call that was cut off is left out."""
@@ -281,6 +281,8 @@ class ChoiceStream(FollowedChoice):
                 return self._end_before_call()
             case ToolCall() | InvalidToolCall() if self._is_wrongly_continued(event):
                 return self._give_up()
+            case ToolCall(name=name) | InvalidToolCall(name=name) if self._is_excluded(name):
+                pass
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry
             case InvalidToolCall() if finish_reason == "length" and (deltas := self._finish_with_first_call(event.raw)):

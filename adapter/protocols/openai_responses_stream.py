@@ -158,7 +158,7 @@ class ResponsesWriter:
     def _complete_answer(self) -> JsonObject:
         output = self._build_output(self._ending)
         completed = {"incomplete_details": {"reason": self._cut}} if self._cut else {"completed_at": int(self._clock())}
-        response = self._build_response(self._ending, output) | completed
+        response = self._build_response(self._ending, output) | completed | self._answer.notice
         if self._store is not None:
             self._store(response)
         return response

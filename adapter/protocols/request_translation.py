@@ -181,6 +181,7 @@ def _find_generation_prompt(body: JsonObject, options: TranslationOptions, own: 
 def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> FollowUp:
     return FollowUp(
         guard=_build_response_guard(request, options, enforcement),
+        must_call=request.must_call,
         constraint=enforcement.constraint if request.is_single_choice else "off",
         enforce=options.constraints.enforce,
         choices=enforcement.choices,
@@ -205,6 +206,7 @@ def _build_response_guard(
         is_enforced=enforces and enforcement.constraint in ("prefer", "required"),
         may_enforce=enforces and options.constraints.mode != "off" and not request.body.keys() & CONSTRAINTS,
         requires_valid_calls=enforces and enforcement.constraint == "arguments",
+        must_call=request.must_call,
         past=_read_history(request, options),
     )
 
@@ -251,6 +253,7 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
         request.allowed,
         request.described,
         encode_calls,
+        must_call=request.must_call,
         past=_read_history(request, options),
     )
     as_request = _build_unchanged_request(request, options)
@@ -261,7 +264,7 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
         shortened=shortened,
         turn=request.conversation.hash_messages(),
         is_native=True,
-        follow_up=FollowUp(guard=guard),
+        follow_up=FollowUp(guard=guard, must_call=request.must_call),
         as_text=partial(_translate, request, replace(options, native=False)),
     )
 

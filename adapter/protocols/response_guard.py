@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.guardrails import MAX_CALLS, RETRIES, Guardrails
-from adapter.conversation.guardrails.registry import BROKEN_CALLS, BY_STEPS, COPIES, DEFAULT, WITHIN_ANSWER
+from adapter.conversation.guardrails.registry import (
+    BROKEN_CALLS,
+    BY_STEPS,
+    COPIES,
+    DEFAULT,
+    REQUIRED_CALLS,
+    WITHIN_ANSWER,
+)
 from adapter.conversation.guardrails.required_steps import Steps, parse_steps, validate_steps
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.retry_messages import Encode
@@ -56,7 +63,8 @@ class RetryPolicy:
 
     def make_guard(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
-        may_enforce: bool = False, requires_valid_calls: bool = False, past: CallHistory | None = None,
+        may_enforce: bool = False, requires_valid_calls: bool = False, must_call: bool = False,
+        past: CallHistory | None = None,
     ) -> ResponseGuard | None:  # fmt: skip
         """Return the guard for a client's request, or None if no guardrail applies.
 
@@ -64,17 +72,20 @@ class RetryPolicy:
             is_enforced: Whether this answer is constrained to calls.
             may_enforce: Whether the answer to a retry may be constrained to calls.
             requires_valid_calls: Whether invalid calls are retried even if the guardrails for them are off.
+            must_call: Whether the answer must contain a call.
 
         Raises RequestError for invalid steps.
         """
         steps = parse_request_steps(body, described)
         on = self.on | BROKEN_CALLS if requires_valid_calls else self.on
         if is_enforced:
-            on = self.on & (BY_STEPS | WITHIN_ANSWER | COPIES)
+            on = self.on & (BY_STEPS | WITHIN_ANSWER | COPIES | REQUIRED_CALLS)
         if not tools or not on:
             return None
         retries = self.retries if body.get("n") in (None, 1) else 0  # there is no way to tell which of ``n`` is better
-        guardrails = Guardrails(tools, on=on, steps=steps, retries=retries, encode=encode, max_calls=self.max_calls)
+        guardrails = Guardrails(
+            tools, on=on, steps=steps, retries=retries, encode=encode, max_calls=self.max_calls, must_call=must_call
+        )  # fmt: skip
         return ResponseGuard(
             guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce,
             may_continue=retries > 0, _past=past,
@@ -100,16 +111,11 @@ class ResponseGuard:
     """The calls that the client did not get, in order."""
 
     @property
-    def report(self) -> JsonObject:
-        """The guardrails that caused retries and the dropped calls, as fields of the answer, if there are any."""
-        counts = Counter((each.name, each.guardrail) for each in self.dropped)
-        dropped = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
-        return {key: value for key, value in (("asked_again", list(self.asked_again)), ("dropped", dropped)) if value}
-
-    @property
     def holds_text(self) -> bool:
         """True if an answer without calls may be retried, so that its text must be held back until a call follows."""
         steps = self._guardrails.steps
+        if self._guardrails.must_call and "missing_call" in self._guardrails.on:
+            return True
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.past))
 
     def holds_call(self, name: str) -> bool:
@@ -178,6 +184,15 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
         return validate_steps(parse_steps(extension["steps"]), described)
     except UsageError as error:
         raise RequestError(str(error), f"{EXTENSION}.steps") from error
+
+
+def build_report(guard: ResponseGuard | None, excluded: Sequence[DroppedCall]) -> JsonObject:
+    """Return the guardrails that caused retries, and the calls that the client did not get, as fields of the answer.
+    ``excluded`` are the calls that `guard` did not drop."""
+    counts = Counter((each.name, each.guardrail) for each in (*(guard.dropped if guard else ()), *excluded))
+    dropped = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
+    fields = {"asked_again": list(guard.asked_again) if guard else [], "dropped": dropped}
+    return {key: value for key, value in fields.items() if value}
 
 
 def build_guard_headers(completion: JsonObject) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject, ToolCallDelta
@@ -26,16 +27,18 @@ class ToolCallDeltas:
     Args:
         kinds: Types of the client's tools.
         turn: Prefix of generated call ids.
+        is_excluded: Returns whether calls of a tool that the server parsed are left out.
     """
 
-    def __init__(self, kinds: ToolTypes, turn: str) -> None:
+    def __init__(self, kinds: ToolTypes, turn: str, is_excluded: Callable[[str], bool]) -> None:
         self.whole: list[Call] = []
         self._kinds = kinds
         self._turn = turn
+        self._is_excluded = is_excluded
         self._ids: list[str] = []
         self._open: str | None = None
         self._unescaper = StreamingUnescaper()
-        self._native: dict[int, int] = {}  # the server's index -> the client's
+        self._native: dict[int, int] = {}  # the server's index -> the client's, or -1 if left out
         self._held: dict[int, _NativeCall] = {}  # by the server's index
 
     def __len__(self) -> int:
@@ -71,14 +74,14 @@ class ToolCallDeltas:
         deltas: list[JsonObject] = []
         for index, call_id, name, text in read_fragments(calls):
             held, sent = self._held.get(index), self._native.get(index)
-            earlier_id = held.id if held is not None else self._ids[sent] if sent is not None else ""
+            earlier_id = held.id if held is not None else self._ids[sent] if sent is not None and sent >= 0 else ""
             if (held is None and sent is None) or begins_call(call_id, name, earlier_id):
                 deltas += self.release_native()
                 self._held[index] = _NativeCall(call_id, name, [text])
                 deltas += self.release_native() if streams else []
             elif held is not None:
                 held.arguments.append(text)
-            elif sent is not None:
+            elif sent is not None and sent >= 0:
                 deltas.append(_build_arguments(sent, text))
         return deltas
 
@@ -87,7 +90,9 @@ class ToolCallDeltas:
         precede them. ``default`` replaces missing arguments."""
         deltas: list[JsonObject] = []
         for index, call in self._held.items():
-            self._native[index] = len(self._ids)
+            self._native[index] = -1 if self._is_excluded(call.name) else len(self._ids)
+            if self._native[index] < 0:
+                continue
             call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
             deltas.append(self._build_header(call_id, call.name, "".join(call.arguments) or default))
         self._held.clear()

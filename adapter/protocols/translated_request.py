@@ -72,7 +72,7 @@ class ParserSettings:
     stream_arguments: bool = False
     control_tokens: tuple[str, ...] = ()
     is_restricted: bool = False
-    """True if only some of the described tools may be called. Calls of other tools are treated as text."""
+    """True if only some of the described tools may be called. Calls of other tools are dropped."""
     reply: Tool | None = None
     """The tool that a constrained model calls to reply in words."""
 
@@ -93,6 +93,8 @@ class FollowUp:
     """Settings for retries and other follow-up requests. ``guard`` decides on retries; None accepts every answer."""
 
     guard: ResponseGuard | None = None
+    must_call: bool = False
+    """True if the client requires a call."""
     constraint: Constraint = "off"
     enforce: ConstraintBuilder | None = None
     choices: Choices = field(default_factory=dict)

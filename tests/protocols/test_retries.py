@@ -18,7 +18,7 @@ from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import Observation
 from adapter.protocols.request_translation import translate_chat_request
-from adapter.protocols.response_guard import RetryPolicy, build_guard_headers
+from adapter.protocols.response_guard import RetryPolicy, build_guard_headers, build_report
 from adapter.protocols.sse import EventReader, encode_event
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
@@ -330,7 +330,7 @@ def test_flood_after_a_call_does_not_reach_the_client(exchanged, stream_argument
     assert ([name for name, _ in calls if name], again) == (["set_light"], [])
     assert "".join(arguments for _, arguments in calls) == '{"room": "hall"}'
     assert asked.follow_up.guard is not None
-    assert asked.follow_up.guard.report == {"dropped": [dropped]}
+    assert build_report(asked.follow_up.guard, ()) == {"dropped": [dropped]}
     assert asked.stats.dropped == {dropped["guardrail"]: dropped["count"]}
 
 

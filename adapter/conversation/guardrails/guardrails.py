@@ -102,6 +102,7 @@ class Guardrails:
         encode: Encodes the example calls in messages to the model.
         retries: Maximum number of consecutive retries.
         max_calls: Maximum number of calls of one answer that are used.
+        must_call: Whether each answer must contain a call.
 
     Raises UsageError for an unknown guardrail, invalid steps, negative limits, and an ``encode`` that is async or does
     not return a string.
@@ -116,6 +117,7 @@ class Guardrails:
         retries: int = RETRIES,
         encode: Encode = encode_calls,
         max_calls: int = MAX_CALLS,
+        must_call: bool = False,
     ) -> None:
         check_types("Guardrails", encode=(encode, Callable))
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
@@ -123,6 +125,7 @@ class Guardrails:
         self.retries = validate_retries(retries)
         self.encode = wrap_text_function(encode, "encode")
         self.max_calls = validate_max_calls(max_calls)
+        self.must_call = must_call
         self._tries: Counter[str] = Counter()
         self._sent = SentMessages()
 
@@ -350,6 +353,9 @@ class Guardrails:
             yield Violation("own_words", retry_messages.build_copied_text_message())
         if answer.invalid:
             yield self._describe_invalid(past, answer.invalid[0], examples)
+        elif self.must_call:
+            words = retry_messages.build_missing_call_message(tools, self._find_likely_tools(past), examples)
+            yield Violation("missing_call", words, tuple(tools))
         elif not content.strip() and not answer.has_invented:
             yield Violation("empty_answer", retry_messages.build_empty_message(answer.has_reasoned, bool(past.recent)))
         if answer.has_invented and not past.recent:  # after a call, it may be a copy of a real result

@@ -52,6 +52,7 @@ GUARDRAILS = {
         Guardrail("made_already", "a repetition of a recent call that succeeded", drops=True),
         Guardrail("failed_already", "a repetition of a call that failed, unless the error may be temporary"),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True, drops=True),
+        Guardrail("missing_call", "an answer without the call that `tool_choice` requires"),
         Guardrail("empty_answer", "an answer that is empty, or only reasoning", stops=True),
         Guardrail("invented_result", "a tool's result written by the model, without a call"),
         Guardrail("wrong_markup", "a call to a known tool in text that is not parsed as a call"),
@@ -84,6 +85,7 @@ UNUSABLE = frozenset({"own_words", "call_as_answer"})
 """Guardrails against text that is never an answer, even if the run ends with it."""
 BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
 BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
+REQUIRED_CALLS = frozenset({"missing_call"})
 
 
 def parse_guardrails(text: str) -> frozenset[str]:

@@ -140,6 +140,16 @@ def build_missing_steps_message(missing: Sequence[str], is_end: bool, tools: Too
     )
 
 
+def build_missing_call_message(tools: ToolSet, likely: Sequence[str], examples: Examples) -> Wordings:
+    """Build the message for an answer without the call that is required. ``likely``: tools that match the request."""
+    which = _join_with_or(likely) if 0 < len(likely) <= MAX_CHOICES else "one of the tools"
+    example = examples.show("Like this", tools[likely[0]]) if len(likely) == 1 else ""
+    return (
+        f"Make a tool call now: call {which}.{example}",
+        f"Your whole answer must be a call of {which}.{example}",
+    )
+
+
 def build_after_the_end_message(name: str) -> Wordings:
     return (
         f"Call no tool after {name}. Summarize in words.",

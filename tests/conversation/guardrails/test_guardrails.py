@@ -199,8 +199,8 @@ def test_hostile_answers_are_checked_in_linear_time(text):
 
 
 def test_every_guardrail_has_a_case():
-    """Here, in the cases of steps, or in `tests.conversation.guardrails.test_dropped_calls`."""
-    elsewhere = {"own_words", "unmade_change", "unread_file", "invented_text"}
+    """Here, in the cases of steps, in `test_dropped_calls` or in `tests.server.test_tool_choice`."""
+    elsewhere = {"missing_call", "own_words", "unmade_change", "unread_file", "invented_text"}
     assert {each[0] for each in FAULTS} | BY_STEPS | WITHIN_ANSWER | elsewhere == set(GUARDRAILS)
 
 
