@@ -48,8 +48,8 @@ def find_status(error: BaseException) -> int | None:
     """Return the HTTP status of an error, or None if it has none. An error within a stream, whose status was 200, has
     the code that the error itself names, or 500."""
     status = getattr(error, "status_code", None)
-    if status is None and isinstance(body := getattr(error, "body", None), dict):
-        status = body.get("code")
+    if status is None and isinstance(body := getattr(error, "body", None), dict | str):
+        status = body.get("code") if isinstance(body, dict) else None
         return status if isinstance(status, int) else 500
     return status if isinstance(status, int) else None
 
@@ -57,8 +57,11 @@ def find_status(error: BaseException) -> int | None:
 def find_reason(error: BaseException) -> str:
     """Return the server's message, or if there is none the root cause's, without a final period."""
     body = getattr(error, "body", None)
-    message = body.get("message") if isinstance(body, dict) else None
+    is_text = isinstance(body, str) and not hasattr(error, "status_code")  # the error event was only a message
+    message = body.get("message") if isinstance(body, dict) else body if is_text else None
     while error.__cause__ is not None:
         error = error.__cause__
-    text = message if isinstance(message, str) else re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+    written = error.doc if isinstance(error, json.JSONDecodeError) else ""  # an event's data that is only a message
+    text = written or re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+    text = message if isinstance(message, str) else text
     return text.strip().rstrip(".")[:300]

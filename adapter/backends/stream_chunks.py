@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.openai_errors import convert_to_error_object, get_error_text, is_error
 from adapter.protocols.server_parsed_calls import measure_calls
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
@@ -34,11 +35,14 @@ class Chunk:
 
 
 def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
-    """Parse one event of an OpenAI-compatible server, or a line of Ollama's own API."""
+    """Parse one event of an OpenAI-compatible server, or a line of Ollama's own API. Raises TransportError for an
+    error."""
     raw: JsonObject = event if isinstance(event, dict) else {}
     if hasattr(event, "model_dump"):
         raw = event.model_dump(exclude_unset=True, warnings=False)
     raw = convert_to_chat(raw)
+    if is_error(raw):
+        raise TransportError(f"the model server stopped its answer: {get_error_text(convert_to_error_object(raw))}")
     choices = raw.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     delta = choice.get("delta")

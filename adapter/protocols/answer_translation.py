@@ -235,5 +235,5 @@ def _read(data: bytes) -> Json:
     try:
         return load_json(data)
     except ValueError:
-        excerpt = data[:80].decode("utf-8", "replace")
+        excerpt = data[:500].decode("utf-8", "replace")
         return build_error_object(f"the model server sent invalid JSON: {excerpt!r}", "upstream_error")

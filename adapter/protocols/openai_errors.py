@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ class RequestError(UsageError):
         self.param, self.status, self.code, self.allowed = param, status, code, allowed
 
 
+_TAGS = re.compile(r"(?is)<(style|script)\b.*?</\1>|<!--.*?-->|</?[a-z!][^>]*>")
 _Kind = TypeVar("_Kind", str, bool, dict[str, Json], list[Json])
 _TYPE_NAMES: Mapping[type, str] = {str: "text", dict: "an object", list: "a list", bool: "true or false"}
 
@@ -63,18 +65,48 @@ def build_error_body(error: RequestError) -> JsonObject:
     return build_error_object(str(error), kind, error.param, error.code)
 
 
+_REASONS = ("message", "error", "detail", "errors", "msg", "error_message")
+"""Fields with the reason of an error. FastAPI's servers send ``{"detail": ...}``, gateways ``{"message": ...}``."""
+
+
+def find_reason(value: Json) -> str:
+    """Return the text of an error in any shape, or "" if there is none."""
+    match value:
+        case str():
+            return value
+        case list():
+            return next(filter(None, map(find_reason, value)), "")
+        case dict():
+            return next(filter(None, (find_reason(value[key]) for key in _REASONS if value.get(key))), "")
+        case _:
+            return ""
+
+
 def is_error(value: Json) -> bool:
-    return isinstance(value, dict) and (bool(value.get("error")) or value.get("object") == "error")
+    """Return whether an answer, a chunk of one, or one of its choices is an error."""
+    if not isinstance(value, dict):
+        return False
+    if value.get("error") or value.get("object") == "error" or _get_choice_error(value):
+        return True
+    return not value.get("choices") and find_reason(value) != ""
+
+
+def _get_choice_error(answer: JsonObject) -> Json:
+    """Return the error in an answer's first choice, where OpenRouter reports it."""
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first.get("error") if isinstance(first, dict) else None
 
 
 def convert_to_error_object(error: JsonObject) -> JsonObject:
     """Convert an error to OpenAI's format: Ollama sends ``{"error": "text"}``, vLLM the fields alone, with
     ``"object": "error"``, and llama.cpp a number as the code, which strict clients reject."""
-    detail = error.get("error") or error
-    fields: JsonObject = detail if isinstance(detail, dict) else {"message": detail}
-    kind, code = fields.get("type"), fields.get("code")
+    detail = error.get("error") or _get_choice_error(error) or error
+    fields: JsonObject = detail if isinstance(detail, dict) else {}
+    kind, code, metadata = fields.get("type"), fields.get("code"), fields.get("metadata")
+    reasons = [find_reason(detail) or code, metadata.get("raw") if isinstance(metadata, dict) else None]  # OpenRouter's
     converted = build_error_object(
-        str(fields.get("message") or "the model server reported an error"),
+        ": ".join(each for each in reasons if isinstance(each, str) and each) or "the model server reported an error",
         kind if isinstance(kind, str) else "upstream_error",
         fields.get("param"),
         None if code is None else str(code),
@@ -98,9 +130,9 @@ def relay_error(status: int, body: bytes) -> JsonObject:
     """Convert a model server's error to OpenAI's format. Proxies send HTML or an empty body."""
     text = body.decode("utf-8", "replace").strip()
     value = read_json_or_none(text)
-    if isinstance(value, dict) and is_error(value) and not isinstance(value.get("error"), str):
+    if isinstance(value, dict) and (isinstance(value.get("error"), dict) or value.get("object") == "error"):
         return convert_to_error_object(value)
-    message = value["error"] if isinstance(value, dict) and isinstance(value.get("error"), str) else text[:500]
+    message = find_reason(value) or " ".join(_TAGS.sub(" ", text).split())[:500]
     advice = classify_failure(status, message).advice
     message = f"the model server returned {status}: {message or 'no message'}. {advice}".strip()
     return build_error_object(message, "upstream_error" if status >= 500 else "invalid_request_error")

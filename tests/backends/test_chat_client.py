@@ -186,6 +186,15 @@ def test_stream_error_is_raised_after_earlier_chunks(scripted):
 
 
 @pytest.mark.parametrize(
+    "error", ["event: error\ndata: no memory is left", {"detail": "no memory is left"}, {"error": "no memory is left"}]
+)
+def test_reason_of_an_error_event_is_shown(scripted, error):
+    scripted.on(CHAT, as_stream(delta("a"), error, done=False))
+    with pytest.raises(TransportError, match="no memory is left"):
+        ask(scripted)
+
+
+@pytest.mark.parametrize(
     "reply",
     [as_stream("data: {broken"), Reply(200, b"<html>It works!</html>", "text/html"), Reply(200, b"{}")],
     ids=["broken json", "a page", "no stream"],

@@ -79,6 +79,42 @@ def test_non_json_answer_is_reported(client, upstream, stream, said):
         ask(client, stream)
 
 
+REASON = "no memory is left"
+ERRORS: list[Any] = [
+    {"error": REASON},
+    {"error": {"error": REASON}},
+    {"error": {"message": "failed", "metadata": {"raw": REASON}}},
+    {"detail": REASON},
+    {"detail": [{"loc": ["body"], "msg": REASON}]},
+    {"message": REASON},
+    {"errors": [{"message": REASON}]},
+    {"type": "error", "error": {"type": "overloaded_error", "message": REASON}},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": "error", "error": {"message": REASON}}]},
+]
+
+
+@streamed_and_whole
+@pytest.mark.parametrize("error", ERRORS, ids=json.dumps)
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses", "/api/chat"])
+def test_reason_of_an_error_is_shown(url, upstream, stream, error, path):
+    """In each of its shapes, with any status, and in the middle of a stream."""
+    upstream.on(CHAT, as_json(400, error), as_json(200, error))
+    upstream.on(
+        CHAT, as_stream(delta("Hi"), error), as_stream(delta("Hi"), f"event: error\ndata: {REASON}", done=False)
+    )
+    body = {"model": "m", "messages": ASK, "input": "Hi", "max_tokens": 9, "stream": stream}
+    for _ in range(4 if stream else 2):
+        assert REASON in send(url, path, body)[2]
+
+
+def test_page_of_a_gateway_is_shown_as_text(url, upstream):
+    page = (
+        b"<!DOCTYPE html><html><head><style>p {}</style><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+    )
+    upstream.on(CHAT, Reply(502, page, "text/html"))
+    assert "returned 502: 502 Bad Gateway nginx. " in send(url, CHAT, {"messages": ASK, "tools": TOOLS})[2]
+
+
 @streamed_and_whole
 def test_compressed_answer_is_decoded(client, upstream, stream):
     """Some proxies compress answers although the request does not allow it."""
