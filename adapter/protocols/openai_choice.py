@@ -153,8 +153,19 @@ class ChoiceStream(FollowedChoice):
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
             deltas += [*self._finish_text(finish_reason), *self._send_later_calls()]
-            deltas += [] if self.finish_reason else [self._finish(finish_reason)]
+            deltas += [] if self.finish_reason else self._conclude(finish_reason)
         return deltas
+
+    def _conclude(self, finish_reason: str) -> list[JsonObject | str]:
+        """Return the deltas for the end of the answer. If the answer is only reasoning, the client gets it as text,
+        because most clients show an empty answer otherwise."""
+        shown = self._content.size - (self.was_reasoning if self._is_whole else 0)
+        if finish_reason in CUT_REASONS or shown or len(self._calls) > 0 or self._excluded:
+            return [self._finish(finish_reason)]
+        _, separate = self.attempt.get_unfinished_text()
+        reasoning = f"{separate}{self.attempt.reasoned}{self._content}".strip()
+        self.was_content = self.was_content or bool(reasoning)
+        return [*self._send_text(reasoning), self._finish(finish_reason)]
 
     def _has_nothing(self) -> bool:
         """Return whether everything in the answer is dropped, and there is no tool result to send instead."""
@@ -331,7 +342,7 @@ class ChoiceStream(FollowedChoice):
         self.attempt.release()
         deltas = [*(self._send_text(held) if held else ()), *self._build_deltas(events, finish_reason)]
         deltas += [] if self.finish_reason else self._send_later_calls()
-        return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
+        return deltas if self.finish_reason else [*deltas, *self._conclude(finish_reason or "stop")]
 
     def _end_before_call(self) -> list[JsonObject | str]:
         self._may_remember = False  # the model should not see that call again

@@ -40,8 +40,8 @@ MAX_ANSWERS = 128
 
 
 def needs_translation(body: Json) -> bool:
-    """Return whether a request offers tools, contains earlier calls, or has system messages that a template may
-    reject."""
+    """Return whether a request offers tools, contains earlier calls, or has system messages or roles that a template
+    may reject."""
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
@@ -51,7 +51,7 @@ def needs_translation(body: Json) -> bool:
         or any(
             isinstance(message, dict)
             and (
-                message.get("role") in ("tool", "function")
+                message.get("role") not in ("system", "user", "assistant")
                 or bool(message.get("tool_calls") or message.get("function_call"))
             )
             for message in messages
@@ -257,7 +257,7 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
         past=_read_history(request, options),
     )
     as_request = _build_unchanged_request(request, options)
-    body, shortened = options.get_budgets(request.body).fit_body(as_request.body)
+    body, shortened = options.get_budgets(request.body).fit_body(_with_system_role(as_request.body))
     return replace(
         as_request,
         body=body,
@@ -267,6 +267,15 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
         follow_up=FollowUp(guard=guard, must_call=request.must_call),
         as_text=partial(_translate, request, replace(options, native=False)),
     )
+
+
+def _with_system_role(body: JsonObject) -> JsonObject:
+    """Return the request with ``system`` instead of the role ``developer``, which few servers know."""
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not any(each.get("role") == "developer" for each in messages):
+        return body
+    renamed = [each | {"role": "system"} if each.get("role") == "developer" else each for each in messages]
+    return {**body, "messages": renamed}
 
 
 def _build_assisted_request(

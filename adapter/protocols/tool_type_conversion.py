@@ -56,6 +56,7 @@ def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonOb
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_list_custom_names(body.get("tools")))
     messages = body.get("messages")
+    _check_roles(messages[start:] if isinstance(messages, list) else (), start)
     if not is_legacy and not custom and not _has_other_calls(messages[start:] if isinstance(messages, list) else ()):
         return body, FUNCTIONS
     request = {key: value for key, value in body.items() if key not in ("functions", "function_call")}
@@ -74,7 +75,7 @@ def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonOb
                 request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {**allowed, "tools": converted}}
     if isinstance(messages, list):
         request["messages"] = _convert_legacy_messages(messages)
-    return request, ToolTypes(custom, is_legacy)
+    return request, ToolTypes(custom, is_legacy) if custom or is_legacy else FUNCTIONS
 
 
 def _list_custom_names(tools: Json) -> list[str]:
@@ -83,9 +84,27 @@ def _list_custom_names(tools: Json) -> list[str]:
     return [require_type(str, each.get("name"), "tools.custom.name") for each in custom if isinstance(each, dict)]
 
 
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_RESULT_ROLES = ("ipython", "observation")
+"""Roles of tool results in the templates of Llama and GLM, which some clients send."""
+_TEMPLATE_ROLES = ("control",)
+"""Roles that only a model's template knows: Granite's switch for thinking."""
+
+
+def _check_roles(messages: Sequence[Json], start: int) -> None:
+    """Raise RequestError for a message with an unknown role."""
+    for index, message in enumerate(messages, start):
+        role = message.get("role") if isinstance(message, dict) else None
+        if isinstance(role, str) and role not in ROLES + _RESULT_ROLES + _TEMPLATE_ROLES:
+            path = f"messages[{index}].role"
+            raise RequestError(f"{path} must be one of {', '.join(ROLES)}, got {role[:80]!r}", path)
+
+
 def _has_other_calls(messages: Sequence[Json]) -> bool:
     for message in messages:
         if isinstance(message, dict):
+            if message.get("role") in _RESULT_ROLES:
+                return True
             calls = message.get("tool_calls")
             for call in calls if isinstance(calls, list) else ():
                 if isinstance(call, dict) and "custom" in call:
@@ -148,6 +167,8 @@ def _convert_legacy_messages(messages: list[Json]) -> list[Json]:
             case {"role": "function"}:
                 name = str(message.get("name"))
                 converted.append({**message, "role": "tool", "tool_call_id": last.get(name, f"call_{name}")})
+            case {"role": "ipython" | "observation"}:
+                converted.append({**message, "role": "tool"})
             case {"tool_calls": list(calls)}:
                 converted.append({**message, "tool_calls": [_convert_to_function_call(each) for each in calls]})
             case _:

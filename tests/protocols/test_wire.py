@@ -212,6 +212,22 @@ def test_changed_past_call_is_encoded_again(changed, value):
 NATIVE = TranslationOptions(native=True)
 
 
+@pytest.mark.parametrize("role", ["function", "ipython", "observation", "tool"])
+@pytest.mark.parametrize("native", [True, False])
+def test_roles_of_results_and_developers_are_known(role, native):
+    messages = [{"role": "developer", "content": "Be brief."}, *ASK, {"role": role, "name": "f", "content": "7"}]
+    made = translate_chat_request({"messages": messages, "tools": TOOLS}, TranslationOptions(native=native)).body
+    roles = [each["role"] for each in made["messages"]]
+    assert roles == ["system", "user", *([role if role == "function" else "tool"] if native else [])]
+
+
+def test_unknown_role_is_refused():
+    body = {"messages": [*ASK, {"role": "critic", "content": "Hm."}]}
+    assert needs_translation(body)
+    with pytest.raises(RequestError, match=r"messages\[1\].role must be one of system, .*, got 'critic'"):
+        translate_chat_request(body, TranslationOptions())
+
+
 def test_native_calls_are_forwarded():
     """With `native` the request is unchanged; the server's calls are forwarded, and so is one left in the text."""
     asked = {"model": "qwen3", "messages": ASK, "tools": TOOLS}

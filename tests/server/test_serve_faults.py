@@ -648,3 +648,20 @@ def test_no_connection_stays_open(hasty):
     while open_descriptors() > before + 3 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert open_descriptors() <= before + 3
+
+
+@streamed_and_whole
+@pytest.mark.parametrize("separate", [True, False], ids=["separate", "in the text"])
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses", "/api/chat"])
+def test_answer_of_reasoning_only_is_shown_as_text(url, upstream, stream, separate, path):
+    """After the model was asked for an answer, if the request has tools. Clients would show nothing."""
+    message = {"reasoning_content": "It is 7."} if separate else {"content": "<think>It is 7.</think>"}
+    whole = completion("")
+    whole["choices"][0]["message"] |= message
+    upstream.on(CHAT, as_stream(delta(**message), delta(finish_reason="stop")) if stream else as_json(200, whole))
+    body = {"model": "qwen3", "messages": ASK, "input": "Hi", "max_tokens": 9, "stream": stream}
+    if path == CHAT:
+        body["tools"] = TOOLS
+    text = send(url, path, body)[2].replace('"reasoning_content":"It is 7."', "").replace('"thinking":"It is 7."', "")
+    text = re.sub(r'"type":"(reasoning_text|thinking)","text":"It is 7."', "", text)
+    assert '"content":"It is 7."' in text or '"text":"It is 7."' in text
