@@ -153,10 +153,10 @@ class ChoiceStream(FollowedChoice):
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
             deltas += [*self._finish_text(finish_reason), *self._send_later_calls()]
-            deltas += [] if self.finish_reason else self._conclude(finish_reason)
+            deltas += [] if self.finish_reason else self._build_ending(finish_reason)
         return deltas
 
-    def _conclude(self, finish_reason: str) -> list[JsonObject | str]:
+    def _build_ending(self, finish_reason: str) -> list[JsonObject | str]:
         """Return the deltas for the end of the answer. If the answer is only reasoning, the client gets it as text,
         because most clients show an empty answer otherwise."""
         shown = self._content.size - (self.was_reasoning if self._is_whole else 0)
@@ -342,7 +342,7 @@ class ChoiceStream(FollowedChoice):
         self.attempt.release()
         deltas = [*(self._send_text(held) if held else ()), *self._build_deltas(events, finish_reason)]
         deltas += [] if self.finish_reason else self._send_later_calls()
-        return deltas if self.finish_reason else [*deltas, *self._conclude(finish_reason or "stop")]
+        return deltas if self.finish_reason else [*deltas, *self._build_ending(finish_reason or "stop")]
 
     def _end_before_call(self) -> list[JsonObject | str]:
         self._may_remember = False  # the model should not see that call again
