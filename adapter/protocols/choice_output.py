@@ -88,7 +88,8 @@ class ChoiceOutput:
         """The response field ``adapter``: guardrails that caused retries, dropped calls, a call that was cut off, and
         the reason why reasoning was closed."""
         notice = build_report(self._request.follow_up.guard, self._excluded)
-        notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
+        names = {*self._request.tools, *self._request.parsing.excluded}
+        notice |= {"cut_call": find_tool(self._cut_text, names)} if self._cut_text is not None else {}
         notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
 

@@ -227,9 +227,10 @@ class ChoiceStream(FollowedChoice):
         self._native = NativeCalls()
         events: Sequence[Event] = self._create_parser().close(finish_reason)
         self._cut_text = None
-        if (request.begun_call or finish_reason in (*CUT_REASONS, INCOMPLETE)) and request.tools:
+        names = {*request.tools, *request.parsing.excluded}
+        if (request.begun_call or finish_reason in (*CUT_REASONS, INCOMPLETE)) and names:
             format = get_format(request.parsing.format)
-            events, self._cut_text = separate_cut_call(events, format, request.tools)
+            events, self._cut_text = separate_cut_call(events, format, names)
         return [*events, *native.build_events(request.tools, request.turn)]
 
     def _is_too_long(self, more: int) -> bool:

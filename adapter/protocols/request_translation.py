@@ -237,7 +237,10 @@ def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) 
             kinds=request.kinds,
         ),
         parsing=ParserSettings(
-            policy=options.policy, stream_arguments=options.stream_arguments, is_restricted=request.is_restricted
+            policy=options.policy,
+            stream_arguments=options.stream_arguments,
+            is_restricted=request.is_restricted,
+            excluded=frozenset(request.described) - frozenset(request.allowed),
         ),
         reasoning_budget=request.reasoning_budget,
         prefill=_PREFILLS.get(options.kind or "", "message"),
@@ -309,10 +312,10 @@ def _build_planned_request(
         planned = _translate(parse_tool_request(only, request.kinds, constrained, request.conversation), constrained)
     except RequestError:  # there is no grammar for these tools, so the model may call only them, without a constraint
         return _translate(replace(request, allowed=ToolSet(request.allowed[name] for name in assist.tools)), options)
-    if options.constraints.enforce is None or not (request.is_single_choice and request.is_parallel):
-        return planned
-    next_call = partial(_build_next_call, request, options, user_text)
-    return replace(planned, follow_up=replace(planned.follow_up, next_call=next_call))
+    follow_up = replace(planned.follow_up, must_call=request.must_call)
+    if options.constraints.enforce is not None and request.is_single_choice and request.is_parallel:
+        follow_up = replace(follow_up, next_call=partial(_build_next_call, request, options, user_text))
+    return replace(planned, follow_up=follow_up)
 
 
 def _build_next_call(

@@ -73,6 +73,8 @@ class ParserSettings:
     control_tokens: tuple[str, ...] = ()
     is_restricted: bool = False
     """True if only some of the described tools may be called. Calls of other tools are dropped."""
+    excluded: frozenset[str] = frozenset()
+    """Names of the described tools that may not be called."""
     reply: Tool | None = None
     """The tool that a constrained model calls to reply in words."""
 

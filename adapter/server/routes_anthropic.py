@@ -49,9 +49,7 @@ async def _answer_messages(upstream: ModelServer, keep_alive_s: float, http: Htt
 
 
 async def _translate(upstream: ModelServer, body: JsonObject, size: int, dropped: list[str]) -> TranslatedRequest:
-    chat = await upstream.work.run(size, partial(anthropic_request.convert_to_openai, body, dropped))
-    options = await upstream.find_options(chat)
-    return await upstream.translate(chat, options, size)
+    return await upstream.convert_and_translate(size, partial(anthropic_request.convert_to_openai, body, dropped))
 
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:

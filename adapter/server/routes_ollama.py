@@ -112,9 +112,8 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
     if not body.get("prompt"):
         return JSONResponse(writer.build_loaded_answer(body))
     dropped: list[str] = []
-    chat = ollama.convert_to_openai(ollama.convert_generation_to_chat(body), dropped)
-    options = await upstream.find_options(chat)
-    request = await upstream.translate(chat, options, len(content))
+    convert = partial(ollama.convert_to_openai, ollama.convert_generation_to_chat(body), dropped)
+    request = await upstream.convert_and_translate(len(content), convert)
     answer = respond(upstream, request, keep_alive_s, writer)
     return upstream.dropped.with_header(answer, "generate", dropped)
 

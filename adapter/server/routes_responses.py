@@ -57,9 +57,8 @@ async def _translate(
     size, body = await upstream.pdfs.read_body(http, upstream.work)
     build = partial(ResponsesRequest, body, upstream.store, size)
     response = await asyncio.to_thread(build) if references_stored_items(body) else build()
-    chat = await upstream.work.run(response.size, partial(response.to_chat_request, dropped))
-    options = await upstream.find_options(chat)
-    return response, await upstream.translate(chat, options, response.size)
+    convert = partial(response.to_chat_request, dropped)
+    return response, await upstream.convert_and_translate(response.size, convert)
 
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:

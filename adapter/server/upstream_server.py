@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -121,6 +122,11 @@ class ModelServer(UpstreamConnection):
         # most of a conversation was translated before
         new_bytes = len(conversation.encode_new()) if conversation.known else size
         return await self.work.run(new_bytes, partial(translate_chat_request, chat, options, size, conversation))
+
+    async def convert_and_translate(self, size: int, convert: Callable[[], JsonObject]) -> TranslatedRequest:
+        """Translate the chat request that ``convert`` builds from a request of ``size`` bytes in another API."""
+        chat = await self.work.run(size, convert)
+        return await self.translate(chat, await self.find_options(chat), size)
 
     async def with_budgets(self, options: TranslationOptions) -> TranslationOptions:
         """Return ``options``. If their context budget is ``auto``, replace it with the server's context size."""

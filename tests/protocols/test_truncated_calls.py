@@ -70,14 +70,15 @@ def test_cut_text_is_kept(text):
     assert answer["choices"][0]["message"]["content"] == text
 
 
-def test_cut_call_is_named():
+@pytest.mark.parametrize("choice", ["auto", "none"])
+def test_cut_call_is_named(choice):
     """In a field of the answer, and in a header of buffered answers."""
     text = f"I look.\n{CALL[:50]}"
-    answer = whole(completion(text, "length"), request())
+    answer = whole(completion(text, "length"), request(tool_choice=choice))
     assert answer["choices"][0]["finish_reason"] == "length"
     assert answer["adapter"] == {"cut_call": "read_file"}
     assert build_guard_headers(answer) == {"x-adapter-cut-call": "read_file"}
-    assert streamed(text, "length", request())[-1]["adapter"] == {"cut_call": "read_file"}
+    assert streamed(text, "length", request(tool_choice=choice))[-1]["adapter"] == {"cut_call": "read_file"}
     assert "adapter" not in whole(completion("I look.", "length"), request())
 
 

@@ -1,8 +1,9 @@
 """The kinds of requests of openresponses' compliance suite, except those for searches that OpenAI's servers run.
 
 Source: https://github.com/openresponses/openresponses, ``src/lib/compliance-tests.ts``. There, each answer must also be
-valid by the published schema; here `tests.answer_shapes` checks its fields. Streamed reasoning is invalid there, as its
-events have other names than OpenAI's.
+valid by the published schema; here `tests.answer_shapes` checks its fields. Some versions of that schema call
+the events of streamed reasoning ``response.reasoning.delta``, as OpenAI did until July 2025; OpenAI's SDKs know only
+``response.reasoning_text.delta``.
 """
 
 from __future__ import annotations

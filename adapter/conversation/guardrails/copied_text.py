@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.events import Json, JsonObject
@@ -133,9 +134,10 @@ class SentMessages:
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. The model may repeat text that the message quotes from the conversation, from ``answer`` or
         from the tools."""
-        definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
-        quotable = "\n".join([past.text, answer, *definitions])
-        self._runs |= set(_find_runs(message)) - set(_find_runs(quotable))
+        definitions, runs = _read_definitions(tools)
+        quotable = f"{past.text}\n{answer}"
+        self._runs |= set(_find_runs(message)) - set(_find_runs(quotable)) - runs
+        quotable += definitions
         self._sentences |= {sentence for sentence in _SENTENCE_END.split(message) if sentence not in quotable}
 
     def find_in_arguments(self, arguments: Json) -> str:
@@ -155,6 +157,13 @@ class SentMessages:
             return True
         copied = sum(run in self._runs for run in _find_runs(content))
         return copied > 0 and copied + WORDS - 1 >= MIN_SHARE * len(re.findall(r"\w+", content))
+
+
+@lru_cache(2)  # 6 ms for 60 tools, at each retry
+def _read_definitions(tools: ToolSet) -> tuple[str, frozenset[tuple[str, ...]]]:
+    """Return the definitions of tools as text, and its runs of words."""
+    definitions = "\n".join(json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
+    return definitions, frozenset(_find_runs(definitions))
 
 
 def copies_error(call: PastCall, past: CallHistory) -> bool:

@@ -205,18 +205,19 @@ def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
     One way is to delete a file that the request mentions, but does not ask to delete. The other is to overwrite a file
     with a text that lacks most of its known lines, although only a change within the file was requested.
     """
+    tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
+    if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
+        return False  # the usual case, which avoids searching the request
     named = set(find_paths(past.request))
     paths = named.intersection(map(str, call.arguments.values()))
-    action = find_file_action(past.request)
-    if not paths or sounds_like(call.name, "delete"):
+    if not paths or is_deletion:
         words = split_words(past.user_text)
         is_needed = is_question(past.request) or find_requested_action(past.request)[0] not in ("", "delete")
         is_needed |= len(named) == 1 and not {*ACTIONS["add"], *ACTIONS["edit"]}.isdisjoint(words)
         return bool(paths) and is_needed and ACTIONS["delete"].isdisjoint(words)
-    tool = tools.match(call.name) if action in ("add", "edit") else None
-    written = find_text(call, CONTENT)
-    if tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT):
+    if find_file_action(past.request) not in ("add", "edit"):
         return False
+    written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, past) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
 
