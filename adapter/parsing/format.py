@@ -22,6 +22,11 @@ CUT_OFF = (
     "Write it again, shorter, or in several calls with less text each."
 )
 
+NOT_CLOSED = (
+    "the call is damaged or not closed before the next call begins, so it was not run. Write it again, complete and "
+    "with all of its tags, quotes and brackets."
+)
+
 
 class JsonCall(NamedTuple):
     """The position and form of JSON that is definitely a call. It begins at the offset ``start`` of the model's text.

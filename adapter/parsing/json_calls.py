@@ -14,7 +14,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
-from adapter.parsing.format import BodyResult
+from adapter.parsing.format import NOT_CLOSED, BodyResult
 from adapter.parsing.marker_set import MarkerSet, MarkerSpan
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink
 from adapter.tools.call_extraction import DecodedCall, extract_calls, looks_like_call, parse_arguments
@@ -23,7 +23,7 @@ from adapter.tools.tool import ToolSet
 MAX_SALVAGED = 100
 """Maximum number of calls that are checked for validity if one of them is malformed."""
 
-_BETWEEN_CALLS = re.compile(r"[,;\n]\s*(?=\{\s*\"[\w.-]+\"\s*:)")
+_BETWEEN_CALLS = re.compile(r"[,;\n]\s*(?=\{\s*\"[\w.-]+\"\s*:)|(?<=\}\})\s*[,;\n]\s*(?=\{)")
 
 MAX_ATTEMPTS = 8
 """Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
@@ -44,7 +44,9 @@ _STRING_END = {quote: re.compile(text, re.DOTALL) for quote, text in _STRING_TEX
 _STOP_PATTERNS = {quote: re.compile(rf"{text}[{quote[-1]}\\]", re.DOTALL) for quote, text in _STRING_TEXT.items()}
 _BEFORE_BREAK = re.compile(r"(?:[}\]\n]|\n```)\s*\Z")
 _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
-_AFTER_CALL = re.compile(r"\s*(?:[\];]|\Z|,(?!\s*[\"'\w]))")
+_AFTER_CALL = re.compile(r"[\s;,]*\Z")
+_CONTINUES = re.compile(r"[\s,]*[\"'\w]")
+_NESTED_OBJECT = re.compile(r"[:\[]\s*\{\s*\"[\w.-]+\"\s*:\s*\"")
 _LOOKBEHIND = 40
 """Number of characters before and after a marker that determine whether a value ends there."""
 
@@ -138,18 +140,51 @@ def salvage_calls(
 
     ``reshape``: function that converts a value from the format's own shape to the common one.
     """
-    bodies = _BETWEEN_CALLS.split(text.strip().removeprefix("[").removesuffix("]"))
-    calls: list[DecodedCall] = []
+    return BodyResult(calls=tuple(_find_valid_calls(text, arguments_key, tools, reshape)[0]), error=error)
+
+
+def check_hidden_calls(
+    result: BodyResult, text: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None = None
+) -> BodyResult:
+    """Return ``result``, the calls in the repaired ``text``. If the repair lost a call, or made it part of another
+    call's value, return an error and the valid calls."""
+    is_mispaired = not MISPAIRED.isdisjoint(result.fixes)
+    may_hide = is_mispaired or ("missing-bracket" in result.fixes and not _NESTED_OBJECT.search(text, 2))
+    if result.error is not None or not may_hide:
+        return result
+    valid, is_broken = _find_valid_calls(text, arguments_key, tools, reshape)
+    known, found = ([(call.name, call.arguments) for call in calls] for calls in (result.calls, valid))
+    is_hidden = any(call not in known for call in found)
+    is_lost = is_broken and all(call in found for call in known)
+    return BodyResult(calls=tuple(valid), error=NOT_CLOSED) if is_hidden or is_lost else result
+
+
+def _find_valid_calls(
+    text: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None
+) -> tuple[list[DecodedCall], bool]:
+    """Return the valid calls in ``text``, and whether it contains anything else.
+
+    The calls after the first malformed one may be part of its value. They are only valid if nothing else follows.
+    """
+    text = text.strip()
+    bodies = _BETWEEN_CALLS.split(text[1:].removesuffix("]") if text.startswith("[") else text)
+    calls, later, breaks = list[DecodedCall](), list[DecodedCall](), max(0, len(bodies) - MAX_SALVAGED)
     for body in bodies[:MAX_SALVAGED] if len(bodies) > 1 else ():
         value = decode_strict(body)
-        if value is None or not _AFTER_CALL.match(body, value.end):
-            continue
-        item = reshape(value.value) if reshape else value.value
-        if looks_like_call(item):
-            with suppress(FormatError):
-                calls += extract_calls(item, arguments_key, tools)
-    known = [call._replace(end=None) for call in calls if not tools or tools.match(call.name)]
-    return BodyResult(calls=tuple(known), error=error)
+        is_alone = value is not None and _AFTER_CALL.match(body, value.end) is not None
+        if value is not None and (is_alone or (not breaks and not _CONTINUES.match(body, value.end))):
+            item = reshape(value.value) if reshape else value.value
+            (later if breaks else calls).extend(_extract_known_calls(item, arguments_key, tools))
+        breaks += not is_alone
+    return [*calls, *(later if breaks == 1 else ())], breaks > 0
+
+
+def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list[DecodedCall]:
+    calls: list[DecodedCall] = []
+    if looks_like_call(item):
+        with suppress(FormatError):
+            calls = extract_calls(item, arguments_key, tools)
+    return [call._replace(end=None) for call in calls if not tools or tools.match(call.name)]
 
 
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:

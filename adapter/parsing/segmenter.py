@@ -337,7 +337,7 @@ class Segmenter:
     def _read_call(self, opener: CallOpener, marker: str) -> Reader[None]:
         consumed = [marker]
         result, progress = yield from self._read_body(opener.read, consumed, is_marked=True)
-        raw, result = give_back_next_call(self._source, self._tables, marker, "".join(consumed), result)
+        raw, result = yield from give_back_next_call(self._source, self._tables, marker, "".join(consumed), result)
         reason, tools = "no-body", self._source.tools
         if not self._source.at_line_start and not self._source.was_cut:
             if is_mere_mention(raw, marker, result, tools, is_glued=not any(self._state.space)):

@@ -10,19 +10,16 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
-from adapter.parsing.format import CUT_OFF, BodyResult, BodySource, CallOpener
+from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_tables import MarkerTables
+from adapter.parsing.stream_buffer import Reader
 
-MAX_MARKERS = 8
-"""Maximum number of opening markers that are tried in one damaged call."""
+MAX_MARKERS = 64
+"""Maximum number of opening markers that are tried in one damaged call. Some formats have one before each argument."""
 
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
 """Repairs of a value whose end may have been lost."""
 
-NOT_CLOSED = (
-    "the call is damaged or not closed before the next call begins, so it was not run. Write it again, complete and "
-    "with all of its tags, quotes and brackets."
-)
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})
 """Repairs of a later call of a section, which is parsed here without its section."""
@@ -30,13 +27,13 @@ _INTACT = frozenset({"missing-open-tag"})
 
 def give_back_next_call(
     source: BodySource, tables: MarkerTables, marker: str, raw: str, result: BodyResult
-) -> tuple[str, BodyResult]:
+) -> Reader[tuple[str, BodyResult]]:
     """Put back the text of ``raw``, the call after ``marker``, from the next intact call on. Return the text of the
     damaged call and its error, or ``raw`` and ``result`` if it contains no intact call."""
     is_damaged = result.error is not None if not result.calls else not UNCERTAIN_ENDS.isdisjoint(result.fixes)
     if not is_damaged or source.was_cut or source.reread_characters > MAX_GIVEN_BACK:
         return raw, result
-    start = _find_intact_call(source, tables, raw, len(marker), is_cut=result.error == CUT_OFF)
+    start = yield from _find_intact_call(source, tables, raw, len(marker), result.error)
     if start is None:
         return raw, result
     source.reread_characters += len(raw) - start
@@ -45,20 +42,28 @@ def give_back_next_call(
     return raw[:start], result if is_certain else BodyResult(error=NOT_CLOSED)
 
 
-def _find_intact_call(source: BodySource, tables: MarkerTables, raw: str, end: int, *, is_cut: bool) -> int | None:
-    """Return the offset of the first call in ``raw`` after ``end`` that needs no repair and is not part of a value.
+def _find_intact_call(
+    source: BodySource, tables: MarkerTables, raw: str, end: int, error: str | None
+) -> Reader[int | None]:
+    """Return the offset of the first call in ``raw`` after ``end`` that needs no repair and is not part of a value, or
+    of an opening marker at the end of ``raw``.
 
-    ``is_cut``: whether ``raw`` ends within a string. A closing marker in that string is then data, as is the rest.
+    ``error``: the error of the damaged call. If it is `CUT_OFF`, ``raw`` ends within a string. A closing marker in that
+    string is then data, as is the rest.
     """
-    start = end
+    start, is_cut = end, error == CUT_OFF
     for _ in range(MAX_MARKERS):
         found = tables.opening_markers.search(raw, end)
         if found is None:
             return None
         begin, end = found
-        opener = tables.openers[raw[begin:end].lower()]
-        length = _measure_intact_call(source, opener, raw, begin, end)
+        kind = raw[begin:end].lower()
+        if not raw[end:].strip() and error is not None and not is_cut:
+            return None if kind in tables.stray_closers | tables.fallback_closers else begin
+        length = yield from _measure_intact_call(source, tables.openers[kind], raw, begin, end)
         if length is None:
+            if source.reread_characters > MAX_GIVEN_BACK:
+                return None
             continue
         closing = _LAST_TOKEN.findall(raw[begin:length])[0].strip()
         if is_cut and len(closing) > 1 and closing in raw[start:begin]:
@@ -69,19 +74,28 @@ def _find_intact_call(source: BodySource, tables: MarkerTables, raw: str, end: i
     return None
 
 
-def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin: int, end: int) -> int | None:
-    """Return the end of the call whose opening marker is ``raw[begin:end]``, or None if it is not intact."""
-    copy = BodySource(source.tools, source.openers, None, raw[end:], final=True)
+def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin: int, end: int) -> Reader[int | None]:
+    """Return the end of the call whose opening marker is ``raw[begin:end]``, or None if it is not intact.
+
+    The call may end in the text after ``raw``. The position in ``source`` does not change.
+    """
+    copy = BodySource(source.tools, source.openers, None, raw[end:])
     copy.expected_format, copy.tool_call_body = source.expected_format, source.tool_call_body
     copy.body_variants = source.body_variants
-    copy.begin_body(at_line_start=not raw[:begin].rpartition("\n")[2].strip(), after_call=True)
-    consumed = [raw[begin:end]]
-    reader, result = opener.read(copy, consumed), BodyResult()
-    try:
-        while True:
+    copy.begin_body(at_line_start=True, after_call=True)
+    consumed, received = [raw[begin:end]], source.offset
+    reader = opener.read(copy, consumed)
+    while True:
+        copy.feed(source.get_since(received))
+        received, copy.final, copy.finish_reason = source.end, source.final, source.finish_reason
+        try:
             next(reader)
-    except StopIteration as stop:
-        result = stop.value
+        except StopIteration as stop:
+            result: BodyResult = stop.value
+            break
+        yield
+    length = begin + sum(map(len, consumed))
+    source.reread_characters += length - begin
     is_known = result.calls_known_tools(source.tools) if source.tools else bool(result.calls)
     fixes = {*result.fixes, *(fix for call in result.calls for fix in call.fixes)}
-    return begin + sum(map(len, consumed)) if is_known and result.error is None and fixes <= _INTACT else None
+    return length if is_known and result.error is None and fixes <= _INTACT else None

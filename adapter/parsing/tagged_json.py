@@ -23,6 +23,7 @@ from adapter.parsing.json_calls import (
     QUOTES,
     build_call_from_arguments,
     build_calls_from_json,
+    check_hidden_calls,
     find_break,
     salvage_calls,
     scan_json_value,
@@ -93,9 +94,11 @@ class TaggedJson:
             source.begin_json(source.offset, self.name, self.arguments_key)
         start = len(consumed)
         result = yield from self._read_in_pieces(source, consumed)
-        if result.error is None or self.name is not None or source.was_cut:
+        if self.name is not None or source.was_cut:
             return result
         body = "".join(consumed[start:]).strip().removesuffix(self.closing)
+        if result.error is None:
+            return check_hidden_calls(result, body, self.arguments_key, source.tools, self._reshape)
         return salvage_calls(body, result.error, self.arguments_key, source.tools, self._reshape)
 
     def _read_complete(self, source: BodySource, consumed: list[str]) -> BodyResult | None:

@@ -18,6 +18,7 @@ from adapter.parsing.json_calls import (
     QUOTES,
     build_call_from_arguments,
     build_calls_from_json,
+    check_hidden_calls,
     find_break,
     salvage_calls,
     scan_json_value,
@@ -94,7 +95,7 @@ class UntaggedJson:
         except FormatError as fault:
             return self._salvage(text, f"the call cannot be read: {fault}", source) if self.after_marker else TEXT
         if not rest:
-            return result
+            return check_hidden_calls(result, text, self.arguments_key, source.tools)
         later = self._salvage(f",{rest.lstrip(_BETWEEN_VALUES)}", error, source)
         return result._replace(calls=(*result.calls, *later.calls), error=later.error)
 

@@ -137,3 +137,29 @@ def test_string_that_contains_another_argument_is_invalid(name, damaged):
     turn = parse(text, TOOLS, name, generation_prompt="")
     assert not turn.calls
     assert ["'count'" in invalid.error for invalid in turn.invalid] == [True]
+
+
+OPENINGS = {
+    **dict.fromkeys(("glm47", "telechat4"), "<tool_call>"),
+    **dict.fromkeys(("jamba", "granite", "openpangu"), ', {"name"'),
+    "deepseek_v4": "<｜DSML｜invoke",
+    "solar_open2": "<|tool_call:start|>",
+    "mirothinker": "<use_mcp_tool>",
+    "minimax_m1": '\n{"name"',
+    "minimax_m3": "]<]minimax[>[<invoke",
+    "react": "Action:",
+    "qwen_agent": "✿FUNCTION✿",
+}
+"""The beginning of a call, in formats of each kind."""
+
+
+@pytest.mark.parametrize("name", OPENINGS)
+def test_call_that_breaks_off_does_not_take_the_next_call(name):
+    damaged, after = parts_of(name)[1:]
+    after = after[after.rindex(OPENINGS[name], 0, after.index("third_tool")) :]
+    cut = damaged[: damaged.index("3") + 1]
+    turn = parse(f"{parts_of(name)[0]}{cut}{after}\n\n{BEFORE}", TOOLS, name, generation_prompt="")
+    calls = [(call.name, call.arguments) for call in turn.calls]
+    assert all(call in calls for call in (CALLS[0], CALLS[2]))
+    assert BEFORE in turn.content
+    assert len(calls) > 2 or turn.invalid
