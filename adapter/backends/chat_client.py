@@ -223,11 +223,15 @@ class ChatClient:
     # -------------------------------------------------------------- one request
 
     def _create_sdk_client(self) -> OpenAI:
+        import ssl
+
         from openai import DefaultHttpxClient, OpenAI
 
         if self._open_client is None:
+            # Without TLS, no certificates are loaded, which would take longer than all else here.
+            verify = self.endpoint.base_url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             # HTTP_PROXY does not apply to servers on this machine.
-            http = DefaultHttpxClient(trust_env=not self.endpoint.is_local)
+            http = DefaultHttpxClient(trust_env=not self.endpoint.is_local, verify=verify)
             self._open_client = OpenAI(**self.build_sdk_settings(), http_client=http)
         return self._open_client
 

@@ -6,6 +6,7 @@ import itertools
 import re
 import socket
 import socketserver
+import ssl
 import subprocess
 import sys
 import threading
@@ -302,3 +303,13 @@ def test_chunk_has_the_servers_usage(scripted, event, usage):
     """Prompt tokens, completion tokens, and cached prompt tokens."""
     scripted.on(CHAT, as_stream(delta("Hi"), {**delta(finish_reason="stop"), **event}))
     assert [chunk.usage for chunk in ask(scripted) if chunk.usage] == ([usage] if usage else [])
+
+
+@pytest.mark.parametrize(("url", "loads"), [("http://127.0.0.1:9/v1", False), ("https://127.0.0.1:9/v1", True)])
+def test_certificates_are_loaded_only_for_tls(monkeypatch, url, loads):
+    """Without them, a server that redirects to TLS is not trusted."""
+    loaded = []
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *given: loaded.append(given))
+    with ChatClient(Endpoint(url), "m") as client:
+        client._create_sdk_client()
+    assert bool(loaded) is loads
