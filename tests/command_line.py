@@ -43,6 +43,8 @@ PRELOADED = [
     "tests.warmed",
     *("adapter.server.http_protocol", "encodings.idna"),
     *("uvicorn.lifespan.on", "uvicorn.loops.asyncio", "uvicorn.loops.auto"),
+    *("adapter.evaluation.trace_view", "adapter.outline.syntax", "openai.resources.models", "regex"),
+    *("typer.rich_utils", "rich._emoji_codes", "rich.columns", "rich.panel", "rich.scope", "rich.traceback"),
     # what these import when a model is asked, its answer shown or a call checked
     *("adapter.cli.chat_loop", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
 ]
@@ -63,13 +65,13 @@ class Running:
     stdout: Path
     stderr: Path
 
-    def first_line(self, seconds: float = 60) -> str:
-        """Return the first line on standard error, or everything if the command ends before the line is complete."""
+    def first_lines(self, count: int = 1, seconds: float = 60) -> str:
+        """Return the first lines on standard error, or everything if the command ends before they are complete."""
         until = time.monotonic() + seconds
         while (ends := self.process.exitcode is not None) or time.monotonic() < until:
             text = self.stderr.read_text(encoding="utf-8") if self.stderr.exists() else ""
-            if "\n" in text or ends:
-                return text if ends else text.partition("\n")[0] + "\n"
+            if text.count("\n") >= count or ends:
+                return text if ends else "".join(text.splitlines(keepends=True)[:count])
             time.sleep(0.005)
         raise TimeoutError(self.stderr.read_text(encoding="utf-8"))
 

@@ -17,7 +17,7 @@ from tests.command_line import started
 def serving(upstream: str, *options: str) -> Iterator[str]:
     """Return the base URL of a server in front of ``upstream``. If it fails to start, its output is shown."""
     with started("serve", "--upstream", upstream, "--port", "0", *options) as run:
-        line = run.first_line()
+        line = run.first_lines()
         match = re.match(r"serving (\S+), from ", line)
         assert match, line
         yield match[1]

@@ -50,7 +50,7 @@ def test_serve_records_and_view_shows(scripted, tmp_path):
     said, page = tmp_path / "said.jsonl", tmp_path / "page.html"
     words = (HERE, "serve", "--upstream", scripted.url, "--port", "0", "--record", said)
     with started(*words) as run:
-        url = run.first_line().split()[1].rstrip(",")
+        url = run.first_lines().split()[1].rstrip(",")
         with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
             answer = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
     assert_calls(answer, [("read_file", {"path": "a.py"})])

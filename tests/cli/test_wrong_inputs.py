@@ -274,7 +274,7 @@ def test_serve_warns_of_an_unreachable_model_server(tmp_path):
     from tests.command_line import started
 
     with started("serve", "--upstream", DEAD, "--port", "0", cwd=tmp_path) as run:
-        assert run.first_line().startswith("serving http://")
+        assert run.first_lines().startswith("serving http://")
         until = time.monotonic() + 60
         while "no HTTP server answers" not in run.stderr.read_text() and time.monotonic() < until:
             time.sleep(0.01)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from functools import partial
 from typing import Any
 
@@ -21,6 +19,7 @@ from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.workspace import Workspace
+from tests.command_line import started
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
 from tests.server.clients import connected
 from tests.serving import serving
@@ -188,11 +187,8 @@ def test_tool_template_replaces_assistance():
 
 def test_assistance_is_logged_at_start(scripted):
     """With the option that disables it."""
-    command = [sys.executable, "-m", "adapter", "serve", "--port", "0", "--upstream", llama_cpp(scripted, 9).url]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
-        assert process.stderr is not None
-        said = [process.stderr.readline() for _ in range(3)]
-        process.terminate()
+    with started("serve", "--port", "0", "--upstream", llama_cpp(scripted, 9).url) as run:
+        said = run.first_lines(3).splitlines()
     assert said[1].startswith("prompt: in words")
     assert said[2].startswith("guided tool choice: ")
     assert "--guide off" in said[2]

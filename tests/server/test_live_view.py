@@ -41,7 +41,7 @@ API_KEY = "clients-show-this-key"
 
 def printed(run: Running) -> tuple[str, str]:
     """Yield the address of the server and of its page."""
-    url = run.first_line().split()[1].rstrip(",")
+    url = run.first_lines().split()[1].rstrip(",")
     until = time.monotonic() + 100
     while not (found := re.search(r"^live view: (\S+)\n", run.stderr.read_text(encoding="utf-8"), re.MULTILINE)):
         assert time.monotonic() < until, run.stderr.read_text(encoding="utf-8")
@@ -241,7 +241,7 @@ def test_cross_site_requests_are_rejected(open_one, headers, status):
 
 def test_page_requires_option(scripted):
     with started("serve", "--upstream", scripted.url, "--port", "0") as run:
-        url = run.first_line().split()[1].rstrip(",")
+        url = run.first_lines().split()[1].rstrip(",")
         assert ask(url, "/view/")[0] == 404
 
 
@@ -250,7 +250,7 @@ def test_log_does_not_contain_key(scripted):
     with started(
         "serve", "--upstream", scripted.url, "--port", "0", "--view", "--log-json", "--api-key", API_KEY
     ) as run:
-        first = json.loads(run.first_line())
+        first = json.loads(run.first_lines())
         url = first["message"].split()[1].rstrip(",")
         assert ask(url, f"/view/?key={API_KEY}")[0] == 303
         assert ask(url, "/view/?key=another-key-that-is-wrong")[0] == 303

@@ -30,7 +30,7 @@ def stoppable(*options: str) -> Iterator[tuple[Slow, str, Any]]:
         LiveUpstream(model.answer) as upstream,
         started("serve", "--upstream", upstream.url, "--port", "0", "--keep-alive", "0.1", *options) as run,
     ):
-        url = run.first_line().split()[1].rstrip(",")
+        url = run.first_lines().split()[1].rstrip(",")
         yield model, url, run.process
         for event in model.may_end.values():
             event.set()
@@ -90,7 +90,7 @@ def test_ctrl_c_stops_without_traceback():
         started("serve", "--upstream", upstream.url, "--port", "0") as run,
         ThreadPoolExecutor() as threads,
     ):
-        url = run.first_line().split()[1].rstrip(",")
+        url = run.first_lines().split()[1].rstrip(",")
         client = Client(url, "a", tools=TOOLS)
         assert model.next() == "a"
         lines = threads.submit(lambda: client.response().read().decode())

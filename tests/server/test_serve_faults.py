@@ -9,8 +9,6 @@ import re
 import select
 import socket
 import socketserver
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
+from tests.command_line import started
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, as_stream, delta
@@ -615,20 +614,16 @@ def test_only_the_state_of_the_server_needs_no_key(guarded, path):
 
 def test_public_host_generates_api_key():
     """And logs it."""
-    command = [sys.executable, "-m", "adapter", "serve", "--upstream", "http://127.0.0.1:9", "--port", "0"]
-    with subprocess.Popen([*command, "--host", "0.0.0.0"], stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            log = "".join(process.stderr.readline() for _ in range(3))
-            port = re.search(r":(\d+)/v1,", log)
-            key = re.search(r"clients need this API key: (\S+)$", log, re.MULTILINE)
-            assert port
-            assert key
-            here = f"http://127.0.0.1:{port[1]}"
-            assert post(here, b"{}")[0] == 401
-            assert post(here, b"{}", {"Authorization": f"Bearer {key[1]}"})[0] == 502
-        finally:
-            process.terminate()
+    words = ("--upstream", "http://127.0.0.1:9", "--port", "0", "--host", "0.0.0.0", "--retry", "0")
+    with started("serve", *words) as run:
+        log = run.first_lines(3)
+        port = re.search(r":(\d+)/v1,", log)
+        key = re.search(r"clients need this API key: (\S+)$", log, re.MULTILINE)
+        assert port
+        assert key
+        here = f"http://127.0.0.1:{port[1]}"
+        assert post(here, b"{}")[0] == 401
+        assert post(here, b"{}", {"Authorization": f"Bearer {key[1]}"})[0] == 502
 
 
 def open_descriptors() -> int:

@@ -17,8 +17,9 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.template_files import TemplateWorker
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.workspace import Workspace
+from tests.command_line import started
 from tests.http_requests import send
-from tests.server.clients import connected, streamed_and_whole
+from tests.server.clients import connected
 from tests.serving import serving
 from tests.template_server import CHATML, TOOLLESS, TemplateServer
 
@@ -83,36 +84,34 @@ def asked(client, stream: bool, **fields):
     return [json.loads(call.function.arguments) for call in calls], "".join(delta.content or "" for delta in deltas)
 
 
-@streamed_and_whole
 @pytest.mark.parametrize("kind", KINDS)
-def test_template_prompt_is_used_and_answer_parsed(kind, stream, template):
-    """Byte for byte, with each transport."""
+def test_template_prompt_is_used_and_answer_parsed(kind, template):
+    """Byte for byte, with each transport, streamed and whole."""
     with (
         TemplateServer(kind, CHATML, "x", "x", CALL)
         if kind == "vllm"
         else TemplateServer(kind, CHATML, CALL) as server,
         serving(server.url, *options_for(kind, template)) as url,
     ):
-        assert ask(url, stream) == ([{"path": "a.py"}], "")
-        assert server.prompts[-1] == reference()
+        for stream in (True, False):
+            assert ask(url, stream) == ([{"path": "a.py"}], "")
+            assert server.prompts[-1] == reference()
 
 
-@streamed_and_whole
 @pytest.mark.parametrize("kind", ["ollama", "llama.cpp"])
-def test_ollama_clients_use_template_prompt(kind, stream):
+def test_ollama_clients_use_template_prompt(kind):
     """With Ollama, other fields are forwarded."""
     call = {"function": {"name": "read_file", "arguments": {"path": "a.py"}}}
     talk = [*TALK[:2], {"role": "assistant", "content": "", "tool_calls": [call]}]
     talk += [{"role": "tool", "tool_name": "read_file", "content": "import os"}]
-    body = {"model": "m", "messages": talk, "tools": [TOOL], "stream": stream, "options": {"num_ctx": 999}}
+    body = {"model": "m", "messages": talk, "tools": [TOOL], "options": {"num_ctx": 999}}
     with TemplateServer(kind, CHATML, CALL) as server, serving(server.url) as url:
-        _, _, answer = send(url, "/api/chat", body)
-        assert '"path":"a.py"' in answer.replace(" ", "")
-        assert server.prompts[-1] == reference()
-        path, asked = server.bodies[-1]
-    if kind == "ollama":
-        assert path == "/api/generate"
-        assert asked["options"]["num_ctx"] == 999
+        for stream in (True, False):
+            _, _, answer = send(url, "/api/chat", body | {"stream": stream})
+            assert '"path":"a.py"' in answer.replace(" ", "")
+            assert server.prompts[-1] == reference()
+            path, asked = server.bodies[-1]
+            assert kind != "ollama" or (path, asked["options"]["num_ctx"]) == ("/api/generate", 999)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -194,16 +193,17 @@ def test_text_prompt_option_is_honored():
 REFUSES = CHATML.replace("{{ message.content }}", "{{ raise_exception('too cold') if 'cold' in message.content }}x")
 
 
-@streamed_and_whole
-def test_rejected_conversation_falls_back_to_text(stream):
+def test_rejected_conversation_falls_back_to_text():
     """If the messages cannot be adapted; with ``--prompt own`` the client gets the template's message."""
     talk = [*TALK[:3], {**TALK[3], "content": "cold"}]
     source = REFUSES.replace("x\n</tool_response>", "{{ message.content }}\n</tool_response>")
     with TemplateServer("llama.cpp", source, CALL) as server:
         with serving(server.url) as url:
-            assert ask(url, stream, messages=talk) == ([{"path": "a.py"}], "")
-        with serving(server.url, "--prompt", "own") as url, pytest.raises(openai.BadRequestError, match="too cold"):
-            ask(url, stream, messages=talk)
+            assert [ask(url, stream, messages=talk) for stream in (True, False)] == [([{"path": "a.py"}], "")] * 2
+        with serving(server.url, "--prompt", "own") as url:
+            for stream in (True, False):
+                with pytest.raises(openai.BadRequestError, match="too cold"):
+                    ask(url, stream, messages=talk)
 
 
 def test_client_cannot_set_transport():
@@ -248,18 +248,14 @@ def test_reasoning_opened_by_prompt_is_split_off():
         assert ask(url, False) == ([{"path": "a.py"}], "")
 
 
-def test_prompt_mode_is_logged_at_start(capfd):
+def test_prompt_mode_is_logged_at_start():
     """With its transport, on stderr."""
-    import subprocess
-    import sys
-
-    with TemplateServer("llama.cpp", CHATML) as server:
-        command = [sys.executable, "-m", "adapter", "serve", "--upstream", server.url, "--port", "0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
-            assert process.stderr is not None
-            lines = [process.stderr.readline(), process.stderr.readline()]
-            process.terminate()
-    assert lines[1] == "prompt: the model's own, by llama.cpp's /apply-template\n"
+    with (
+        TemplateServer("llama.cpp", CHATML) as server,
+        started("serve", "--upstream", server.url, "--port", "0") as run,
+    ):
+        lines = run.first_lines(2).splitlines()
+    assert lines[1] == "prompt: the model's own, by llama.cpp's /apply-template"
 
 
 def test_real_llama_cpp_uses_template_prompt(random_gguf):

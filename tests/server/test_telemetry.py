@@ -156,7 +156,7 @@ def test_json_log_lines_contain_request_id():
     with ScriptedServer() as upstream:
         upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop")))
         with started("serve", "--upstream", f"{upstream.url}/v1", "--port", "0", "--log-json") as run:
-            first = json.loads(run.first_line())
+            first = json.loads(run.first_lines())
             url = re.search(r"http://\S+/v1", first["message"])
             assert url is not None
             ask(url[0], headers={"X-Request-Id": "r1"}, model='a"\n\x1b[31mb', tools=TOOLS, stream=True)

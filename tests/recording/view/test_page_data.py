@@ -337,7 +337,7 @@ def test_it_is_served_to_this_machine_alone(tmp_path):
     file = tmp_path / "said.jsonl"
     file.write_text(json.dumps(exchange().model_dump()) + "\n", encoding="utf-8")
     with started("view", file) as run:
-        assert run.first_line() == "Press Ctrl-C to stop.\n"
+        assert run.first_lines() == "Press Ctrl-C to stop.\n"
         address = run.stdout.read_text(encoding="utf-8").strip()
         place = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[\w-]{22}/)", address)
         assert place is not None
