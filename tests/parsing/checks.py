@@ -47,7 +47,7 @@ MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
 MAX_CUTS = 24 * EFFORT
 """Maximum number of positions at which one text is cut; a text this short is cut everywhere."""
 
-CUTS_AT_ONCE = 6 if EFFORT == 1 else 1
+CUTS_AT_ONCE = 12 if EFFORT == 1 else 1
 """Number of cuts in one parse, far apart, so that the pieces between them are still long."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
@@ -148,7 +148,7 @@ def ways_to_split(text: str) -> Iterable[list[str]]:
     for first in range(readings):
         cuts = places[first::readings]
         yield [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    for longest in (3, 9, 40):
+    for longest in (4, 40):
         yield random_pieces(text, chance, longest)
 
 

@@ -67,7 +67,7 @@ def test_references_are_followed_within_limits(keyword):
     }
     built = tool({"name": "f", "description": "d", "parameters": schema}, dict)
     start = time.process_time()
-    for arguments in ({"a": "x"}, {"a": {"b": 1}}, {"a": None}):
+    for arguments in ({"a": "x"}, {"a": None}):
         find_schema_errors(built, arguments)
         select_allowed_arguments(built, arguments)
         is_valid(ToolCall("id", "f", arguments, "", ()), ToolSet([built]))

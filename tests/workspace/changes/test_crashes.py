@@ -118,7 +118,7 @@ def test_second_failure_is_repaired(quick, scenario):
     """The rollback also fails. A message is shown, and the workspace is repaired when it is opened again."""
     old, new = outcomes(quick, scenario)
     choice = random.Random(4)
-    for number in range(100):
+    for number in range(40):
         directory = fresh(quick, number)
         failing = {choice.randrange(1, 160), choice.randrange(1, 160), choice.randrange(1, 160)}
         error = perform(directory, scenario, Failing(failing, 5))
