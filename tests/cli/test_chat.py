@@ -14,7 +14,7 @@ from adapter.cli.slash_commands import COMMANDS, is_slash_command
 from adapter.recording.transcript import Transcript
 from tests.chat_picture import PICTURE, picture
 from tests.cli.terminal import Terminal
-from tests.cli.test_conversation_display import EDIT, PLAIN, WRITE, answer, wrapped
+from tests.cli.test_conversation_display import EDIT, PLAIN, SCREENS, WRITE, answer, wrapped
 from tests.command_line import adapter
 from tests.effort import EFFORT
 from tests.scripted_server import CHAT, MODELS, Reply, as_error, as_json, as_stream, delta
@@ -93,8 +93,7 @@ You are welcome.
 >"""
 
 
-@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["color", "none", "dumb"])
-@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize(("columns", "environ"), SCREENS)
 def test_chat_screen_shows_all_events_in_order(model, tmp_path, columns, environ):
     """Reasoning, calls, an approval and an undo are shown; long lines wrap only at the terminal's edge."""
     told = ("Hello!", "I rename it. " + EDIT % "two", "Done.", "You are welcome.")

@@ -21,6 +21,8 @@ WRITE = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "con
 READ = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
 EDIT = WRITE.replace("write_file", "apply_edit").replace('"content": "two\\n"', '"old_text": "one", "new_text": "%s"')
 PLAIN = {"TERM": "dumb", "NO_COLOR": "1"}
+SCREENS = [(40, {}), (80, {}), (200, {}), (80, {"NO_COLOR": "1"}), (40, PLAIN)]
+"""Columns of a terminal, and its variables."""
 
 
 def answer(*output, **delta_fields):
@@ -83,8 +85,7 @@ def wrapped(text, columns):
     return "\n".join(row.rstrip() for row in rows)
 
 
-@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["color", "none", "dumb"])
-@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize(("columns", "environ"), SCREENS)
 def test_run_screen_shows_all_events_in_order(model, tmp_path, columns, environ):
     """Nothing is overwritten, and no status remains."""
     thought = "I should look first.\nThen decide."

@@ -390,18 +390,6 @@ def test_ctrl_c_exits_with_130(model, tmp_path):
     assert "Traceback" not in output
 
 
-@pytest.mark.model
-def test_built_in_model_edits_a_file(tmp_path, real_weights):
-    """Without a server, for a task in plain words."""
-    (tmp_path / "greet.py").write_text('print("Hello")\n', encoding="utf-8")
-    task = "In greet.py replace 'Hello' by 'Good morning'"
-    done = adapter(
-        "run", task, "-w", tmp_path, "--approve", "auto-edit", "--model", real_weights, "--constraint", "required"
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "greet.py").read_text(encoding="utf-8") == 'print("Good morning")\n'
-
-
 def test_parse_explain_lists_the_spans(tmp_path):
     text = tmp_path / "answer.txt"
     text.write_text(

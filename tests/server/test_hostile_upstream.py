@@ -178,12 +178,12 @@ def test_choices_are_limited_to_n(stream):
             ask(client, "More!")
 
 
-@pytest.mark.parametrize("number", [0, MAX_ANSWERS + 1, "many", True, 1.5])
-def test_invalid_n_returns_400(number):
+def test_invalid_n_returns_400():
     with LiveUpstream(lambda _: iter(())) as upstream, serving(upstream.url) as url:
-        status, said = post(url.removesuffix("/v1"), json.dumps({**ASKING, "n": number}).encode())
-    assert (status, said["error"]["param"]) == (400, "n")
-    assert said["error"]["message"].startswith("'n' must be between 1 and 128, got ")
+        for number in (0, MAX_ANSWERS + 1, "many", True, 1.5):
+            status, said = post(url.removesuffix("/v1"), json.dumps({**ASKING, "n": number}).encode())
+            assert (status, said["error"]["param"]) == (400, "n")
+            assert said["error"]["message"].startswith("'n' must be between 1 and 128, got ")
 
 
 def think(number: int) -> dict[str, Any]:

@@ -16,9 +16,7 @@ from typing import Any
 import pytest
 
 from tests import answer_shapes
-from tests.server.test_answer_shapes import UPSTREAMS, send
-from tests.serving import serving
-from tests.template_server import CHATML, TemplateServer
+from tests.server.test_answer_shapes import UPSTREAMS, send, serving_template
 from tests.workspace.files.test_read_file import make_pdf
 
 pytest.importorskip("pypdf", reason="needs the reader of PDFs: pip install 'toolcall-adapter[pdf]'")
@@ -47,12 +45,8 @@ TEXTS: dict[str, list[Any]] = {
 
 @pytest.fixture(scope="module", params=UPSTREAMS)
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
-    kind, options = UPSTREAMS[request.param]
-    file = tmp_path_factory.mktemp("template") / "chat.jinja"
-    file.write_text(CHATML)
-    options = [str(file) if each == "TEMPLATE" else each for each in options]
-    with TemplateServer(kind, CHATML) as upstream, serving(f"{upstream.url}/v1", *options) as url:
-        yield upstream, f"{url}/responses"
+    with serving_template(*UPSTREAMS[request.param], tmp_path_factory.mktemp("template")) as (upstream, url):
+        yield upstream, f"{url}/v1/responses"
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -7,8 +7,6 @@ import contextlib
 import http.client
 import json
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ import httpx
 import openai
 import pytest
 
+from tests.command_line import adapter
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, as_stream, delta
@@ -267,7 +266,7 @@ def test_missing_upstream_returns_502(upstream):
     with ScriptedServer() as gone:
         dead = gone.url
     with (
-        serving(dead) as url,
+        serving(dead, "--retry", "0") as url,
         connected(url) as client,
         pytest.raises(openai.InternalServerError, match="No server answers at") as caught,
     ):
@@ -292,8 +291,7 @@ def test_other_requests_pass_through(client, upstream, url):
 def test_occupied_port_is_reported(url, upstream):
     """Exit code 2 and the next step."""
     port = str(urlsplit(url).port)
-    command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream.url, "--port", port]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = adapter("serve", "--upstream", upstream.url, "--port", port)
     assert done.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
     assert "Choose another --port" in done.stderr

@@ -207,9 +207,9 @@ def test_real_llama_cpp_answers_a_conversation_that_it_refuses_alone(real_weight
     """Its prompt cache is used for the next request, because the cuts are the same."""
     from adapter.backends.embedded_server import EmbeddedServer
 
-    messages, later = agent_requests(9, result=LINES[:700])[-2:]
+    messages, later = agent_requests(8, result=LINES[:500])[-2:]
     fields = {"max_tokens": 4, "temperature": 0}
-    with EmbeddedServer(real_weights, context_size=2_048) as engine:
+    with EmbeddedServer(real_weights, context_size=1_280) as engine:
         root = engine.endpoint.root
         with serving(root, "--guardrails", "off", "--guide", "off") as url:
             assert send(url, CHAT, as_chat(messages) | fields)[0] == 400
