@@ -90,6 +90,7 @@ def passages(kind: Kind) -> Iterator[Passage]:
     if kind == "code":
         for file in sorted((ROOT / "adapter").rglob("*.py")):
             yield from _of_module(file)
+            yield from _of_comments(file)
         for file in sorted((ROOT / "prompts").rglob("*.md")):
             yield from _of_page(file)
     elif kind == "tests":
@@ -109,7 +110,7 @@ def _name(file: Path) -> str:
 
 
 def _of_module(file: Path) -> Iterator[Passage]:
-    """Docstrings, comments, and strings of at least three words: messages, help, prompts."""
+    """Docstrings, and strings of at least three words: messages, help, prompts."""
     source = file.read_text(encoding="utf-8")
     docstrings = set()
     for node in ast.walk(ast.parse(source)):
@@ -120,7 +121,11 @@ def _of_module(file: Path) -> Iterator[Passage]:
             continue
         if len(_WORD.findall(node.value)) > 2:
             yield Passage(_name(file), node.lineno, node.value)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+
+
+def _of_comments(file: Path) -> Iterator[Passage]:
+    source = file.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source if "#" in source else "").readline):
         if token.type == tokenize.COMMENT:
             yield Passage(_name(file), token.start[0], token.string)
 

@@ -18,6 +18,7 @@ from adapter.workspace.operation_context import open_context
 from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.paths.os_errors import FULL
 from tests.apart import apart
+from tests.effort import EFFORT
 from tests.workspace.changes.crashing import (
     CALLS,
     ERRORS,
@@ -118,7 +119,7 @@ def test_second_failure_is_repaired(quick, scenario):
     """The rollback also fails. A message is shown, and the workspace is repaired when it is opened again."""
     old, new = outcomes(quick, scenario)
     choice = random.Random(4)
-    for number in range(40):
+    for number in range(40 * EFFORT):
         directory = fresh(quick, number)
         failing = {choice.randrange(1, 160), choice.randrange(1, 160), choice.randrange(1, 160)}
         error = perform(directory, scenario, Failing(failing, 5))
