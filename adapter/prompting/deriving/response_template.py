@@ -66,14 +66,19 @@ def _find_known(examples: Sequence[LearningExample]) -> str | None:
 
     A missing closing tag may be repaired, because a template may omit it. Any other repair rules a format out.
     """
-    tools = infer_tools(examples)
+    tools, text = infer_tools(examples), examples[0].text.lower()
+
+    def may_read(format: Format) -> bool:
+        is_begun = any(opener.marker.lower() in text for opener in format.openers)
+        return is_begun or not format.openers or format.build_tool_openers is not None
 
     def reads(format: Format, example: LearningExample) -> bool:
         calls = parse(example.text, tools, format).calls
         is_own = all(set(call.fixes) <= {"missing-close-tag", "missing-inner-tag"} for call in calls)
         return is_own and [(call.name, call.arguments) for call in calls] == example.calls
 
-    return next((each.name for each in FORMATS.all if all(reads(each, example) for example in examples)), None)
+    candidates = filter(may_read, FORMATS.all)
+    return next((each.name for each in candidates if all(reads(each, example) for example in examples)), None)
 
 
 def _check_thinking(spec: FormatSpec, writer: _AnswerWriter, examples: Sequence[LearningExample]) -> None:
