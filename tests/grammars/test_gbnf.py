@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import example, given
@@ -50,10 +51,11 @@ def parameter(schema, *, required=True) -> Tool:
 
 
 def sample(client: ChatClient, grammar: str, seed: int = 0, max_tokens: int = 3000) -> str:
-    """Return a random text of the grammar. Raises TransportError for a grammar that llama.cpp does not take."""
-    request, extra = [{"role": "user", "content": "?"}], {"grammar": grammar} | ONLY_ASCII
-    answer = client.stream(request, temperature=1.0, seed=seed, max_tokens=max_tokens, extra=extra)
-    return "".join(chunk.text for chunk in answer)
+    """Return a random text of the grammar. Raises HTTPError for a grammar that llama.cpp does not take."""
+    fields = {"grammar": grammar, "temperature": 1.0, "seed": seed, "max_tokens": max_tokens} | ONLY_ASCII
+    body = {"model": "m", "messages": [{"role": "user", "content": "?"}], **fields}
+    with urlopen(Request(f"{client.endpoint.base_url}/chat/completions", json.dumps(body).encode())) as answer:
+        return json.load(answer)["choices"][0]["message"]["content"]
 
 
 def call_in(text: str) -> Json:
