@@ -41,6 +41,7 @@ from adapter.tools.operations import Library as LibraryFound
 from adapter.tools.operations.permissions import ApprovalRequest, ask_approver
 from adapter.tools.tool import ToolSet
 from tests.model_text import Script, call
+from tests.test_layers import tree_at
 
 ROOT = Path(adapter.__file__).parent
 
@@ -566,7 +567,7 @@ def test_the_observer_of_sub_agents_may_not_be_async():
 def definitions() -> Iterator[tuple[str, str]]:
     """Return the classes and aliases of all modules, with their bases or values."""
     for path in ROOT.rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree_at(path).body:
             match node:
                 case ast.ClassDef(name=name, bases=bases):
                     yield name, " ".join(map(ast.unparse, bases))

@@ -21,6 +21,7 @@ from adapter.dialects.promptly.shell_tool import ShellTool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
+from tests.test_layers import tree_at
 from tests.workspace.capabilities.test_web_fetch import LOCAL, Server
 
 ADAPTER = Path(__file__).parent.parent / "adapter"
@@ -32,8 +33,7 @@ def clamps() -> Iterator[str]:
     """Return ``file function: expression`` for each clamp."""
     for folder in SEARCHED:
         for path in sorted((ADAPTER / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            for function in ast.walk(tree):
+            for function in ast.walk(tree_at(path)):
                 if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                     for node in _own(function):
                         if _is_clamp(node):

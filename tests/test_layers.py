@@ -65,8 +65,13 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 @cache
+def tree_at(path: Path) -> ast.Module:
+    """Parse a module, once for all tests of the code."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def tree_of(module: str) -> ast.Module:
-    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    return tree_at(MODULES[module])
 
 
 @cache

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.test_layers import tree_at
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "tests" / "generated" / "limits.md"
 NAME = re.compile(
@@ -46,7 +48,7 @@ def limits() -> list[Limit]:
 
 
 def limits_of(path: Path) -> Iterator[Limit]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_at(path)
     module = path.relative_to(ROOT).as_posix()
     yield from _in_body(module, "", tree.body, "")
     for node in tree.body:
