@@ -77,6 +77,7 @@ MIN_VAGUE_LOSS = 2
 """Minimum number of lines of code that an edit must lose so that a vague comment counts as their placeholder. In the
 histories of httpx, chalk, date-fns and gin, 7 of 43,000 hunks lose so many and add such a comment."""
 MAX_VAGUE_WORDS = 8
+"""Maximum number of words of a comment that can stand for omitted code without naming what is omitted."""
 _REST = ("rest", "remaining", "remainder")
 _OMITTED = {"omitted", "elided", "snipped", "truncated"}
 _ACRONYM = re.compile(r"\bREST\b(?! OF\b)")
