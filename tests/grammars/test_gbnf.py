@@ -55,7 +55,8 @@ def sample(client: ChatClient, grammar: str, seed: int = 0, max_tokens: int = 30
     fields = {"grammar": grammar, "temperature": 1.0, "seed": seed, "max_tokens": max_tokens} | ONLY_ASCII
     body = {"model": "m", "messages": [{"role": "user", "content": "?"}], **fields}
     with urlopen(Request(f"{client.endpoint.base_url}/chat/completions", json.dumps(body).encode())) as answer:
-        return json.load(answer)["choices"][0]["message"]["content"]
+        text: str = json.load(answer)["choices"][0]["message"]["content"]
+    return text
 
 
 def call_in(text: str) -> Json:
