@@ -71,8 +71,11 @@ _SHAPES = {
     "｜": (r"(?:ds|gc)ml｜",),
     "functools": (r"\s?\[",),
     "function call": (r"\s*\{", *_CALL_LABELED),
-    **dict.fromkeys(("action", "tool call", "tool_call", "function_call"), _CALL_LABELED),
-    **dict.fromkeys(("function", "tool"), (_LABELED, rf"(?::\*\*|\*\*:){_WHOLE}")),
+    **dict.fromkeys(("action", "tool call"), _CALL_LABELED),
+    **dict.fromkeys(
+        ("function", "tool"),
+        (_LABELED, rf"(?::\*\*|\*\*:){_WHOLE}", *(f"_call{pattern}" for pattern in _CALL_LABELED)),
+    ),
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     **dict.fromkeys(("assistantcommentary", "assistantanalysis"), (r" to=",)),
 }  # fmt: skip
@@ -88,8 +91,8 @@ _ORDINARY = frozenset(
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = (
-    *("functools", "function call", "function_call", "function", "action", "observation"),
-    *("tool_name", "tool call", "tool_call", "tool", "assistantcommentary", "assistantanalysis"),
+    *("functools", "function call", "function", "action", "observation"),
+    *("tool_name", "tool call", "tool", "assistantcommentary", "assistantanalysis"),
 )
 _JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
 _BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")
