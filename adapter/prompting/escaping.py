@@ -357,8 +357,9 @@ def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
     named arguments or none, and after each parenthesis that a mark already follows."""
     first = _FIRST_PYTHON_CALL.match(text)
     calls = chain([first] if first is not None else (), _LATER_PYTHON_CALL.finditer(text))
+    known = (call for call in calls if call[1] in tools or call[1].removesuffix(".call") in tools)
     marked = (match.end() for match in _MARKED_PARENTHESIS.finditer(text))
-    yield from merge((call.end() for call in calls if call[1] in tools), marked)
+    yield from merge((call.end() for call in known), marked)
 
 
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:

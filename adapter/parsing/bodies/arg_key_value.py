@@ -134,7 +134,7 @@ class KeyValueReader:
     def _is_own(self, source: BodySource) -> bool:
         return source.expected_format in self.own or (self.tags is GLM and source.tool_call_body == "pairs")
 
-    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult | None]:
+    def __call__(self, source: BodySource, consumed: list[str], *, is_opened: bool = True) -> Reader[BodyResult | None]:
         """Return the call. If the text does not begin with a name in this layout, return None and consume nothing."""
         ahead: list[str] = []
         call = yield from self._consume_name(source, ahead)
@@ -150,27 +150,28 @@ class KeyValueReader:
             read_json = TaggedJson(self.tags.open, self.tags.close, name=call.name)
             return (yield from read_json(source, consumed)).with_fixes(*call.fixes)
         try:
-            return (yield from self._read_pairs(source, consumed, call))
+            return (yield from self._read_pairs(source, consumed, call, is_opened=is_opened))
         except BodyError as error:
             return error.result
 
-    def read(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    def read(self, source: BodySource, consumed: list[str], *, is_opened: bool = True) -> Reader[BodyResult]:
         """Parse a call whose tags only one family writes. The call may also be JSON. This method is a `BodyReader`."""
         char = yield from source.skip_space(consumed)
         if not char:
             return CUT if source.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._read_json(source, consumed))
-        result = yield from self(source, consumed)
+        result = yield from self(source, consumed, is_opened=is_opened)
         return TEXT if result is None else result
 
     def read_unopened(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse a call without its opening tag at the start of an answer: the name of a tool, and then the tag of a
-        key."""
+        key. If the server removed the opening tag, it also removed the closing tag."""
         may_continue = partial(self._may_be_unopened, tools=source.tools)
         if (yield from source.peek_call(self._unopened, NAME_LIMIT, may_continue)) is None:
             return TEXT
-        return (yield from read_call_or_text(self.read, source, consumed)).with_fixes("missing-open-tag")
+        read = partial(self.read, is_opened=False)
+        return (yield from read_call_or_text(read, source, consumed)).with_fixes("missing-open-tag")
 
     def _may_be_unopened(self, ahead: str, tools: ToolSet) -> bool:
         """Return whether ``ahead`` may be the start of a known tool's name and a key's tag."""
@@ -246,7 +247,9 @@ class KeyValueReader:
         match = yield from source.peek_match(self._key_before_close, limit, lambda _: True)
         return match[1].strip() if match else ""
 
-    def _read_pairs(self, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[BodyResult]:
+    def _read_pairs(
+        self, source: StreamBuffer, consumed: list[str], call: PendingCall, *, is_opened: bool
+    ) -> Reader[BodyResult]:
         while True:
             char = yield from source.skip_space(consumed)
             tag = yield from source.consume_marker(self._tags)
@@ -273,7 +276,7 @@ class KeyValueReader:
                     call.fix("missing-inner-tag")
                     yield from self._read_pair(source, consumed, call)
                 case _ if not char or source.consume_cut_marker(self.tags.close, consumed):
-                    return call.build_unclosed_result(source, has_begun_to_close=char != "")
+                    return call.build_unclosed_result(source, has_begun_to_close=char != "" or not is_opened)
                 case _:
                     consumed.append(tag)
                     yield from source.skip_to(self._tags, consumed)

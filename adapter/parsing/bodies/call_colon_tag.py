@@ -4,6 +4,7 @@
 
     <call:default_api:NAME{key:value,...}/>        as in `gemma_call`; may also end with > or </call>
     <call:default_api:NAME>{JSON}</call>           the closing tag may contain the name
+    <tool_call:NAME{key:value,...}<tool_call|>     the word of Gemma's token; may end like the others
 
 The tag is only accepted at the start of a line, and for one of the session's tools.
 """
@@ -18,32 +19,38 @@ from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
 
-OPEN = "<call:"
-
 _NAME = re.compile(r"([\w.:-]+)\s*([{>])")
 _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
-_read_pairs = GemmaCall(OPEN, "/>", '<|"|>')
 
 
-def read_call_element(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``<call:``."""
-    if not (source.at_line_start or source.after_call):
-        return TEXT
-    source.may_be_text = True
-    name_match = yield from source.peek_match(_NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
-    if name_match is None or source.tools.match(name_match[1]) is None:
-        return TEXT
-    if name_match[2] == "{":
-        result = yield from _read_pairs(source, consumed)
-        if "missing-close-tag" in result.fixes:
-            yield from source.consume_marker(get_marker_set(">", "</call>", f"</call:{name_match[1]}>"), consumed)
-    else:
-        source.consume_match(name_match, consumed)
-        if (yield from source.skip_space(consumed)) != "{":
+class _CallElement:
+    """Parse the body after ``<WORD:``. ``closing`` is the usual end of pairs. An instance is a `BodyReader`."""
+
+    def __init__(self, word: str, closing: str) -> None:
+        self.word = word
+        self._read_pairs = GemmaCall(f"<{word}:", closing, '<|"|>')
+
+    def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        if not (source.at_line_start or source.after_call):
             return TEXT
-        tag = f"call:{name_match[1]}>"
-        result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, consumed)
-    return result.with_fixes("misspelt-open-tag")
+        source.may_be_text = True
+        match = yield from source.peek_match(_NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
+        if match is None or source.tools.match(match[1]) is None:
+            return TEXT
+        tag = f"{self.word}:{match[1]}>"
+        if match[2] == "{":
+            result = yield from self._read_pairs(source, consumed)
+            if "missing-close-tag" in result.fixes:
+                yield from source.consume_marker(get_marker_set(">", "/>", f"</{self.word}>", f"</{tag}"), consumed)
+        else:
+            source.consume_match(match, consumed)
+            if (yield from source.skip_space(consumed)) != "{":
+                return TEXT
+            result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=match[1])(source, consumed)
+        return result.with_fixes("misspelt-open-tag")
 
 
-OPENER = CallOpener(OPEN, read_call_element)
+OPENERS = (
+    CallOpener("<call:", _CallElement("call", "/>")),
+    CallOpener("<tool_call:", _CallElement("tool_call", "<tool_call|>")),
+)

@@ -127,7 +127,7 @@ class GemmaCall:
         reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
         try:
             arguments = reader.parse_arguments()
-            if marker and text[reader.position :].strip(" \n\r\t}])"):
+            if marker and text[reader.position :].strip(" \n\r\t}])>"):
                 raise reader.fail("the end of the call")
         except FormatError as error:
             consumed.append(text)

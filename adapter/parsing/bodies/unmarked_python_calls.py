@@ -19,7 +19,7 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.tools.call_extraction import DecodedCall
 from adapter.tools.tool import ToolSet
 
-_HEAD = re.compile(r"([^\W\d][\w.-]*+)\(\s*(?:\)|\w+\s*=(?!=))")
+_HEAD = re.compile(r"([^\W\d][\w.-]*?)(?:\.call)?\(\s*(?:\)|\w+\s*=(?!=))")
 _MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
 
 
@@ -44,7 +44,9 @@ def read_unmarked_calls(source: BodySource, consumed: list[str]) -> Reader[BodyR
 def _may_be_head(ahead: str, tools: ToolSet) -> bool:
     """Return whether ``ahead`` may be the start of a known tool's name and an argument."""
     match = _MAY_BE_HEAD.fullmatch(ahead)
-    return match is not None and any(name == match[1] if match[2] else name.startswith(match[1]) for name in tools)
+    return match is not None and any(
+        match[1] in (name, f"{name}.call") if match[2] else f"{name}.call".startswith(match[1]) for name in tools
+    )
 
 
 def _read(consumed: list[str], start: int, tools: ToolSet) -> BodyResult:

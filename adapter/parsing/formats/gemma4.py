@@ -41,7 +41,7 @@ FORMAT = Format(
     aliases=("gemma4_no_thinking", "gemma_4"),
     openers=(
         CallOpener(OPEN, _read_call, keeps_space=True),
-        call_colon_tag.OPENER,
+        *call_colon_tag.OPENERS,
         CallOpener(CLOSE, _read_json),
     ),
     read_stripped_start=_read_call.read_unmarked,
