@@ -37,8 +37,7 @@ class ContextSize:
 
 
 def query_context_size(endpoint: Endpoint, model: str | None = None, *, load: bool = False) -> ContextSize:
-    """Return the context size of ``model``, or of the server's only model. With ``load``, Ollama loads the model
-    first."""
+    """Return the context size of ``model``, or of the only model. With ``load``, Ollama loads it first."""
     if endpoint.kind == "ollama":
         return _query_ollama(endpoint, model, load)
     try:

@@ -179,8 +179,7 @@ def _make_harnesses(
 def _run_planned(
     planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console
 ) -> str:
-    """Run the planned runs that the log does not contain. Return the reason why the evaluation ended early, or "" if it
-    was completed."""
+    """Run the planned runs that the log lacks. Return the reason for an early end, or ""."""
     until = time.monotonic() + time_limit_s
 
     def check_time() -> None:

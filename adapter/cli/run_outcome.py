@@ -1,5 +1,4 @@
-"""Determine the exit code of a run and its last line of output. They depend on why the run ended, and on the results
-of its calls."""
+"""Determine a run's exit code and last line of output, from the reason for its end and its calls' results."""
 
 from __future__ import annotations
 

@@ -40,9 +40,7 @@ def list_available_tools(definitions: Json, messages: list[Json]) -> list[JsonOb
 
 
 def describe_tool_change(block: JsonObject) -> str | None:
-    """Return a note that informs the model about an added or removed tool, or None if ``block`` does not change the
-    tools.
-    """
+    """Return a note for the model if ``block`` adds or removes a tool, otherwise None."""
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:
             return f"The tool {name} can be called now."

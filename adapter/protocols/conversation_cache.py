@@ -78,8 +78,7 @@ class Conversation:
         return self.compared[:count] == other.compared
 
     def get_built(self, key: Hashable, default: Built) -> Built:
-        """Return the data stored with ``key`` for this conversation or a prefix of it, or ``default`` if there is
-        none."""
+        """Return the data stored with ``key`` for this conversation or a prefix of it, or ``default``."""
         built: Built = self._built.get(key, default)
         return built
 
@@ -152,9 +151,7 @@ NOTHING = ConvertedMessages(0, [], {}, hash_beginning(b""))
 
 
 class ConversationCache:
-    """The conversations of the last requests. Threads can share a cache; in a race, at most one conversation is not
-    cached.
-    """
+    """The conversations of the last requests. Threads can share a cache; a race may lose one entry."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._conversations: tuple[list[Conversation], int] = [], 0

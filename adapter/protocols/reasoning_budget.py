@@ -57,8 +57,7 @@ def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
 
 
 def build_server_field(kind: str | None, budget: int) -> JsonObject:
-    """Return the request field for a server that can limit reasoning, or {} for others. `adapter.server` renames it for
-    vLLM."""
+    """Return the request field that limits reasoning, or {}. `adapter.server` renames it for vLLM."""
     return {BUDGET_FIELD: budget} if kind in ("llama.cpp", "vllm") else {}
 
 

@@ -174,8 +174,7 @@ class _MessageReader:
         return answer
 
     def _create_placeholder(self, verbatim: str) -> str:
-        """Return a placeholder for ``verbatim``. It is random, so that it cannot occur in the messages by chance or by
-        intention."""
+        """Return a placeholder for ``verbatim``. It is random, so that no message can contain it."""
         word = f"answer-{len(self.state.written)}-{token_hex(10)}"
         self.state.written[word] = verbatim
         return word

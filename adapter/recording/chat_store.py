@@ -104,8 +104,7 @@ class OpenChat:
             raise UsageError(f"chat {self.id} is open in another program; end it there, or start a new one")
 
     def read_transcript(self) -> Transcript:
-        """Return the chat so far. If a crash truncated the last line, remove that line. Raises UsageError for an
-        invalid file."""
+        """Return the chat so far. Removes a truncated last line. Raises UsageError for an invalid file."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         whole = text[: text.rfind("\n") + 1]
         if whole != text:

@@ -244,8 +244,7 @@ class SessionRecorder:
                     )
 
     def _list_changes(self) -> Changed:
-        """Return the files that changed since this method was last called, and the reason if changes could not be
-        recorded."""
+        """Return the files changed since the last call, and the reason if changes could not be recorded."""
         if not self._records_files:
             return {}, ""
         before = self._files

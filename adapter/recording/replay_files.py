@@ -47,8 +47,7 @@ def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> Replay
 
 
 def find_transcripts(paths: Sequence[Path]) -> list[Path]:
-    """Return the files among ``paths``, and all ``*.jsonl`` files in the folders among them. Raises UsageError if there
-    are no files."""
+    """Return the files in ``paths``, and the ``*.jsonl`` files in its folders. Raises UsageError if there are none."""
     found: list[Path] = []
     for path in paths:
         try:

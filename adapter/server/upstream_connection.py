@@ -56,8 +56,7 @@ class UpstreamError(TransportError):
 
 
 class KeyRedactor:
-    """Redacts ``key`` in streamed text. If the end of a chunk may be the beginning of the key, it is buffered until the
-    next chunk."""
+    """Redacts ``key`` in streamed text. The end of a chunk is buffered if the key may begin there."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

@@ -68,8 +68,7 @@ def _list_branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[st
 
 
 def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Return the types in both sets. If they have none in common, as in ``{"type": "string", "enum": [1, 2]}``, return
-    ``types``."""
+    """Return the types in both sets, or ``types`` if there are none, as in ``{"type": "string", "enum": [1]}``."""
     integers = {"integer"} & (types | others) if "number" in types | others else frozenset()
     return (types & others) | integers if types & others or integers else types
 

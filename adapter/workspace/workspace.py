@@ -147,8 +147,7 @@ class Workspace:
 
     @property
     def sandbox(self) -> str:
-        """Describe the confinement of programs, custom functions and MCP tools. Empty if the session has no such
-        tools."""
+        """Describe the confinement of programs, custom functions and MCP tools; empty without such tools."""
         return describe_confinement.build_session_confinement_note(self.tools.values(), self._context.confinement)
 
     @property

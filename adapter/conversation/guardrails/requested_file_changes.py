@@ -123,8 +123,7 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 
 
 def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools that can make the rest of the requested change. Return none if no change was requested, or if
-    nothing remains."""
+    """Return the tools that can make the rest of the requested change; none if nothing remains."""
     action = find_started_action(past)
     if not action or (has_changed(past) and not find_unused_values(past)):
         return ()

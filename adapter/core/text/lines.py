@@ -14,8 +14,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def split_lines(text: str) -> list[str]:
-    """Split ``text`` into lines, including their line endings. Joined, the lines are ``text``. An empty string has no
-    lines."""
+    """Split ``text`` into lines that include their line endings. An empty string has no lines."""
     return _LINE.findall(text)
 
 

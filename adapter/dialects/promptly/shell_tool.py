@@ -225,8 +225,7 @@ class ShellToolCall:
         return all(self.values.get(name) not in (None, []) for name in _list_group(group))
 
     def _fill_token(self, token: str) -> Iterator[ProgramArgument]:
-        """Replace the placeholders in a token with their values. If a value is an array, yield one argument for each
-        item."""
+        """Replace the placeholders in a token. If a value is an array, yield an argument for each item."""
         lists = [name for name in _list_placeholder_names(token) if isinstance(self.values[name], list)]
         if len(set(lists)) > 1:
             raise ToolError(f"{self.tool.name} cannot put two lists into one argument ({token!r}); nothing was run")

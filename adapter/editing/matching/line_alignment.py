@@ -173,8 +173,7 @@ def _remove_spaces(key: str) -> str:
 
 
 def _count_joined(whole: str, parts: Sequence[str]) -> int:
-    """Return how many of ``parts``, at least two, must be joined to equal ``whole``. Return 0 if they do not equal
-    it."""
+    """Return how many of ``parts``, at least two, equal ``whole`` when joined, or 0 if none do."""
     text = ""
     for count, part in enumerate(parts, start=1):
         text += part

@@ -126,8 +126,7 @@ def _list_variants(spec: FormatSpec) -> list[FormatSpec]:
 
 
 def _find_misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
-    """Return the first difference between the calls that ``format`` parses and those of the examples; "" if there is
-    none."""
+    """Return the first difference between the calls parsed by ``format`` and the examples', or ""."""
     tools = infer_tools(all_examples)
     for number, example in enumerate(examples, 1):
         turn = parse(example.text, tools, format, policy="strict")

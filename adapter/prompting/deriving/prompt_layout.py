@@ -161,8 +161,7 @@ class PromptFrame:
 
 
 def _take_first_end(text: str, ends: Sequence[str]) -> str:
-    """Return the start of ``text``, up to and including the first of ``ends``. Return "" if it contains none of
-    them."""
+    """Return ``text`` up to and including the first of ``ends``, or "" if it contains none of them."""
     size = 0
     for token in split_tokens(text):
         size += len(token)

@@ -1,5 +1,4 @@
-"""The verbs in requests and in the names of tools, by the action that they mean. They are English, as most names of
-tools are."""
+"""English verbs in requests and tool names, by the action that they mean."""
 
 from __future__ import annotations
 

@@ -112,8 +112,7 @@ class ApprovalRequest:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The key under which a decision is stored: the tool, and the exact command, paths or other subject of the
-        call."""
+        """The key of a stored decision: the tool, and the exact command, paths or other subject."""
         if self.is_asked_once:
             return (self.tool, self.effect)  # approval covers the whole tool
         if self.command is not None:
@@ -301,8 +300,7 @@ class PermissionPolicy:
         return ("ask" if default == "allow" and self._needs_approval(approval) else default), None
 
     def build_denied_path_test(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
-        """Return a function that tests whether a rule denies a path to one of ``tools``. Return None if no rule denies
-        any path."""
+        """Return a test for whether a rule denies a path to one of ``tools``, or None if no rule can."""
         patterns = [
             pattern
             for rule in self.rules

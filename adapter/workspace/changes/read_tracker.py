@@ -61,9 +61,7 @@ class ReadTracker:
         return parts in self._snapshots
 
     def describe_change(self, parts: tuple[str, ...], data: bytes) -> str:
-        """Describe how ``data`` differs from the remembered content. Return "" if nothing is remembered or nothing
-        differs.
-        """
+        """Describe how ``data`` differs from the remembered content. Return "" without a difference or content."""
         snapshot = self._snapshots.get(parts)
         if snapshot is None or snapshot.fingerprint == tree_ops.fingerprint_bytes(data):
             return ""
