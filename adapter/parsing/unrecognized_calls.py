@@ -23,7 +23,7 @@ _CONTEXT = 200
 _LONGEST = 2000
 """Number of characters that are searched for a call's closing bracket."""
 
-_STRUCTURE = ("{", "(", "<", "=", ":")
+_STRUCTURE = ("{", "(", "<", "=", ":", "&lt;")
 """Every apparent call contains at least one of these strings."""
 
 _QUOTED_NAME = rf"[\"'](?:{'|'.join(NAME_KEYS)})[\"']\s*:\s*[\"']"
@@ -42,11 +42,13 @@ _AFTER_TAG_NAME = re.compile(r"[\s/>]")
 _MARKER = re.compile(r"(?:\[/?[A-Z_ ]+\]|[|｜]>|<[\w-]+>)\s?\Z")
 _LINE_START = re.compile(r"[\s>*`/@#!$-]*(?:functions?\.)?\Z")
 _BRACKET = re.compile(r"[*`]{0,3}\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
-_ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
-_GLUED_ARGUMENTS = re.compile(r"\s{0,3}(?:<[|｜\w]|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
+_ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[|｜\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
+_GLUED_ARGUMENTS = re.compile(r"[\"']?\s{0,3}(?:<[|｜\w]|&[lg]t;|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
+_BROKEN_TAG = re.compile(r"[<\[][\w:|]*(?:tool|call|function)[\w:|]*\Z", re.IGNORECASE)
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(
-    r"[^\n{}]{0,60}\s{0,3}\{\s*[\"']?(\w+)[\"']?\s*:|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
+    r"[^\n{}]{0,60}\s{0,3}(?:(?<=\n)[^\n{}]{0,60})?\{\s*[\"']?(\w+)[\"']?\s*:"
+    r"|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
 )
 """The first key of an object near a name, of YAML below it, or of a pair behind it."""
 _LATE_NAME = re.compile(rf"[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"'].*{_QUOTED_NAME}\Z", re.DOTALL)
@@ -118,7 +120,8 @@ def _find_word(text: str, word: str) -> Iterator[int]:
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
-        is_part = _continues_word(text[start - 1 : start]) or _continues_word(text[end : end + 1])
+        is_part = _continues_word(text[start - 1 : start]) and not _BROKEN_TAG.search(text[max(0, start - 40) : start])
+        is_part = is_part or _continues_word(text[end : end + 1])
         if not is_part and not text.endswith("```", 0, start):
             yield start
         start = text.find(word, end)

@@ -27,6 +27,8 @@ _BARE_LIST = re.compile(r"\[\s*([\w./~@:+-]+(?:\s*,\s*[\w./~@:+-]+)*)\s*\]")
 """Matches a list of words or paths without quotes."""
 _BEGINS_LIST = re.compile(r"[\]}].*[\"',]|[\"'][\[{]|[\"'][^\"'\n]*[\"']\s*,", re.DOTALL)
 """Matches the beginning of a list in JSON, or of its items, that could not be decoded."""
+_ENDS_IN_LIST = re.compile(r"\s\[\s*[\"'{].*[\"'}]\s*\]\Z", re.DOTALL)
+"""Matches text that ends in a list in JSON, after something else."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
 _BOOLEANS = {"true": True, "false": False}
 
@@ -340,4 +342,5 @@ def _convert_text(text: str, types: frozenset[str], repairs: dict[str, None]) ->
 
 def _is_damaged_list(text: str) -> bool:
     """Return whether ``text`` looks like a list in JSON that lost a quote or a bracket, and not like one item."""
-    return _BEGINS_LIST.match(text) is not None or text.count("[") != text.count("]")
+    is_part = _BEGINS_LIST.match(text) is not None or _ENDS_IN_LIST.search(text) is not None
+    return is_part or text.count("[") != text.count("]")

@@ -87,6 +87,7 @@ def test_coerce_to_schema_converts_without_loss(value, types, converted, fix):
         (None, "string"),
         (None, "array"),
         ("", "array"),
+        ('oops ["a", "b"]', "array"),
         ({"type": "string", "value": 5}, "string"),
         ({"value": "Paris"}, "string"),
         ('{"a": 1}', "string"),

@@ -30,7 +30,7 @@ TAIL = 100
 _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
-_GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|\s*</\w")
+_GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|(?:\s*+</[^<>]+>)++(?=[\s<]|\Z)")
 """Matches text that follows a closing tag in a sentence about tags, or in a series of closing tags."""
 
 _WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>\]])")

@@ -176,6 +176,8 @@ class XmlInvokeReader:
                         return call.build_unclosed_result(source, has_begun_to_close=char != "")
                     case None if key := (yield from self._consume_element(source, consumed, call)):
                         yield from self._read_element(source, consumed, call, key, f"</{key}>")
+                    case None if not call.arguments and (yield from self._skip_stray_quote(source, consumed, call)):
+                        call.fix("text-in-tag")
                     case None if not call.arguments and not (yield from self._holds_text(source, call)):
                         return TEXT  # the tag was only mentioned
                     case _:
@@ -188,6 +190,16 @@ class XmlInvokeReader:
                             call.problem = f"<{element[1]}> in the call of {call.name!r} is not a parameter"
         except BodyError as error:
             return error.result
+
+    def _skip_stray_quote(self, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[bool]:
+        """Take a quote between the call's opening tag and its first parameter. Return whether there is one."""
+        is_call = call.tool is not None and (source.at_line_start or source.after_call)
+        is_quote = is_call and source.text[source.position] in "\"'"
+        if not is_quote or not (yield from source.peek_marker(self._parameter, 1)):
+            return False
+        consumed.append(source.text[source.position])
+        source.position += 1
+        return True
 
     def _holds_text(self, source: BodySource, call: PendingCall) -> Reader[bool]:
         """Return whether the call holds text in place of parameters, up to a closing tag that ends its line."""

@@ -163,3 +163,18 @@ def test_call_that_breaks_off_does_not_take_the_next_call(name):
     assert all(call in calls for call in (CALLS[0], CALLS[2]))
     assert BEFORE in turn.content
     assert len(calls) > 2 or turn.invalid
+
+
+@pytest.mark.parametrize("name", ["deepseek_v4", "gigachat35", "minimax_m2"])
+def test_stray_quote_before_the_first_parameter_is_dropped(name):
+    damaged = parts_of(name)[1].replace(">\n", '>\n"', 1)
+    assert [(call.name, call.arguments) for call in turn_of(name, damaged).calls] == CALLS
+
+
+@pytest.mark.parametrize("name", ["deepseek_v4", "minimax_m2"])
+def test_value_that_takes_the_next_tags_is_invalid(name):
+    """A closing tag in place of an opening one leaves two closing tags and another value."""
+    damaged = re.sub(r"<[^<>]*count[^<>]*>", "</tool_call>", parts_of(name)[1])
+    turn = turn_of(name, damaged)
+    assert [call.name for call in turn.calls] == ["first_tool", "third_tool"]
+    assert "may begin or end another" in turn.invalid[0].error
