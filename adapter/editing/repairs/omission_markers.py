@@ -127,10 +127,18 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
     yield from (index for index in sorted(possible) if new[index].strip() in found)
 
 
+def find_lossy_omission(old: str, new: str) -> str:
+    """Return a line of the file's ``new`` text that replaces lines of its ``old`` text, or "" if there is none."""
+    before, after = old.splitlines(), new.splitlines()
+    known, written = ({line.strip() for line in lines} for lines in (before, after))
+    omissions = (after[index].strip() for index in find_omissions(before, after))
+    return "" if known <= written else next((line for line in omissions if line not in known), "")
+
+
 def find_vague_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
     """Yield the indexes of short comments in ``new`` that probably replace the code lost beside them, although their
-    words can also have another meaning: ``// and so on``, ``# your code here``."""
-    possible = {index for index, line in enumerate(new) if _is_vague_comment(line)}
+    words can also have another meaning: ``// and so on``, ``# your code here``. A comment above code describes it."""
+    possible = {index for index, line in enumerate(new) if _is_vague_comment(line) and not _is_above_code(new, index)}
     for hunk in find_changes(old, new) if possible else ():
         lost = _count_code(old[hunk.start : hunk.end]) - _count_code(new[hunk.new_start : hunk.new_end])
         if lost >= MIN_VAGUE_LOSS:
@@ -143,6 +151,12 @@ def _is_vague_comment(line: str) -> bool:
         return False
     words = match["words"]
     return len(words.split()) <= MAX_VAGUE_WORDS and bool(match["after"] or _VAGUE.search(words))
+
+
+def _is_above_code(lines: Sequence[str], index: int) -> bool:
+    """Return whether the next line is code with the same indentation."""
+    below = lines[index + 1] if index + 1 < len(lines) else ""
+    return _count_code([below]) > 0 and measure_indent(below) == measure_indent(lines[index])
 
 
 def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:

@@ -335,3 +335,29 @@ def test_file_of_unknown_encoding_can_be_edited(data, directory, run):
     assert "last" in run("read_file", path="f")
     run("apply_edit", path="f", old_text="last", new_text="end")
     assert (directory / "f").read_bytes() == data.replace(b"last", b"end")
+
+
+CODE = "import os\n\n\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n"
+
+
+@pytest.mark.parametrize(
+    "marker", ["# ... existing code ...", "# rest of the file unchanged", "// ...", "# Rest bleibt gleich"]
+)
+def test_file_is_not_overwritten_by_a_part_of_it(desk, directory, marker):
+    (directory / "a.py").write_text(CODE)
+    with pytest.raises(ToolError, match="was not overwritten, because the content has"):
+        edit_files.plan_write(desk, WriteText("a.py", f"import os\n\n\ndef a():\n    return 10\n\n\n{marker}\n"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (CODE, CODE + "# ... existing code ...\n"),
+        (CODE + "# ... existing code ...\n", "# ... existing code ...\n"),
+        (CODE, "import os\n\n\nclass A(Protocol):\n    def a(self): ...\n"),
+        ("", "# ... existing code ...\n"),
+    ],
+)
+def test_file_is_overwritten_if_no_line_is_lost_to_an_omission(desk, directory, old, new):
+    (directory / "a.py").write_text(old)
+    assert edit_files.plan_write(desk, WriteText("a.py", new)).files[0][1] == new.encode()
