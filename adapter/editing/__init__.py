@@ -20,6 +20,7 @@ __all__ = [
     "PatchResult",
     "document",
     "error_messages",
+    "file_content",
     "patch_text",
     "replacement_text",
     "resolved_edits",

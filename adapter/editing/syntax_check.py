@@ -37,7 +37,7 @@ class SyntaxProblem(NamedTuple):
 _Finder: TypeAlias = Callable[[str], SyntaxProblem | None]
 
 
-class _UncheckableError(Exception):
+class UncheckableError(Exception):
     """Raised for a text that cannot be checked."""
 
 
@@ -50,9 +50,23 @@ def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem |
             problem = find(after.removeprefix("\ufeff"))
             if problem is None or find(before.removeprefix("\ufeff")) is None:
                 return problem
-        except (_UncheckableError, RecursionError, MemoryError):
+        except (UncheckableError, RecursionError, MemoryError):
             return None
     return None
+
+
+def find_syntax_error(text: str, path: str) -> SyntaxProblem | None:
+    """Return the first syntax error of ``text``, by the most lenient check for the file type, or None.
+
+    Raises UncheckableError if the text cannot be checked.
+    """
+    finders = _choose_finders(path)
+    if not finders or len(text) > MAX_CHARACTERS:
+        raise UncheckableError
+    try:
+        return finders[-1](text.removeprefix("\ufeff"))
+    except (RecursionError, MemoryError):
+        raise UncheckableError from None
 
 
 def _choose_finders(path: str) -> Sequence[_Finder]:
@@ -71,7 +85,7 @@ def _find_python_error(text: str) -> SyntaxProblem | None:
     except SyntaxError as error:
         return SyntaxProblem(error.lineno or 1, error.msg or "")
     except ValueError:
-        raise _UncheckableError from None
+        raise UncheckableError from None
     return None
 
 
@@ -81,7 +95,7 @@ def _find_json_error(text: str) -> SyntaxProblem | None:
     except json.JSONDecodeError as error:
         return SyntaxProblem(error.lineno, error.msg)
     except ValueError:  # a number with thousands of digits
-        raise _UncheckableError from None
+        raise UncheckableError from None
     return None
 
 
@@ -132,9 +146,9 @@ def _find_with_tree_sitter(text: str, path: str) -> SyntaxProblem | None:
 
     language = find_language(path, text)
     if language is None:
-        raise _UncheckableError
+        raise UncheckableError
     try:
         line = find_first_syntax_error(text, language, MAX_SECONDS)
     except ToolError:  # no grammar here, or it takes too long
-        raise _UncheckableError from None
+        raise UncheckableError from None
     return None if line is None else SyntaxProblem(line, "")

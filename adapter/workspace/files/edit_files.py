@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from adapter.core.errors import EditError, ToolError
 from adapter.core.text.diffs import render_unified_diff
 from adapter.editing import PatchResult
-from adapter.editing.repairs.omission_markers import find_lossy_omission
+from adapter.editing.file_content import prepare_file_content
 from adapter.tools import operations as ops
 from adapter.workspace.changes.journal import ChangeStep
 from adapter.workspace.changes.staged_files import check_replaceable, stage_new_file
@@ -103,16 +103,11 @@ def plan_write(context: WorkspaceContext, operation: ops.WriteText) -> FileChang
             "read it again, then write it with that change, or edit only the lines to change"
         )
     before = decode_for_diff(file.data, file.display_path)
-    if omission := find_lossy_omission(before, operation.content):
-        raise ToolError(
-            f"{file.display_path} was not overwritten, because the content has {omission[:80]!r} instead of real "
-            "lines; write every line of the file, or edit only the lines to change"
-        )
-    after = encode(operation.content, "utf-8", file.display_path)
-    diff = render_unified_diff(before, operation.content, file.display_path)
-    notes = (
-        (f"{file.display_path} was overwritten without having been read first",) if _is_unread(context, file) else ()
-    )
+    content, notes = prepare_file_content(operation.content, file.display_path, before)
+    after = encode(content, "utf-8", file.display_path)
+    diff = render_unified_diff(before, content, file.display_path)
+    if _is_unread(context, file):
+        notes = (*notes, f"{file.display_path} was overwritten without having been read first")
     verb = "create" if file.data is None else "overwrite"
     outcome = ops.FileWritten(file.display_path, len(after), file.data is None, diff, notes)
     return FileChange(f"{verb} {file.display_path}", ((file, after),), diff, outcome, {})

@@ -1,0 +1,95 @@
+"""Check and repair the text that a model writes as a whole file.
+
+Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. A wrapping is removed if
+the file parses only without it. A code fence around a file of code is always removed, and so are escapes in a text
+without a single line break that ends with an escaped one. A patch, or a part of the file, is refused.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from adapter.core.errors import EditError
+from adapter.core.text.lines import to_lf
+from adapter.editing.notations.whole_file import find_fences
+from adapter.editing.repairs.diff_markers import strip_line_numbers
+from adapter.editing.repairs.omission_markers import find_lossy_omission
+from adapter.editing.syntax_check import UncheckableError, find_new_syntax_error, find_syntax_error
+
+PROSE_FILES = frozenset(["", "adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
+"""File extensions of texts that may begin with a code fence or a patch."""
+_PATCH = re.compile(
+    r"\s*(?:```[^\n]*\n)?(?:\*{3} Begin Patch|<{5,9} ?(?:SEARCH|ORIGINAL)\b|diff --git |--- \S.*\n\+{3} \S|@@ )"
+)
+_FENCE_NOTE = "the code fence around the content was removed"
+_ESCAPES_NOTE = "backslash escapes in the content were undone"
+_ESCAPED = re.compile(r"[^\n]*\\n[^\n]*\\n")
+
+
+class FileContent(NamedTuple):
+    """The text to write, and notes for the model: repairs, and the first syntax error."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
+    """Return the content of the file at ``path`` that a model means by ``text``.
+
+    ``before`` is the file's present text. Raises EditError if ``text`` is a patch, or only a part of the file.
+    """
+    is_code = path.rpartition("/")[2].rpartition(".")[2].lower() not in PROSE_FILES if "." in path else False
+    if is_code and before.strip() and _PATCH.match(to_lf(text)):
+        raise EditError(f"{path} was not overwritten, because the content is a patch; use the tool for edits")
+    if omission := find_lossy_omission(before, text):
+        raise EditError(
+            f"{path} was not overwritten, because the content has {omission[:80]!r} instead of real lines; write every "
+            "line of the file, or edit only the lines to change"
+        )
+    text, *notes = _repair(text, path, is_code)
+    if problem := find_new_syntax_error(before, text, path):
+        notes.append(str(problem))
+    elif not before.strip() and (reason := _describe_syntax_error(text, path)):
+        notes.append(reason)
+    return FileContent(text, tuple(notes))
+
+
+def _describe_syntax_error(text: str, path: str) -> str:
+    """Describe the first syntax error of a new file. Without the parser's reason, the parser may be wrong."""
+    with suppress(UncheckableError):
+        problem = find_syntax_error(text, path)
+        if problem and problem.reason:
+            return f"line {problem.line} does not parse: {problem.reason}"
+    return ""
+
+
+def _repair(text: str, path: str, is_code: bool) -> tuple[str, ...]:
+    """Return the repaired text and a note, or only the unchanged text."""
+    candidates = list(_list_unwrapped(text))
+    with suppress(UncheckableError):
+        if not candidates or find_syntax_error(text, path) is None:
+            return (text,)
+        if valid := next((each for each in candidates if find_syntax_error(each[0], path) is None), None):
+            return valid
+    certain = [_FENCE_NOTE] * is_code + [_ESCAPES_NOTE] * bool(_ESCAPED.fullmatch(text))
+    return next((each for each in candidates if each[1] in certain), (text,))
+
+
+def _list_unwrapped(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the text without each wrapping that it may have, and a note."""
+    lines = to_lf(text).strip().split("\n")
+    fences = find_fences(lines) if lines[0][:3] in ("```", "~~~") else []
+    if fences == [(1, len(lines) - 1)]:
+        yield "".join(f"{line}\n" for line in lines[1:-1]), _FENCE_NOTE
+    for numbered in strip_line_numbers(to_lf(text)).values():
+        yield numbered, "line numbers were removed from the content"
+    if "\n" not in text.strip() and "\\n" in text:
+        with suppress(ValueError):
+            yield json.loads(f'"{text.strip()}"'), _ESCAPES_NOTE
+    if (unescaped := html.unescape(text)) != text:
+        yield unescaped, "HTML entities in the content were unescaped"
