@@ -14,6 +14,7 @@ from adapter.dialects import result_formatting
 from adapter.dialects.dialect import Dialect
 from adapter.dialects.tool_class import (
     Parameter,
+    PathText,
     Rendered,
     ToolClass,
     ToolMetadata,
@@ -45,7 +46,7 @@ class ProtoListDirectory(ToolClass):
     naming = ToolMetadata("list_directory", aliases=("list_dir", "ls", "list_files", "list"))
     example = {"path": "src"}
     path: Annotated[
-        str, Parameter("Absolute path to the directory (or relative to the project root)", *DIRECTORY, *PATH)
+        PathText, Parameter("Absolute path to the directory (or relative to the project root)", *DIRECTORY, *PATH)
     ]
     ignore: Annotated[list[str] | None, Parameter("Glob patterns to exclude", "exclude", "ignore_patterns")] = None
     respect_git_ignore: Annotated[bool, Parameter("Respect .gitignore", "respect_gitignore", "git_ignore")] = True
@@ -69,7 +70,7 @@ class ProtoReadFile(ToolClass):
 
     naming = ToolMetadata("read_file", aliases=("read", "cat", "view", "view_file", "open", "get_file"))
     example = {"path": "src/main.ts", "offset": 100, "limit": 50}
-    path: Annotated[str, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
+    path: Annotated[PathText, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
     offset: Annotated[
         Unsigned | None, Parameter("0-based line number to start reading from (requires limit)", "start", "skip")
     ] = None
@@ -105,7 +106,7 @@ class ProtoWriteFile(ToolClass):
         effect="write",
     )
     example = {"file_path": "src/config.ts", "content": "export const port = 8000;\n"}
-    file_path: Annotated[str, Parameter("Absolute path to write to (or relative to the project root)", *PATH)]
+    file_path: Annotated[PathText, Parameter("Absolute path to write to (or relative to the project root)", *PATH)]
     content: Annotated[str, Parameter("Content to write", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
@@ -133,7 +134,7 @@ class ProtoEdit(ToolClass):
         "old_string": "function main() {\n  const port = 8000;\n  start(port);\n",
         "new_string": "function main() {\n  const port = 9000;\n  start(port);\n",
     }
-    file_path: Annotated[str, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
+    file_path: Annotated[PathText, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
     old_string: Annotated[str, Parameter("Exact literal text to replace (include 3+ lines of context)", *OLD_TEXT)]
     new_string: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
     replace_all: Annotated[bool, Parameter("Replace all occurrences", "all")] = False
@@ -153,7 +154,7 @@ class ProtoGlobTool(ToolClass):
     naming = ToolMetadata("glob", aliases=("find_files_glob", "glob_search", "find_glob"))
     example = {"pattern": "src/**/*.tsx"}
     pattern: Annotated[str, Parameter("Glob pattern (e.g. **/*.ts, src/**/*.tsx)", "glob", "query", "glob_pattern")]
-    path: Annotated[str, Parameter("Directory to search in (default: project root)", *DIRECTORY)] = "."
+    path: Annotated[PathText, Parameter("Directory to search in (default: project root)", *DIRECTORY)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
@@ -169,7 +170,7 @@ class ProtoGrepSearch(ToolClass):
     )
     example = {"pattern": "function\\s+\\w+", "path": "src", "glob": "*.ts", "limit": 20}
     pattern: Annotated[str, Parameter("Regex pattern to search for", *PATTERN)]
-    path: Annotated[str, Parameter("File or directory to search in", *DIRECTORY, *PATH)] = "."
+    path: Annotated[PathText, Parameter("File or directory to search in", *DIRECTORY, *PATH)] = "."
     glob: Annotated[str | None, Parameter("Glob filter for files (e.g. *.ts)", "include", "file_pattern", "filter")] = (
         None
     )

@@ -16,12 +16,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Concatenate, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
 from adapter.core.events import Json, JsonObject
@@ -60,6 +61,31 @@ def _require_unsigned(number: int) -> int:
     return number
 
 
+_QUOTED = re.compile(r"\s*([`'\"]?)(.*?)\1\s*", re.DOTALL)
+_FENCED = re.compile(r"\s*```[^\n`]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
+_IN_BACKTICKS = re.compile(r"\s*`([^`]+)`\s*")
+
+
+def _strip_quotes(path: Any) -> Any:
+    """Remove quotation marks, backticks and whitespace around a path."""
+    found = _QUOTED.fullmatch(path) if isinstance(path, str) else None
+    return found[2] if found and found[2] else path
+
+
+def _strip_markdown(command: Any) -> Any:
+    """Remove a code fence or backticks around a command, and the prompt ``$`` if every line has it. A shell would run
+    the output of a command in backticks."""
+    if not isinstance(command, str):
+        return command
+    found = _FENCED.fullmatch(command) or _IN_BACKTICKS.fullmatch(command)
+    lines = (found[1] if found else command).split("\n")
+    if all(line.lstrip().startswith("$ ") for line in lines if line.strip()):
+        lines = [line.lstrip().removeprefix("$ ") for line in lines]
+    return "\n".join(lines)
+
+
+PathText = Annotated[str, BeforeValidator(_strip_quotes)]
+CommandText = Annotated[str, BeforeValidator(_strip_markdown)]
 Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
 
 

@@ -8,7 +8,15 @@ from typing import Annotated
 
 from adapter.core.events import JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import (
+    CommandText,
+    Parameter,
+    PathText,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    require_outcome,
+)
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, CONTENT, PATH, WORKING_DIRECTORY
 
@@ -22,8 +30,8 @@ class RunCommandLine(ToolClass):
         effect="execute",
     )
     example = {"command": "cargo build --release", "cwd": "."}
-    command: Annotated[str, Parameter("Shell command to execute", *COMMAND)]
-    cwd: Annotated[str, Parameter("Working directory", *WORKING_DIRECTORY, is_required=True)] = "."
+    command: Annotated[CommandText, Parameter("Shell command to execute", *COMMAND)]
+    cwd: Annotated[PathText, Parameter("Working directory", *WORKING_DIRECTORY, is_required=True)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.RunCommand(self.command, self.cwd)
@@ -61,7 +69,7 @@ class OpenFile(ToolClass):
 
     naming = ToolMetadata("open_file", aliases=("open_in_editor", "show_file"), effect="state", needs="editor")
     example = {"path": "src/main.rs", "line": 42}
-    path: Annotated[str, Parameter("File path to open", *PATH)]
+    path: Annotated[PathText, Parameter("File path to open", *PATH)]
     line: Annotated[int | None, Parameter("Line number to jump to (1-indexed)", "line_number")] = None
 
     def to_operation(self) -> ops.Operation:

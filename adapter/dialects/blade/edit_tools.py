@@ -10,15 +10,15 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.dialects.blade.file_tools import FilePath
-from adapter.dialects.tool_class import NestedModel, Parameter, ToolClass, ToolMetadata
+from adapter.dialects.tool_class import NestedModel, Parameter, PathText, ToolClass, ToolMetadata
 from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
 from adapter.editing.notations.registry import is_known_notation
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, SOURCE
 
-Source = Annotated[str, Parameter("Source path", *SOURCE, "path", "file_path", "file", "filename")]
+Source = Annotated[PathText, Parameter("Source path", *SOURCE, "path", "file_path", "file", "filename")]
 
-Destination = Annotated[str, Parameter("Destination path", *DESTINATION)]
+Destination = Annotated[PathText, Parameter("Destination path", *DESTINATION)]
 
 StartHint = Annotated[int | None, Parameter("First line (1-indexed), to select one of several matches")]
 
@@ -92,9 +92,9 @@ class ApplyEdit(ToolClass):
         effect="write",
     )
     example = {"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"}
-    path: Annotated[str | None, Parameter("File path (relative to workspace or absolute)", *PATH, is_required=True)] = (
-        None
-    )
+    path: Annotated[
+        PathText | None, Parameter("File path (relative to workspace or absolute)", *PATH, is_required=True)
+    ] = None
     old_text: Annotated[str | None, Parameter("Text to find and replace", *OLD_TEXT)] = None
     new_text: Annotated[str | None, Parameter("Replacement text", *NEW_TEXT)] = None
     start_line: StartHint = None
@@ -163,7 +163,7 @@ class DeleteFile(ToolClass):
         "delete_file", aliases=("delete", "remove", "remove_file", "rm", "delete_directory"), effect="delete"
     )
     example = {"path": "temp/old_file.txt"}
-    path: Annotated[str, Parameter("Path to delete", *PATH, *DIRECTORY)]
+    path: Annotated[PathText, Parameter("Path to delete", *PATH, *DIRECTORY)]
     recursive: Annotated[bool, Parameter("Required for directories")] = False
 
     def to_operation(self) -> ops.Operation:
@@ -201,7 +201,7 @@ class CreateDirectory(ToolClass):
         "create_directory", aliases=("mkdir", "make_directory", "create_dir", "create_folder"), effect="write"
     )
     example = {"path": "src/modules/new_feature"}
-    path: Annotated[str, Parameter("Directory path to create", *DIRECTORY, *PATH)]
+    path: Annotated[PathText, Parameter("Directory path to create", *DIRECTORY, *PATH)]
 
     def to_operation(self) -> ops.Operation:
         return ops.MakeDirectory(self.path)

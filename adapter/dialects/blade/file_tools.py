@@ -7,11 +7,19 @@ from dataclasses import asdict
 from typing import Annotated
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.dialects.tool_class import (
+    Parameter,
+    PathText,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    render_as,
+    require_outcome,
+)
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
 
-FilePath = Annotated[str, Parameter("File path (relative to workspace or absolute)", *PATH)]
+FilePath = Annotated[PathText, Parameter("File path (relative to workspace or absolute)", *PATH)]
 
 
 class BladeReadFile(ToolClass):
@@ -46,7 +54,7 @@ class GetFileInfo(ToolClass):
 
     naming = ToolMetadata("get_file_info", aliases=("file_info", "stat", "file_stat"))
     example = {"path": "Cargo.toml"}
-    path: Annotated[str, Parameter("Path to inspect", *PATH, *DIRECTORY)]
+    path: Annotated[PathText, Parameter("Path to inspect", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Stat(self.path)
@@ -62,7 +70,7 @@ MAX_STRUCTURE_ENTRIES = 200
 
 CONTEXT_LINES = 2
 
-StartPath = Annotated[str, Parameter("Directory path", *DIRECTORY, *PATH)]
+StartPath = Annotated[PathText, Parameter("Directory path", *DIRECTORY, *PATH)]
 
 
 class BladeListDirectory(ToolClass):
@@ -84,7 +92,7 @@ class GetWorkspaceStructure(ToolClass):
         "get_workspace_structure", aliases=("workspace_structure", "project_structure", "get_project_structure")
     )
     example = {"path": ".", "depth": 3, "limit": 100}
-    path: Annotated[str, Parameter("Starting path", *DIRECTORY, *PATH)] = "."
+    path: Annotated[PathText, Parameter("Starting path", *DIRECTORY, *PATH)] = "."
     depth: Annotated[int, Parameter("Max depth", "max_depth")] = 2
     limit: Annotated[int, Parameter("Max entries (at most 200)", "max_entries")] = 50
 
@@ -107,7 +115,7 @@ class BladeFindFiles(ToolClass):
     naming = ToolMetadata("find_files", aliases=("find", "find_file", "search_files", "file_search"))
     example = {"pattern": "test", "path": "src", "max_depth": 5}
     pattern: Annotated[str, Parameter("Substring to match in filenames", "query", "name", "filename", "substring")]
-    path: Annotated[str, Parameter("Starting path", *DIRECTORY)] = "."
+    path: Annotated[PathText, Parameter("Starting path", *DIRECTORY)] = "."
     max_depth: Annotated[int | None, Parameter("Max search depth", "depth")] = None
 
     def to_operation(self) -> ops.Operation:
@@ -122,7 +130,7 @@ class FindFilesGlob(ToolClass):
     naming = ToolMetadata("find_files_glob", second_names=("glob",), aliases=("glob_search", "find_glob"))
     example = {"pattern": "**/*.tsx", "path": "src"}
     pattern: Annotated[str, Parameter("Glob pattern (e.g., **/*.rs)", "glob", "query")]
-    path: Annotated[str, Parameter("Base path for search", *DIRECTORY)] = "."
+    path: Annotated[PathText, Parameter("Base path for search", *DIRECTORY)] = "."
     case_sensitive: Annotated[bool, Parameter("Case-sensitive matching")] = False
 
     def to_operation(self) -> ops.Operation:
@@ -139,7 +147,7 @@ class BladeGrepSearch(ToolClass):
     )
     example = {"pattern": "fn\\s+main", "path": "src"}
     pattern: Annotated[str, Parameter("Regex pattern to search", *PATTERN)]
-    path: Annotated[str, Parameter("Directory to search", *DIRECTORY, *PATH)] = "."
+    path: Annotated[PathText, Parameter("Directory to search", *DIRECTORY, *PATH)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.Grep(self.pattern, self.path)

@@ -10,6 +10,7 @@ from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import (
     NestedModel,
     Parameter,
+    PathText,
     Rendered,
     ToolClass,
     ToolMetadata,
@@ -21,7 +22,7 @@ from adapter.outline.formatter import format_outline
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 
-FilePath = Annotated[str, Parameter("Absolute path (or relative to the project root)", *PATH)]
+FilePath = Annotated[PathText, Parameter("Absolute path (or relative to the project root)", *PATH)]
 
 
 def lower_text(value: Json) -> Json:
@@ -46,7 +47,8 @@ class Read(ToolClass):
     )
     example = {"path": "src/main.rs", "offset": 40, "limit": 60}
     path: Annotated[
-        str, Parameter("Absolute path to file or directory (or relative to the project root)", *PATH, *DIRECTORY)
+        PathText,
+        Parameter("Absolute path to file or directory (or relative to the project root)", *PATH, *DIRECTORY),
     ]
     offset: Annotated[Unsigned | None, Parameter("Start line (1-indexed)", "start_line", "start", "line")] = None
     limit: Annotated[Unsigned, Parameter("Max lines to read", "max_lines", "num_lines")] = 2000
@@ -95,7 +97,7 @@ MAX_PATHS = 100
 MAX_MATCHES = 100
 """Maximum number of matches in the result of `GrepTool`."""
 
-SearchedDirectory = Annotated[str, Parameter("Directory to search (default: the project root)", *DIRECTORY)]
+SearchedDirectory = Annotated[PathText, Parameter("Directory to search (default: the project root)", *DIRECTORY)]
 
 
 class MakiGlobTool(ToolClass):
@@ -120,7 +122,7 @@ class GrepTool(ToolClass):
     )
     example = {"pattern": "fn\\s+main", "path": "src", "include": "*.rs"}
     pattern: Annotated[str, Parameter("Regex pattern", *PATTERN)]
-    path: Annotated[str, Parameter("Directory to search (default: the project root)", *DIRECTORY, *PATH)] = "."
+    path: Annotated[PathText, Parameter("Directory to search (default: the project root)", *DIRECTORY, *PATH)] = "."
     include: Annotated[str | None, Parameter("File glob filter (e.g. *.rs)", "glob", "file_pattern", "filter")] = None
 
     def to_operation(self) -> ops.Operation:

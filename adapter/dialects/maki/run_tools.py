@@ -12,8 +12,10 @@ from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.file_tools import lower_text
 from adapter.dialects.tool_class import (
+    CommandText,
     NestedModel,
     Parameter,
+    PathText,
     Rendered,
     ToolClass,
     ToolMetadata,
@@ -34,10 +36,10 @@ class MakiBash(ToolClass):
         effect="execute",
     )
     example = {"command": "cargo test", "description": "Run the tests", "timeout": 300}
-    command: Annotated[str, Parameter("The bash command to execute", *COMMAND)]
+    command: Annotated[CommandText, Parameter("The bash command to execute", *COMMAND)]
     description: Annotated[str | None, Parameter("Short description (3-5 words)", "label")] = None
     timeout: Annotated[Unsigned, Parameter("Timeout in seconds", "timeout_s", "timeout_secs", "timeout_seconds")] = 120
-    workdir: Annotated[str, Parameter("Working directory (default: the project root)", *WORKING_DIRECTORY)] = "."
+    workdir: Annotated[PathText, Parameter("Working directory (default: the project root)", *WORKING_DIRECTORY)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.RunCommand(self.command, self.workdir, float(self.timeout), shell="bash")

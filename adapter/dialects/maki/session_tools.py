@@ -11,7 +11,15 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.file_tools import lower_text
-from adapter.dialects.tool_class import NestedModel, Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import (
+    NestedModel,
+    Parameter,
+    PathText,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    require_outcome,
+)
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, parse_todo_status
@@ -134,7 +142,7 @@ class MakiMemory(ToolClass):
         Parameter("view, write or delete", "action", "operation", "cmd"),
         BeforeValidator(_normalize_command),
     ]
-    path: Annotated[str | None, Parameter("Relative path (omit to list all)", *PATH, "name")] = None
+    path: Annotated[PathText | None, Parameter("Relative path (omit to list all)", *PATH, "name")] = None
     content: Annotated[str | None, Parameter("Content for write", *CONTENT)] = None
 
     @model_validator(mode="after")

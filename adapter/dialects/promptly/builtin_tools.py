@@ -10,7 +10,15 @@ from pydantic import Field
 from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
 from adapter.dialects import result_formatting
 from adapter.dialects.promptly.shell_tool import MAX_ENTRIES
-from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.dialects.tool_class import (
+    Parameter,
+    PathText,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    render_as,
+    require_outcome,
+)
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
 
@@ -23,7 +31,7 @@ class WriteToFile(ToolClass):
 
     naming = ToolMetadata("WriteToFile", effect="write")
     example = {"file": "notes/plan.txt", "content": "first step\n"}
-    file: Annotated[str, Parameter("File to write", *PATH)]
+    file: Annotated[PathText, Parameter("File to write", *PATH)]
     content: Annotated[str, Parameter("Complete new content", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
@@ -37,7 +45,7 @@ class SearchAndReplace(ToolClass):
     example = {"search": "old_name", "replace": "new_name", "file": "src/main.c"}
     search: Annotated[str, Parameter("Text to find", *OLD_TEXT)]
     replace: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
-    file: Annotated[str, Parameter("File to change", *PATH)]
+    file: Annotated[PathText, Parameter("File to change", *PATH)]
 
     def to_operation(self) -> ops.Operation:
         patch = ops.Patch(self.search, self.replace, replace_all=True)
@@ -49,7 +57,7 @@ class MakeDirectories(ToolClass):
 
     naming = ToolMetadata("MakeDirectory", effect="write")
     example = {"dir": "src/parts"}
-    dir: Annotated[str, Parameter("Directory to create", *DIRECTORY, "path")]
+    dir: Annotated[PathText, Parameter("Directory to create", *DIRECTORY, "path")]
 
     def to_operation(self) -> ops.Operation:
         return ops.MakeDirectory(self.dir)
@@ -60,7 +68,7 @@ class RemoveFiles(ToolClass):
 
     naming = ToolMetadata("RemoveFiles", effect="delete")
     example = {"target": "build"}
-    target: Annotated[str, Parameter("File or directory to remove", *PATH, *DIRECTORY)]
+    target: Annotated[PathText, Parameter("File or directory to remove", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Delete(self.target, recursive=True)
@@ -71,8 +79,8 @@ class MoveFiles(ToolClass):
 
     naming = ToolMetadata("MoveFiles", effect="write")
     example = {"source": "a.txt", "destination": "docs/a.txt"}
-    source: Annotated[str, Parameter("Path to move", *SOURCE)]
-    destination: Annotated[str, Parameter("Its new path", *DESTINATION)]
+    source: Annotated[PathText, Parameter("Path to move", *SOURCE)]
+    destination: Annotated[PathText, Parameter("Its new path", *DESTINATION)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Move(self.source, self.destination)
@@ -83,8 +91,8 @@ class CopyFiles(ToolClass):
 
     naming = ToolMetadata("CopyFiles", effect="write")
     example = {"source": "a.txt", "destination": "b.txt"}
-    source: Annotated[str, Parameter("Path to copy", *SOURCE)]
-    destination: Annotated[str, Parameter("The path of the copy", *DESTINATION)]
+    source: Annotated[PathText, Parameter("Path to copy", *SOURCE)]
+    destination: Annotated[PathText, Parameter("The path of the copy", *DESTINATION)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Copy(self.source, self.destination)
@@ -96,7 +104,7 @@ class SearchText(ToolClass):
     naming = ToolMetadata("SearchText")
     example = {"pattern": "TODO|FIXME", "path": "src"}
     pattern: Annotated[str, Parameter("Regular expression", *PATTERN)]
-    path: Annotated[str, Parameter("File or directory to search", *PATH, *DIRECTORY)]
+    path: Annotated[PathText, Parameter("File or directory to search", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Grep(self.pattern, self.path)
@@ -139,7 +147,7 @@ class ListFiles(ToolClass):
 
     naming = ToolMetadata("ListFiles")
     example = {"path": "src"}
-    path: Annotated[str, Parameter("Directory to list (default: the project folder)", *DIRECTORY, *PATH)] = "."
+    path: Annotated[PathText, Parameter("Directory to list (default: the project folder)", *DIRECTORY, *PATH)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.Tree(self.path, limit=MAX_ENTRIES, details=True)
@@ -153,7 +161,7 @@ class PromptlyFindFiles(ToolClass):
     naming = ToolMetadata("FindFiles")
     example = {"pattern": "*.c", "path": "src"}
     pattern: Annotated[str, Parameter("Name to find, such as *.c", "name", *PATTERN)]
-    path: Annotated[str, Parameter("Directory to search", *DIRECTORY, *PATH)]
+    path: Annotated[PathText, Parameter("Directory to search", *DIRECTORY, *PATH)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
@@ -166,7 +174,7 @@ class ShowFileContents(ToolClass):
 
     naming = ToolMetadata("ShowFileContents", max_lines=MAX_PAGE_BYTES)
     example = {"file": "src/main.c", "startLine": 40, "lineCount": 20}
-    file: Annotated[str, Parameter("File to show", *PATH)]
+    file: Annotated[PathText, Parameter("File to show", *PATH)]
     startLine: Annotated[int, Parameter("Lines to skip", "offset", "skip"), Field(ge=0)] = 0
     lineCount: Annotated[int | None, Parameter("Lines to show", "limit"), Field(ge=1)] = None
 
@@ -189,7 +197,7 @@ class LineCount(ToolClass):
 
     naming = ToolMetadata("LineCount")
     example = {"file": "src/main.c"}
-    file: Annotated[str, Parameter("File to count", *PATH)]
+    file: Annotated[PathText, Parameter("File to count", *PATH)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Stat(self.file, count_lines=True)

@@ -10,11 +10,11 @@ from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Parameter, PathText, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH
 
-FilePath = Annotated[str, Parameter("Absolute path of the file", *PATH)]
+FilePath = Annotated[PathText, Parameter("Absolute path of the file", *PATH)]
 
 
 def render_file_error(arguments: JsonObject, error: ToolError) -> Json:

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.core.errors import DeniedError, ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import CommandText, Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, PATTERN
 
@@ -46,7 +46,7 @@ class ProxyAIBash(ToolClass):
         failure=_render_run_error,
     )
     example = {"command": "python -m pytest -q", "timeout": 60000, "description": "Run the tests"}
-    command: Annotated[str, Parameter("Shell command to execute", *COMMAND)]
+    command: Annotated[CommandText, Parameter("Shell command to execute", *COMMAND)]
     timeout: Annotated[float, Parameter("Timeout in milliseconds", "timeout_ms")] = DEFAULT_TIMEOUT_MS
     description: Annotated[str | None, Parameter("Purpose of the command, shown to the user")] = None
     run_in_background: Annotated[

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from adapter.core.events import Json
 from adapter.dialects.proxyai.file_tools import render_message
-from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Parameter, PathText, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import WORKING_DIRECTORY
 from adapter.tools.operations.agent_state import parse_todo_status
@@ -163,7 +163,7 @@ class ProxyAITask(ToolClass):
     prompt: Annotated[str, Parameter("Everything that the sub-agent needs to know", "task", "instructions")]
     subagent_type: Annotated[str, Parameter("Kind of sub-agent", "agent_type", "agentType")]
     model: Annotated[str | None, Parameter("A different model")] = None
-    project_path: Annotated[str | None, Parameter("Folder to work in", "projectPath", *WORKING_DIRECTORY)] = None
+    project_path: Annotated[PathText | None, Parameter("Folder to work in", "projectPath", *WORKING_DIRECTORY)] = None
 
     def to_operation(self) -> ops.Operation:
         label = self.description or " ".join(self.prompt.split()[:5])
