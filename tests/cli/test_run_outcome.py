@@ -2,7 +2,8 @@
 
 import pytest
 
-from adapter.cli.run_outcome import NO_CALL_HINT, CallTally, describe_run_outcome
+from adapter.cli.call_tally import CallTally
+from adapter.cli.run_outcome import NO_CALL_HINT, describe_run_outcome
 from adapter.conversation.session_steps import Finished
 from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.dialects import get_dialect
@@ -206,7 +207,7 @@ def test_file_that_no_longer_parses_fails():
         tally(ToolCall(str(number), "apply_edit", EDIT, ""))
         tally(ToolResult("apply_edit", content=content, ok=True, call_id=str(number)))
         code, line = describe_run_outcome(Finished("answered", "Done."), tally, "Edit a.py")
-        assert (code, line.partition(":")[0]) == ((0, "the model is done") if number else (1, "a.py no longer parses"))
+        assert (code, line) == ((0, "the model is done: 2 calls") if number else (1, "a.py no longer parses (1 call)"))
 
 
 @pytest.mark.parametrize(("diff", "code"), [("", 1), ("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n", 0), (None, 0)])

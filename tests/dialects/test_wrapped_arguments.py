@@ -14,7 +14,7 @@ RUN = {"blade": "run_command", "maki": "bash", "proxyai": "Bash"}
 @pytest.mark.parametrize("written", ["`a b.py`", "'a b.py'", '"a b.py"', " a b.py\n"])
 def test_quotes_around_a_path_are_removed(directory, dialect, written):
     (directory / "a b.py").write_text("print(1)\n")
-    tool = get_dialect(dialect).tools.match(READ[dialect])
+    tool = get_dialect(dialect).tools[READ[dialect]]
     with Workspace(directory, dialect) as workspace:
         result = workspace.run(tool.name, {tool.required[0]: written})
     assert "print(1)" in result.content
@@ -36,7 +36,8 @@ def test_quotes_around_a_path_are_removed(directory, dialect, written):
 )
 def test_markdown_around_a_command_is_removed(dialect, written, command):
     """A shell would run the output of a command in backticks."""
-    tool = get_dialect(dialect).tools.match(RUN[dialect])
+    tool = get_dialect(dialect).tools[RUN[dialect]]
+    assert tool.validate is not None
     operation = tool.validate({"command": written}).to_operation()
     assert isinstance(operation, ops.RunCommand)
     assert operation.command == command

@@ -1,0 +1,84 @@
+"""Count the results of a run's calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from adapter.agent.response_reader import AgentEvent
+from adapter.conversation.guardrails.call_history import PastCall
+from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
+from adapter.editing.resolved_edits import NEEDLESS
+from adapter.editing.syntax_check import NO_LONGER_PARSES
+from adapter.tools.tool import ToolSet
+
+ACTING = frozenset({"write", "delete", "execute"})
+"""Effects of tools that change something. A run fails if all calls with such an effect failed."""
+
+
+@dataclass(slots=True)
+class CallTally:
+    """Counts of the results of all calls in a run, including calls in batches and by sub-agents."""
+
+    tools: ToolSet
+    calls: int = 0
+    refused: int = 0
+    failed: int = 0
+    unreadable: int = 0
+    acted: int = 0
+    """Number of successful calls with an effect in `ACTING`."""
+    changed: int = 0
+    """Number of the calls in `acted` that changed files."""
+    stopped: int = 0
+    """Number of refused or failed calls with an effect in `ACTING`."""
+    past: list[PastCall] = field(default_factory=list)
+    """The calls with an effect in `ACTING`."""
+    last_failed: bool = False
+    """True if the last call with an effect in `ACTING` failed or was refused. A call that failed only because it would
+    not have changed anything does not count.
+    """
+
+    results: list[str] = field(default_factory=list)
+    """The results of calls that only read."""
+    broken: dict[str, None] = field(default_factory=dict)
+    """Paths of files whose syntax was valid before a change and is invalid now."""
+
+    _arguments: dict[str, JsonObject] = field(default_factory=dict)
+
+    def __call__(self, event: AgentEvent) -> None:
+        match event:
+            case InvalidToolCall():
+                self.unreadable += 1
+            case ToolCall():
+                self._arguments[event.id] = event.arguments
+            case ToolResult():
+                self._count(event)
+
+    def _count(self, result: ToolResult) -> None:
+        self.calls += 1
+        self.refused += result.denied
+        self.failed += not result.ok and not result.denied
+        tool = self.tools.match(result.name)
+        if result.ok and (tool is None or tool.effect != "write"):
+            self.results.append(result.content)
+        if tool is not None and tool.effect in ACTING:
+            self.acted += result.ok
+            self.changed += result.ok and tool.effect != "execute"
+            self.stopped += not result.ok
+            arguments = self._arguments.get(result.call_id, {})
+            self.past.append(PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute"))
+            path = str(arguments.get("path", ""))
+            if result.ok and NO_LONGER_PARSES in result.content:
+                self.broken[path] = None
+            elif result.ok:
+                self.broken.pop(path, None)
+            self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
+
+    def format_counts(self) -> str:
+        """Format the counts like ``3 calls, 1 refused, 1 failed``."""
+        if self.calls == 1 and (self.refused or self.failed):
+            return "the call was refused" if self.refused else "the call failed"
+        if self.calls > 1 and self.calls in (self.refused, self.failed):
+            return f"all {self.calls} calls {'were refused' if self.refused else 'failed'}"
+        parts = [f"{self.calls} call{'s' * (self.calls != 1)}"]
+        parts += [f"{count} {word}" for count, word in ((self.refused, "refused"), (self.failed, "failed")) if count]
+        return ", ".join(parts)

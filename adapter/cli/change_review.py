@@ -1,0 +1,152 @@
+"""Find signs that the changes of a run are not those that its task requests.
+
+The task is compared with the net changes of the run, that is, with its diff. All checks prefer a miss to a false alarm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from adapter.cli.call_tally import CallTally
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.invented_file_text import find_terms, is_invented
+from adapter.conversation.guardrails.requested_file_changes import (
+    find_file_action,
+    find_names,
+    find_replaced_names,
+    find_text,
+    find_unused_values,
+    loses_text,
+)
+from adapter.prompting.intent.text_values import find_paths
+from adapter.prompting.intent.verbs import sounds_like
+from adapter.tools.argument_synonyms import OLD_TEXT
+
+_VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
+"""Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
+
+
+def find_change_flaw(
+    tally: CallTally, task: str, read_file: Callable[[str], str], diff: str | None, *, is_stuck: bool
+) -> str:
+    """Describe the first sign that the changes of a run are wrong or incomplete, or return "".
+
+    Args:
+        read_file: Returns the text of a file, or "".
+        diff: The unified diff of all changes that the run made, or None if it is not known.
+        is_stuck: Whether the run ended because the model repeated itself.
+    """
+    if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.past if call.ok and call.changes):
+        return "nothing was changed, because the changes undo each other"
+    if tally.broken:
+        return f"{', '.join(tally.broken)} no longer parses"
+    changes = parse_diff(diff or "")
+    flaws = (_find_unasked_deletion(task, tally, changes), *(_find_flaw(each, task, tally) for each in changes))
+    if flaw := next(filter(None, flaws), ""):
+        return flaw
+    left = [*_find_remaining_names(task, tally, changes, read_file)]
+    left += _find_unused_values(task, tally) if is_stuck else []
+    return f"the change is incomplete; left to change: {', '.join(dict.fromkeys(left))}" if left else ""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffedFile:
+    """The lines that a run removed from a file, and those that it added."""
+
+    path: str
+    is_new: bool
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+    def is_described_by(self, task: str) -> bool:
+        """Return whether the task describes the change: it contains all words that were added."""
+        removed, added = find_terms("\n".join(self.removed)), find_terms("\n".join(self.added))
+        return bool(added) and {term for term in added if not term.isdigit()} <= find_terms(task) | removed
+
+    def fills_variable(self, variable: str) -> bool:
+        """Return whether the change replaced a template variable."""
+        return variable in "".join(self.removed) and variable not in "".join(self.added)
+
+    def adds_variable(self, variable: str) -> bool:
+        """Return whether the change added a template variable, which is then intended as text."""
+        return variable in "".join(self.added) and variable not in "".join(self.removed)
+
+    def find_replaced(self, task: str) -> set[str]:
+        """Return the names that the change replaced, if both the old and a new name are in the task."""
+        old, new = (find_names("\n".join(lines)) for lines in (self.removed, self.added))
+        return (old - new) & find_names(task) if (new - old) & find_names(task) else set()
+
+
+def parse_diff(diff: str) -> list[DiffedFile]:
+    """Return the changes in a unified diff, in its order."""
+    changes = []
+    for part in re.split(r"(?m)^--- .*\n\+\+\+ ", diff)[1:]:
+        path, *lines = part.splitlines()
+        removed, added = (tuple(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+        changes.append(DiffedFile(path.removeprefix("b/"), lines[0].startswith("@@ -0,0 "), removed, added))
+    return changes
+
+
+def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:
+    """Describe a deletion of a file in which the task requests a change, or return "". A new file may replace it."""
+    deletions = [call for call in tally.past if call.ok and sounds_like(call.name, "delete")]
+    is_replaced = any(change.is_new for change in changes)
+    unasked = (call for call in deletions if not is_replaced and loses_text(call, CallHistory(task), tally.tools))
+    return next((f"{call.arguments.get('path')} was deleted, which the task does not ask for" for call in unasked), "")
+
+
+def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
+    """Describe what shows that a change is not the requested one, or return "".
+
+    If the task states the change, an addition removes nothing. Other changes may replace all lines, but if one is
+    replaced as requested, the others must be mentioned. A number must not be written in place of that in the task.
+    """
+    removed, added, asked = (find_terms("\n".join(text)) for text in (change.removed, change.added, [task]))
+    known = "\n".join([task, *change.removed, *tally.results])
+    if change.is_new and is_invented(change.path, "\n".join(change.added), task, known, tally.tools):
+        return f"the new text of {change.path} has no word of the task"
+    if not change.is_described_by(task):
+        return ""
+    is_addition = find_file_action(task) == "add"
+    lines = [
+        (line, terms.isdisjoint(added if is_addition else asked | added))
+        for line in change.removed
+        if (terms := find_terms(line))
+    ]
+    lost = [line for line, is_lost in lines if is_lost]
+    if lost and (is_addition or len(lost) < len(lines)):
+        return f"{change.path} lost a line that the task does not mention ({lost[0].strip()})"
+    wrong = sorted(term for term in added - asked - find_terms(known) if term.isdigit())
+    is_open = any(term.isdigit() and term not in added | removed for term in asked)
+    return f"{change.path} got {wrong[0]}, which is not in the task" if wrong and is_open else ""
+
+
+def _find_remaining_names(
+    task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield the old names that remain in a file of the task, such as "greet in b.py". These are template variables of
+    the task, names that a rename replaced, and names that were replaced only in another file.
+    """
+    replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
+    elsewhere = {name for change in changes for name in change.find_replaced(task)}
+    variables = [name for name in _VARIABLE.findall(task) if not any(change.adds_variable(name) for change in changes)]
+    stated = [change for change in changes if change.is_described_by(task)]
+    if not any(change.fills_variable(name) for change in stated for name in variables):
+        variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
+    for path in find_paths(task):
+        text = read_file(path)
+        names = replaced if any(change.path == path for change in changes) else replaced | elsewhere
+        left = [*sorted(names & find_names(text)), *(name for name in variables if name in text)]
+        yield from (f"{name} in {path}" for name in left)
+
+
+def _find_unused_values(task: str, tally: CallTally) -> list[str]:
+    """Return the values of the task that no change has used. A number may be a position rather than a part of the
+    change, so numbers are returned only if none of the values was used.
+    """
+    paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.past)))
+    values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
+    is_none_used = bool(values) and set(values) <= set(unused)
+    return [value for value in unused if is_none_used or not value[0].isdigit()]
