@@ -169,7 +169,7 @@ def _find_valid_calls(
     text = text.strip()
     bodies = _BETWEEN_CALLS.split(text[1:].removesuffix("]") if text.startswith("[") else text)
     calls, later, breaks = list[DecodedCall](), list[DecodedCall](), max(0, len(bodies) - MAX_SALVAGED)
-    for body in bodies[:MAX_SALVAGED] if len(bodies) > 1 else ():
+    for body in filter(str.strip, bodies[:MAX_SALVAGED] if len(bodies) > 1 else ()):
         value = decode_strict(body)
         is_alone = value is not None and _AFTER_CALL.match(body, value.end) is not None
         if value is not None and (is_alone or (not breaks and not _CONTINUES.match(body, value.end))):
