@@ -110,10 +110,10 @@ SLICED = Case("sliced", "Long", {}, "lines left out")
 DOCS = "what is asked for is a page, which says of how many it is"
 
 TOLD: dict[str, Case | str] = {
-    "dialects/blade/file_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
+    "dialects/blade/read_and_search_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
         arguments={"limit": 0}, said="limit 0 is out of range (1-200); using 1"
     ),
-    "dialects/blade/file_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
+    "dialects/blade/read_and_search_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
     "dialects/maki/file_tools.py _first: max(self.offset, 1)": Case(
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),

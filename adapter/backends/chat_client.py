@@ -332,7 +332,7 @@ class ChatClient:
             if is_timeout(error):
                 return UpstreamFailure("never", "Increase timeout_s, or shorten the prompt.")
             if is_connection_error(error):
-                return UpstreamFailure("briefly", f"{START_ONE}, or give another URL.")
+                return UpstreamFailure("briefly", f"{START_ONE}, or pass another URL.")
             if (status := find_status(error)) is not None:
                 return classify_failure(status, str(error))
         return UNKNOWN

@@ -1,7 +1,7 @@
 """Prepare requests whose prompt is rendered by the model's own chat template.
 
-The messages in such a request contain structured calls and results (`Session` with ``shows_calls``). The answer is
-text, as from any chat.
+The messages in such a request contain structured calls and results (`Session` with ``shows_calls``). The model still
+answers in plain text.
 """
 
 from __future__ import annotations

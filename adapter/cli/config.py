@@ -84,11 +84,11 @@ class SearchTable(_ConfigTable):
     @model_validator(mode="after")
     def _check_one_kind(self) -> SearchTable:
         if self.service is None and self.url is None:
-            raise ValueError(f"the search service is missing; give a service ({', '.join(SERVICES)}) or a url")
+            raise ValueError(f"the search service is missing; set service ({', '.join(SERVICES)}) or url")
         custom = [name for name in ("key_header", "body", "results", "most") if name in self.model_fields_set]
         if self.service is not None and custom:
             raise ValueError(
-                f"{' and '.join(custom)} cannot be combined with service {self.service!r}; give a url instead"
+                f"{' and '.join(custom)} cannot be combined with service {self.service!r}; set url instead"
             )
         return self
 

@@ -1,7 +1,7 @@
-"""Show a conversation to the user: the model's answer on stdout, everything else on stderr.
+"""Show a conversation at the terminal, and ask the user for approvals and answers.
 
-Control sequences in text from a model or a file are made visible, so that the terminal does not interpret them. Colors
-and the status line appear only on a terminal.
+The model's answer is written to stdout, everything else to stderr. Control sequences in text from a model or a file
+are made visible, so that the terminal does not interpret them. Colors and the status line appear only on a terminal.
 """
 
 from __future__ import annotations

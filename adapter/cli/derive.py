@@ -13,8 +13,11 @@ from adapter.core.errors import UsageError
 
 
 def derive(
-    file: Annotated[Path, typer.Argument(help="Chat template: Jinja, tokenizer_config.json, GGUF, or a folder.")],
-    model: Annotated[str | None, option("NAME", "Model name, used in addition to recognize the format.")] = None,
+    file: Annotated[
+        Path,
+        typer.Argument(help="Chat template: a Jinja file, tokenizer_config.json, a GGUF file, or a model's folder."),
+    ],
+    model: Annotated[str | None, option("NAME", "Model name, an additional clue to the format.")] = None,
     emit: Annotated[
         str | None,
         option("NAME", "Write adapter/parsing/formats/NAME.py and its test cases to this checkout of the project."),

@@ -9,7 +9,7 @@ from typing import Annotated
 from adapter.cli import options
 from adapter.cli.options import define_option_group, option
 
-WAYS_HELP = "bare (the server's own), ours (this program's, by `adapter.wrap`) or agent (`adapter run`)"
+WAYS_HELP = "bare (the server's own), ours (this program's, through `adapter.wrap`) or agent (`adapter run`)"
 
 _scenarios = define_option_group("Scenarios")
 _sampling = define_option_group("Sampling and retries")
@@ -35,10 +35,10 @@ class EvalSettings:
     suite: Annotated[str, _scenarios("FILE", "Scenarios to run: built-in, or a .toml or .py file.")] = "built-in"
     kinds: Annotated[
         list[str] | None,
-        _scenarios("KIND", "Run only the scenarios of a kind, as named by `--list`; repeatable.", "--kind"),
+        _scenarios("KIND", "Run only scenarios of this kind, as listed by `--list`; repeatable.", "--kind"),
     ] = None
     names: Annotated[
-        list[str] | None, _scenarios("NAME", "Run only one scenario, as named by `--list`; repeatable.", "--scenario")
+        list[str] | None, _scenarios("NAME", "Run only this scenario, as listed by `--list`; repeatable.", "--scenario")
     ] = None
     easy: Annotated[bool, _scenarios("", "Run only scenarios that suit very small models.", "--easy")] = False
     runs: Annotated[int, _scenarios("N", "Number of runs of each scenario with each method.", min=1)] = 1

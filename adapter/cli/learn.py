@@ -1,4 +1,4 @@
-"""`adapter learn`: infers a tool-call format from examples, and writes it as a format file."""
+"""`adapter learn`: infers a format from example outputs (`adapter derive` infers one from a chat template)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapter.prompting.deriving.learn_format import LearningExample, LearningResult
+    from adapter.prompting.deriving.learn_from_examples import LearningExample, LearningResult
 
 MAX_CHARACTERS = 1_000_000
 """Maximum size of the file of examples, in characters."""
@@ -33,7 +33,7 @@ def learn(
 ) -> None:
     """Learn a tool-call format from examples."""
     from adapter.parsing.format_file import write_format_file
-    from adapter.prompting.deriving.learn_format import learn_format
+    from adapter.prompting.deriving.learn_from_examples import learn_format
 
     examples = read_examples(file)
     output = output or file.with_suffix(".toml")
@@ -56,13 +56,13 @@ def learn(
 def read_examples(path: Path) -> list[LearningExample]:
     """Return the examples in a JSON Lines file. Raises UsageError, which names the invalid line."""
     from adapter.core.bounded_parsing import parse_json
-    from adapter.prompting.deriving.learn_format import MIN_EXAMPLES, LearningExample
+    from adapter.prompting.deriving.learn_from_examples import MIN_EXAMPLES, LearningExample
 
     try:
         with path.open(encoding="utf-8") as opened:
             text = opened.read(MAX_CHARACTERS + 1)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not valid UTF-8: {explain_read_error(error)}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {explain_read_error(error)}") from error
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(text) > MAX_CHARACTERS or len(lines) > MAX_EXAMPLES:
         raise UsageError(

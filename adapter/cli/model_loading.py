@@ -32,7 +32,7 @@ def require_model_choice(command: str, base_url: str | None, model: str | None, 
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
             f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so the model must be "
-            "named: give --base-url http://127.0.0.1:8080 or --model FILE.gguf"
+            "named: pass --base-url http://127.0.0.1:8080 or --model FILE.gguf"
         )
 
 

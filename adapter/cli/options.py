@@ -68,7 +68,7 @@ EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, option("NAME", ENCODING_HELP, show_default="detected")]
 POLICY_HELP = "Which text may become a call, from strictest to most permissive: strict, safe, approved or lenient."
 PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
-AsJson = Annotated[bool, flag("Print one JSON object.", "--json")]
+AsJson = Annotated[bool, flag("Print the result as a JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
     "Limit the output: arguments (text, but only valid calls), prefer (a valid call or a reply), required (a valid "

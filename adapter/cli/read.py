@@ -63,7 +63,7 @@ def read(
     if (format == FROM_TEMPLATE) != (template is not None):
         raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE must be given together")
     if tools is not None and tools_column is not None:
-        raise UsageError("--tools and --tools-column cannot be combined; give one of them")
+        raise UsageError("--tools and --tools-column cannot be combined; pass one of them")
     settings = RowSettings(
         column=column,
         format=parse_auto(format),

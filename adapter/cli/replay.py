@@ -24,7 +24,7 @@ def replay(
         list[str] | None,
         typer.Argument(help="Transcripts, recordings or folders. Default: the transcripts shipped with this program."),
     ] = None,
-    as_json: Annotated[bool, flag("Print a JSON list.", "--json")] = False,
+    as_json: Annotated[bool, flag("Print the results as a JSON list.", "--json")] = False,
     update: Annotated[bool, flag("Write the new results to the transcripts.", "--update")] = False,
     run_commands: Annotated[
         bool, flag("Run the recorded commands again, in a sandbox and with your approval.", "--run-commands")

@@ -35,10 +35,12 @@ def _start_chat(settings: RunSettings, record: Path | None) -> int:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             "no task was given, and a chat cannot start because standard input or standard error is not a terminal; "
-            "give a task, or - to read one from standard input"
+            "pass a task, or - to read one from standard input"
         )
     if record is not None:
-        raise UsageError("--record needs a task; chats are saved automatically, see `adapter chat --list` and /save")
+        raise UsageError(
+            "--record needs a task; add one. Chats are saved automatically (see `adapter chat --list` and /save)"
+        )
     from adapter.cli.chat_loop import start_chat
 
     return start_chat(settings, None, is_continued=False)

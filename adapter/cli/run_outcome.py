@@ -1,4 +1,4 @@
-"""Determine a run's exit code and last line of output, from the reason for its end and its calls' results."""
+"""Determine a run's exit code and summary line, from the reason for its end and its calls' results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def describe_run_outcome(
     read_file: Callable[[str], str] = lambda _: "",
     diff: str | None = None,
 ) -> tuple[int, str]:
-    """Return the exit code and the last line of a run.
+    """Return a run's exit code and the summary line to print last.
 
     Args:
         task: The user's request, or "" if it is not known.

@@ -84,7 +84,9 @@ class ServeSettings:
     patience: Annotated[
         float,
         _upstream(
-            "SECONDS", "Fail a request if the model server sends nothing for this long, at any point of it.", min=0.05
+            "SECONDS",
+            "Fail a request if the model server sends nothing for this long, before or during its answer.",
+            min=0.05,
         ),
     ] = 600.0
     retry: Annotated[
@@ -99,7 +101,9 @@ class ServeSettings:
     ] = 1024
     pass_admin: Annotated[
         bool,
-        _upstream("", "Also pass through requests that manage the server, e.g. load or delete models.", "--pass-admin"),
+        _upstream(
+            "", "Also pass through requests that manage the server, such as loading or deleting models.", "--pass-admin"
+        ),
     ] = False
     style: Annotated[
         str,

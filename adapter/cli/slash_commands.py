@@ -108,8 +108,8 @@ def _change_model(conversation: ChatSession, name: str) -> None:
     names = chat.models()
     if name not in names and not is_gguf(name) and conversation.settings.model != name:
         near = process.extractOne(name, names)
-        advice = f"did you mean {near[0]}?" if near else "the server lists no models."
-        raise UsageError(f"{chat.endpoint.display_url} has no model {name!r}; {advice} A GGUF file also works.")
+        advice = f"did you mean {near[0]!r}?" if near else "the server lists no models."
+        raise UsageError(f"{chat.endpoint.display_url} has no model {name!r}; {advice} You can also name a GGUF file.")
     conversation.switch(model=name)
     _show_model(conversation)
 

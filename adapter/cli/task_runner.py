@@ -45,7 +45,7 @@ def run_task(task: str, settings: RunSettings) -> int:
     """Run ``task`` and return the exit code. Raises TransportError and UsageError; their messages state the next
     step."""
     if not task.strip():
-        raise UsageError("the task is empty; describe it in plain language, or give - to read it from standard input")
+        raise UsageError("the task is empty; describe it in plain language, or pass - to read it from standard input")
     agent_factory.validate_settings(settings)
     console = Console()
     with ExitStack() as stack:

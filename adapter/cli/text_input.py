@@ -28,7 +28,7 @@ def read_text(file: str) -> str:
                 raw = opened.read()
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"cannot read {file!r}: {explain_read_error(error)}. Give a file, or - for standard input."
+            f"cannot read {file!r}: {explain_read_error(error)}. Pass a file, or - for standard input."
         ) from error
     encoding = next((encoding for mark, encoding in _ENCODING_BY_MARK.items() if raw.startswith(mark)), "utf-8")
     return raw.decode(encoding, "replace")

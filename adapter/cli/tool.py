@@ -85,7 +85,7 @@ def add(
     parameters: Annotated[str | None, option("JSON", "JSON Schema of the parameters.")] = None,
     parameters_file: Annotated[Path | None, option("FILE", "File with the JSON Schema of the parameters.")] = None,
     echo_output: Annotated[bool, flag("Show the output while the program runs.", "--echo-output")] = False,
-    truncate_output: Annotated[bool, flag("Truncate long output of the program.", "--truncate-output")] = False,
+    truncate_output: Annotated[bool, flag("Truncate the program's output if it is long.", "--truncate-output")] = False,
     exclusive_argument_template: Annotated[
         bool,
         flag(
@@ -103,7 +103,7 @@ def add(
     from adapter.dialects.promptly.tool_files import add_tool, find_target_file
 
     if parameters is not None and parameters_file is not None:
-        raise UsageError("--parameters and --parameters-file cannot be combined; give one of them")
+        raise UsageError("--parameters and --parameters-file cannot be combined; pass one of them")
     if parameters_file is not None:
         try:
             parameters = parameters_file.read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
     if not is_trusted and not _ask_user(file, content):
         raise UsageError(
             f"./{escape_for_display(file.name)} defines tools that run programs, and you have not approved it. Check "
-            "it with `adapter tool list`; then give --trust-tools, approve it at a terminal, or use another folder"
+            "it with `adapter tool list`; then pass --trust-tools, approve it at a terminal, or use another folder"
         )
     trusted.add(content)
     return content.decode("utf-8", "replace")

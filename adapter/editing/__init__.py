@@ -5,7 +5,7 @@
 - `repairs.interpretations` undoes what models do to the two texts, with `diff_markers` and `unescape`.
 - `matching.strategies` finds exact matches, and `already_applied` detects earlier edits.
 - `fuzzy_match` finds candidates, and `acceptance` rejects the unsafe ones by a table of vetoes.
-- `anchored_changes` locates changes whose context has changed.
+- `stale_context` locates changes whose context has changed.
 
 `replacement_text` then builds the replacement in the document's own bytes, with `repairs.reindent`. `hunk_locator` and
 `whole_file_rewrite` do the same for hunks and rewritten files. The result is an `resolved_edits`: edits, or a

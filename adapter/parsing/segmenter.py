@@ -26,6 +26,7 @@ from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
 from adapter.parsing.mention_detection import begins_block, consume_mentioned_closers, is_mere_mention, is_stray_closer
+from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import (
     CALL,
@@ -41,7 +42,6 @@ from adapter.parsing.parse_state import (
 from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.swallowed_calls import give_back_next_call
 from adapter.parsing.unmarked_calls import UnmarkedCallReader
-from adapter.parsing.unparsed_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.wrapper_tag_reader import WrappedCallReader
 from adapter.parsing.wrapper_tags import TAG_START
 from adapter.tools.call_extraction import Normalizer

@@ -64,8 +64,8 @@ class TaggedJson:
     Args:
         arguments_key: The format's key for the arguments.
         name: The tool, if the marker names it. The JSON is then only the arguments.
-        may_list: Whether the format writes several calls between one pair of markers.
-        reshape: Function that converts a value from the format's structure to the common structure.
+        may_list: Whether the format allows several calls between one pair of markers.
+        reshape: Function that converts a value from the format's structure to ``{"name": …, "arguments": …}``.
     """
 
     def __init__(
@@ -315,8 +315,8 @@ class TaggedJson:
 
 
 def expand_named_object(value: Json) -> Json:
-    """Convert ``{"NAME": {...}}``, or a list of such objects, to the common structure. Return any other value
-    unchanged."""
+    """Convert ``{"NAME": {...}}``, or a list of such objects, to ``{"name": …, "arguments": …}``. Return any other
+    value unchanged."""
     if isinstance(value, list):
         return [expand_named_object(item) for item in value]
     if isinstance(value, dict) and len(value) == 1:

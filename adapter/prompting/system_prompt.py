@@ -91,7 +91,8 @@ def load_default_tools(dialect: str | Dialect) -> ToolSet:
 
 
 def create_prompt_session() -> str:
-    """Return random letters for the parameter ``session`` of `system_prompt`."""
+    """Return four random hexadecimal digits for the parameter ``session`` of `system_prompt`, which makes its example
+    values unique."""
     import secrets
 
     return secrets.token_hex(2)

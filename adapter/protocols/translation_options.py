@@ -60,8 +60,8 @@ class ConstraintBuilder(Protocol):
 class PromptSettings:
     """Settings for describing tools to the model, and the format of its calls.
 
-    ``style`` and ``prompts``, which `system_prompt` describes, require a generated prompt. The default style is
-    ``bare`` if calls are enforced, otherwise ``trained``.
+    ``style`` and ``prompts`` (see `system_prompt`) rule out the model's own chat template: if either is set, the prompt
+    is generated. The default style is ``bare`` if calls are enforced, otherwise ``trained``.
     """
 
     format: str | None = None
@@ -180,7 +180,8 @@ class TranslationOptions:
         )
 
     def get_budgets(self, body: JsonObject) -> Budgets:
-        """Return the budgets for a request."""
+        """Return the token budgets for the model that the request names: the user's budgets for this model, or else the
+        general ones."""
         return self.budgets.override(self.model_budgets.get(str(body.get("model") or "")))
 
     def with_prompt(self, **changes: Any) -> TranslationOptions:

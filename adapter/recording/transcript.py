@@ -61,7 +61,10 @@ class Transcript:
             raise UsageError(f"{name}: the first line is not the header that `adapter run --record` writes")
         if (version := parsed[0].version) > transcript_lines.VERSION:
             known = transcript_lines.VERSION
-            raise UsageError(f"{name}: version {version} is not supported (up to {known}); upgrade this program")
+            raise UsageError(
+                f"{name}: transcript version {version} is not supported; this program reads versions up to {known}. "
+                "Upgrade it"
+            )
         return cls(
             parsed[0],
             tuple(_restore_messages(line for line in parsed[1:] if not isinstance(line, transcript_lines.Header))),

@@ -110,7 +110,10 @@ def _load_conversation_items(conversation: str | None, store: ResponseStore) -> 
         return []
     items = store.load_items(conversation)
     if items is None:
-        message = f"Conversation with id {_quote(conversation)} not found: {_GONE}"
+        message = (
+            f"Conversation with id {_quote(conversation)} not found: it was never created, was deleted or has expired. "
+            "Create a new one, or send the whole input without `conversation`"
+        )
         raise RequestError(message, "conversation", status=404)
     return items
 

@@ -139,7 +139,7 @@ class UpstreamConnection:
         return KeyRedactor((self._key or "").encode())
 
     async def ask(self, path: str, body: JsonObject, *, has_own_timeout: bool = False) -> aiohttp.ClientResponse:
-        """Send a request, and return the response when its headers have arrived. `send` describes ``has_own_timeout``.
+        """Send a request, and return the response once its headers have arrived. For ``has_own_timeout``, see `send`.
 
         Raises TemplatePromptError if the chat template cannot build the prompt.
         """

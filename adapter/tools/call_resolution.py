@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_PARAMETERS = 400
 """Maximum length, in characters, of the list of parameters in a message."""
 MAX_CHOICES = 12
-"""Maximum number of choices that a message lists."""
+"""Maximum number of an enum's values that an error message lists."""
 
 _NULL_WORDS = ("null", "none", "undefined", "")
 

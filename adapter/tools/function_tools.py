@@ -131,8 +131,10 @@ def _require_function(description: object, function: Function | None) -> Functio
 
 def _from_function(function: Function, name: str) -> Tool:
     function_name = getattr(function, "__name__", "")
-    if not callable(function) or not (name or function_name.isidentifier()):
-        raise UsageError(f"{function!r} has no name; pass a named function, a model or a definition, or pass name=...")
+    if not callable(function):
+        raise UsageError(f"a tool must be a function, a Pydantic model or a tool definition, got {function!r}")
+    if not (name or function_name.isidentifier()):
+        raise UsageError(f"{function!r} has no name; pass name=..., or a named function")
     name = name or function_name
     from docstring_parser import parse
 

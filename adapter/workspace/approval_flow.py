@@ -74,8 +74,8 @@ def make_policy(
     for rule in named:
         if rule.pattern is not None and rule.tool in tools and tools[rule.tool].function is not None:
             raise UsageError(
-                f"invalid rule {str(rule)!r}: a rule for a custom function cannot have a pattern; give only the "
-                "tool's name"
+                f"invalid rule {str(rule)!r}: a rule for a custom function cannot have a pattern; pass only "
+                "the tool's name"
             )
     return PermissionPolicy(mode, named, unasked)
 

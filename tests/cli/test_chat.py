@@ -212,7 +212,7 @@ def test_slash_commands_report_their_results(model, tmp_path):
     assert re.search(r"^apply_edit +write +", parts["/tools"], re.MULTILINE)
     assert "answer 1 of 2" in parts["/why"]
     assert '= write_file({"path": "a.txt", "content": "two\\n"})' in parts["/why"]
-    assert "has no model 'qwen'; did you mean qwen3:4b?" in parts["/model qwen"]
+    assert "has no model 'qwen'; did you mean 'qwen3:4b'?" in parts["/model qwen"]
     assert "model: qwen3:4b, format: " in parts["/model qwen3:4b"]
     assert "format: qwen3_coder" in parts["/format qwen3_coder"]
     assert "unknown format" in parts["/format nonsense"]

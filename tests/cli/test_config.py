@@ -78,11 +78,11 @@ def test_read_config_reads_every_key(home, workspace):
         ("[search]\nuri = 'x'", "unknown key 'search.uri'; did you mean 'url'?"),
         (
             "[search]\nkey_variable = 'X'",
-            "'search': the search service is missing; give a service (exa, brave, searxng) or a url",
+            "'search': the search service is missing; set service (exa, brave, searxng) or url",
         ),
         (
             "[search]\nservice = 'exa'\nmost = 5",
-            "'search': most cannot be combined with service 'exa'; give a url instead",
+            "'search': most cannot be combined with service 'exa'; set url instead",
         ),
         ("[skills]\nfolders = 'x'", "'skills.folders': must be a list"),
         ("[models.strong]\nmodle = 'x'", "unknown key 'models.strong.modle'; did you mean 'model'?"),

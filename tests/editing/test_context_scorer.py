@@ -5,9 +5,9 @@ from math import log2
 import pytest
 
 from adapter.editing.document import TextDocument
-from adapter.editing.matching.anchored_changes import ContextScorer
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import is_distinctive
+from adapter.editing.matching.stale_context import ContextScorer
 
 SIZE = 1_000
 FILLING = [f"filling {number} of the document" for number in range(SIZE)]

@@ -178,7 +178,7 @@ def test_package_exports_workspace():
 
 def test_empty_workspace_path_is_refused():
     """An unset environment variable must not mean the current folder."""
-    with pytest.raises(UsageError, match=r"path is empty; give a directory, or '.' for the current one"):
+    with pytest.raises(UsageError, match=r"path is empty; pass a directory, or '.' for the current one"):
         Workspace("")
 
 

@@ -6,7 +6,7 @@ names. The six editor tools are offered only if the host has an editor.
 
 from __future__ import annotations
 
-from adapter.dialects.blade import command_and_editor_tools, edit_tools, file_tools
+from adapter.dialects.blade import command_and_editor_tools, edit_tools, read_and_search_tools
 from adapter.dialects.dialect import Dialect
 
 __all__ = ["DIALECT"]
@@ -15,22 +15,22 @@ DIALECT = Dialect(
     name="blade",
     title="Zaguan Blade",
     classes=(
-        file_tools.BladeReadFile,
-        file_tools.ReadFileRange,
+        read_and_search_tools.BladeReadFile,
+        read_and_search_tools.ReadFileRange,
         edit_tools.BladeWriteFile,
         edit_tools.EditFile,
         edit_tools.ApplyEdit,
         edit_tools.DeleteFile,
         edit_tools.MoveFile,
         edit_tools.CopyFile,
-        file_tools.GetFileInfo,
+        read_and_search_tools.GetFileInfo,
         edit_tools.CreateDirectory,
-        file_tools.BladeListDirectory,
-        file_tools.GetWorkspaceStructure,
-        file_tools.BladeFindFiles,
-        file_tools.FindFilesGlob,
-        file_tools.BladeGrepSearch,
-        file_tools.CodebaseSearch,
+        read_and_search_tools.BladeListDirectory,
+        read_and_search_tools.GetWorkspaceStructure,
+        read_and_search_tools.BladeFindFiles,
+        read_and_search_tools.FindFilesGlob,
+        read_and_search_tools.BladeGrepSearch,
+        read_and_search_tools.CodebaseSearch,
         command_and_editor_tools.EditorStateTool,
         command_and_editor_tools.OpenFile,
         command_and_editor_tools.GoToLineTool,

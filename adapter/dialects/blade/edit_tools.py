@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.dialects.blade.file_tools import FilePath
+from adapter.dialects.blade.read_and_search_tools import FilePath
 from adapter.dialects.tool_class import NestedModel, Parameter, PathText, ToolClass, ToolMetadata
 from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
 from adapter.editing.notations.registry import is_known_notation

@@ -102,7 +102,7 @@ class Batch(ToolClass):
 
 
 class CodeExecution(ToolClass):
-    """Run Python in a sandbox, for at most 300 seconds; all tools are async functions to await."""
+    """Run Python in a sandbox for at most 300 seconds. All tools are available as async functions; await each call."""
 
     naming = ToolMetadata(
         "code_execution",

@@ -1,4 +1,4 @@
-"""Promptly's shell tools: the entries in a tools file, their validation, and calls to the tools."""
+"""Tools that the user defines in a tools file: parse and validate the entries, and convert calls to program runs."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from functools import partial
 from adapter.editing.error_messages import build_not_found_message, describe_match
 from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match
 from adapter.editing.matching.already_applied import find_roughly_applied
-from adapter.editing.matching.anchored_changes import find_anchored_changes
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
 from adapter.editing.matching.patch_context import PatchContext
+from adapter.editing.matching.stale_context import find_anchored_changes
 from adapter.editing.matching.strategies import TextMatch, match_from_lines, match_whole_lines, split_view_lines
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.repairs.omission_markers import is_elision, may_be_elision

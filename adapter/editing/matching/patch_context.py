@@ -36,7 +36,8 @@ class PatchContext:
         return abs(match.last_line + 1 - (self.patch.end_line or 0))
 
     def is_hinted(self, match: TextMatch, interpretation: Interpretation) -> bool:
-        """Return whether a line hint points to the match."""
+        """Return whether the match begins within `NEAR_HINT` lines of the patch's line hint. If only the last line is
+        hinted, return whether the match ends that close to it."""
         hint = self.find_hint(interpretation)
         return (hint is not None or self.patch.end_line is not None) and self.measure_distance(match, hint) <= NEAR_HINT
 

@@ -58,7 +58,9 @@ def parse_file_edits(text: str) -> tuple[FileEdit, ...]:
     edits = parse_edits(text)
     for edit in edits:
         if edit.path is None:
-            raise FormatError("an edit has no path; give one for each edit, or pass the file instead of its directory")
+            raise FormatError(
+                "an edit has no path; name the file in each edit, or pass the file instead of its directory"
+            )
     return tuple(
         FileEdit(edit.path, edit.action, tuple(edit.patches), edit.content, edit.moved_to)
         for edit in edits

@@ -60,8 +60,8 @@ def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
         search = _SEARCH.fullmatch(lines[number])
         if search is None and _REPLACE.fullmatch(lines[number]):
             raise FormatError(
-                f"line {number + 1} is a second {lines[number].strip()!r} in one block; "
-                "if a text contains such a line, use old_text and new_text instead"
+                f"line {number + 1} is the second {lines[number].strip()!r} in one block; if the old or new text "
+                "itself contains such a line, use old_text and new_text instead"
             )
         if search is None and not _CONFLICT.fullmatch(lines[number]):
             number += 1

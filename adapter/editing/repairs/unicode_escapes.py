@@ -1,5 +1,4 @@
-r"""Write characters as the document does: it may contain ``\u2019`` where a model wrote the character, or the
-reverse."""
+r"""Convert special characters in a patch to the spelling that the document uses: escaped (``\u2019``) or literal."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _PLACE = 12
 
 
 def find_server_faults(answers: Sequence[str]) -> list[str]:
-    """Return a sentence for each pattern that is found in ``answers``, the model's unchanged texts."""
+    """Return one sentence, with advice, for each server fault that shows in ``answers``, the model's raw output."""
     tokens = [match[0] for text in answers if (match := _CONTROL.search(text))]
     repeated = [match[1] for text in answers if (match := _REPEATED.search(text))]
     breaks = [place for text in answers if (place := _break(text))]

@@ -1,4 +1,4 @@
-"""Process files in blocks on several processes, keep their order, and resume interrupted runs.
+"""Parse files of model output in blocks on several processes, keep the rows in order, and resume interrupted runs.
 
 Finished blocks are written to ``TARGET.partial``. ``OUT.progress`` is replaced after each block, and records the valid
 size of the partial file. A run that finds both files skips the finished blocks. A target gets its final name only when

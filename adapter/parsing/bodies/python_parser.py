@@ -429,7 +429,7 @@ class _PythonReader:
         self.position = code.end()
         number = int(code.group(4), 8) if code.group(4) else int(code.group()[1:], 16)
         if number > 0x10FFFF:
-            raise FormatError(f"invalid escape \\{code.group()}")
+            raise FormatError(f"invalid escape \\{code.group()}: the last code point is \\U0010FFFF")
         return chr(number)
 
 

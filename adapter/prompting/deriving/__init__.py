@@ -6,7 +6,7 @@ __all__ = [
     "derive_format",
     "format_detection",
     "known_call_locations",
-    "learn_format",
+    "learn_from_examples",
     "probe_conversations",
     "response_template",
 ]

@@ -10,7 +10,7 @@ from itertools import product
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.harmony_messages import START
 from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
-from adapter.prompting.deriving.learn_format import LearningExample, infer_format
+from adapter.prompting.deriving.learn_from_examples import LearningExample, infer_format
 from adapter.prompting.deriving.probe_conversations import (
     KEY,
     NAME,

@@ -23,7 +23,7 @@ from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.deriving.known_call_locations import Call, CannotLearnError
-from adapter.prompting.deriving.learn_format import LearningExample, LearningResult, infer_tools, learn_format
+from adapter.prompting.deriving.learn_from_examples import LearningExample, LearningResult, infer_tools, learn_format
 
 CALLS, CONTENT = "tool_calls", "content"
 THINKING = ("thinking", "reasoning_content", "reasoning")

@@ -18,8 +18,8 @@ from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
-"""Parameters of BM25. ``K1``: how fast repetitions of a word lose weight. ``B``: how much long definitions are
-penalized."""
+"""Parameters of BM25. ``K1``: how much repetitions of a word still count (0: not at all). ``B``: how much long
+definitions are penalized."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
 """Weights of a word in a tool's name and description. A word in a parameter has the weight 1."""
 MISFIT_FACTOR = 0.06

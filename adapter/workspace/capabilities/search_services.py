@@ -69,7 +69,7 @@ def get_search_service(name: str, server: str | None = None, key_variable: str |
     if service is None:
         raise UsageError(
             f"unknown search service {name!r}; expected one of: {', '.join(SERVICES)}. For any other service, "
-            "give its url, with {query} as a placeholder"
+            "pass its url, with {query} as a placeholder"
         )
     address = server or service.server
     if not address:

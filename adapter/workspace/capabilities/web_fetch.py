@@ -210,7 +210,7 @@ def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> 
                     return _FetchedResponse(url, response.status, content_type, _read_body(response, access.max_bytes))
     except (httpcore2.TimeoutException, TimeoutError):
         raise ToolError(
-            f"{url} did not respond completely within {seconds:g} s; try again, or give a longer timeout"
+            f"{url} did not respond completely within {seconds:g} s; try again, or pass a longer timeout"
         ) from None
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
         raise ToolError(f"{url} could not be fetched: {error or type(error).__name__}. Check the address") from None
@@ -285,7 +285,7 @@ def convert_html(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) 
     result = run_bounded(html_text.__file__, data, format, seconds=seconds, wall_seconds=seconds)
     if not result.values:
         raise ToolError(
-            f"the page could not be converted to {format}: {result.end}. Give a longer timeout, or the format html"
+            f"the page could not be converted to {format}: {result.end}. Pass a longer timeout, or format=html"
         )
     text, *notes = result.values[0]
     return text, notes

@@ -61,7 +61,7 @@ def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
     Build and dependency directories are left out: their thousands of files would hide the relevant ones.
     """
     if not operation.text:
-        raise ToolError("the pattern is empty; give a part of a file name")
+        raise ToolError("the pattern is empty; pass part of a file name")
     if operation.max_depth is not None and operation.max_depth < 1:
         raise ToolError(f"max_depth must be at least 1, got {operation.max_depth}")
     text = operation.text.casefold()

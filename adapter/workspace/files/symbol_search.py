@@ -180,7 +180,7 @@ Ranker = Callable[[str], int | None]
 
 def _build_ranker(operation: ops.FindSymbols) -> Ranker:
     if not operation.pattern.strip():
-        raise ToolError("the pattern is empty; give a name or a part of one")
+        raise ToolError("the pattern is empty; pass a name or part of one")
     flags = 0 if operation.case_sensitive else regex.IGNORECASE
     edges = (r"(?<!\w)(?:", r")(?!\w)") if operation.whole_words else ("", "")
     words = [operation.pattern] if operation.regex else operation.pattern.split()

@@ -50,8 +50,8 @@ def is_repository(folder: str, new_name: str = "") -> bool:
 
 
 def is_git_data(top: str, parts: Sequence[str]) -> bool:
-    """Return whether a change of the path ``parts`` below ``top`` changes git's data, or turns a folder into a
-    repository."""
+    """Return whether changing the file at ``parts``, relative to ``top``, would change git's own data or turn a folder
+    into a repository."""
     folder = top
     if parts and parts[-1].casefold() in SETTINGS:
         return True

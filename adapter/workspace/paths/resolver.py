@@ -52,7 +52,7 @@ class WorkspaceRoot:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if not os.fspath(path):
-            raise UsageError("the workspace path is empty; give a directory, or '.' for the current one")
+            raise UsageError("the workspace path is empty; pass a directory, or '.' for the current one")
         spelling = os.path.abspath(os.fspath(path))  # noqa: PTH100 - keeps links
         self.path = os.path.realpath(spelling)
         """Real path for display; never opened by name after this line."""
@@ -63,7 +63,7 @@ class WorkspaceRoot:
             self._identity = _build_identity(calls.fstat(self._fd))
         except OSError as error:
             self.close()
-            raise UsageError(f"cannot use {spelling!r} as a workspace: {error.strerror}; give a directory") from error
+            raise UsageError(f"cannot use {spelling!r} as a workspace: {error.strerror}; pass a directory") from error
         self._hidden: tuple[str, ...] = ()
 
     def close(self) -> None:

@@ -243,9 +243,9 @@ class ActiveSandbox:
         for path in (str(Path(each).expanduser().absolute()) for each in paths):
             real = os.path.realpath(path)
             if not os.path.exists(real):  # noqa: PTH110
-                raise UsageError(f"the path {path!r} for the sandbox does not exist; give a file or folder")
+                raise UsageError(f"the path {path!r} for the sandbox does not exist; pass a file or folder")
             if toolchains.passes_through(path, self._workspace) and not toolchains.is_below(real, self._workspace):
-                raise UsageError(f"{path!r} leaves the workspace through a link; give its target {real!r} instead")
+                raise UsageError(f"{path!r} leaves the workspace through a link; pass its target {real!r} instead")
             real_paths.append(real)
         return tuple(real_paths)
 

@@ -8,9 +8,9 @@ import pytest
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
 from adapter.editing.document import TextDocument
-from adapter.editing.matching import anchored_changes
-from adapter.editing.matching.anchored_changes import ContextScorer
+from adapter.editing.matching import stale_context
 from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.stale_context import ContextScorer
 from benchmarks.ambiguity import is_ambiguous
 from benchmarks.corruptions import altered, case_of
 from tests.editing.test_edit_real_text import applied, made
@@ -105,7 +105,7 @@ def test_change_far_from_the_hint_is_not_located():
 
 def test_change_is_not_located_above_the_cost_limit(monkeypatch):
     """A change that would be found is refused if fewer comparisons are allowed."""
-    monkeypatch.setattr(anchored_changes, "MAX_COMPARISONS", 100)
+    monkeypatch.setattr(stale_context, "MAX_COMPARISONS", 100)
     assert "not found" in refusal(STYLES, OLD, OLD.replace("*/", "*/ // rare"))
 
 

@@ -1,4 +1,5 @@
-"""Parse sections whose text is never parsed for calls: text after a header, echoed results and invented turns."""
+"""Skip over sections that are never searched for calls: text after a header, echoed tool results, and turns that the
+model invented for another role."""
 
 from __future__ import annotations
 
