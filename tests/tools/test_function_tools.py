@@ -269,6 +269,7 @@ def test_functions_that_cannot_be_described_are_refused():
         (unknown, "unknown: cannot read the parameter types: name 'Nowhere' is not defined"),
         (unspoken, "unspoken: its parameters cannot be described as JSON Schema: .*CallableSchema"),
         (int, "cannot read the parameter types"),
+        (1, "must be a function, a Pydantic model or a tool definition, got 1"),
     ]:
         with pytest.raises(UsageError, match=said):
             tool(function)  # type: ignore[call-overload]
