@@ -128,6 +128,8 @@ def test_conversation_collects_responses(client, upstream):
     assert client.conversations.delete(begun.id).deleted
     with pytest.raises(openai.NotFoundError):
         client.conversations.retrieve(begun.id)
+    with pytest.raises(openai.NotFoundError, match="never created, was deleted or has expired"):
+        ask(client, False, input="Still there?", conversation=begun.id)
 
 
 def test_invalid_conversation_requests_are_rejected(client):
