@@ -228,10 +228,12 @@ class ChatClient:
         from openai import DefaultHttpxClient, OpenAI
 
         if self._open_client is None:
-            # Without TLS, no certificates are loaded, which would take longer than all else here.
-            verify = self.endpoint.base_url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            # HTTP_PROXY does not apply to servers on this machine.
-            http = DefaultHttpxClient(trust_env=not self.endpoint.is_local, verify=verify)
+            # HTTP_PROXY does not apply to servers on this machine. Without TLS, no certificates are loaded for them,
+            # which would take longer than all else here. Other servers may redirect to TLS.
+            is_local = self.endpoint.is_local
+            needs_certificates = not is_local or self.endpoint.base_url.startswith("https:")
+            verify = needs_certificates or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            http = DefaultHttpxClient(trust_env=not is_local, verify=verify)
             self._open_client = OpenAI(**self.build_sdk_settings(), http_client=http)
         return self._open_client
 

@@ -305,9 +305,12 @@ def test_chunk_has_the_servers_usage(scripted, event, usage):
     assert [chunk.usage for chunk in ask(scripted) if chunk.usage] == ([usage] if usage else [])
 
 
-@pytest.mark.parametrize(("url", "loads"), [("http://127.0.0.1:9/v1", False), ("https://127.0.0.1:9/v1", True)])
-def test_certificates_are_loaded_only_for_tls(monkeypatch, url, loads):
-    """Without them, a server that redirects to TLS is not trusted."""
+@pytest.mark.parametrize(
+    ("url", "loads"),
+    [("http://127.0.0.1:9/v1", False), ("https://127.0.0.1:9/v1", True), ("http://example.invalid/v1", True)],
+)
+def test_certificates_are_not_loaded_for_plain_local_servers(monkeypatch, url, loads):
+    """Another server may redirect to TLS."""
     loaded = []
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *given: loaded.append(given))
     with ChatClient(Endpoint(url), "m") as client:
