@@ -61,15 +61,15 @@ def _require_unsigned(number: int) -> int:
     return number
 
 
-_QUOTED = re.compile(r"\s*([`'\"]?)(.*?)\1\s*", re.DOTALL)
+_QUOTED = re.compile(r"\s*([`'\"])([^\n]+)\1\s*")
 _FENCED = re.compile(r"\s*```[^\n`]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _IN_BACKTICKS = re.compile(r"\s*`([^`]+)`\s*")
 
 
 def _strip_quotes(path: Any) -> Any:
-    """Remove quotation marks, backticks and whitespace around a path."""
+    """Remove quotation marks or backticks around a path."""
     found = _QUOTED.fullmatch(path) if isinstance(path, str) else None
-    return found[2] if found and found[2] else path
+    return found[2] if found else path
 
 
 def _strip_markdown(command: Any) -> Any:

@@ -340,14 +340,18 @@ def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
 # ------------------------------------------------------------------- bare calls
 
 
+_NAME_BEFORE_BRACE = re.compile(r"(?<![\w.-])(?:default_api\.)?([\w.-]{1,64}+)\{")
+
+
 def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks in calls that begin with a name on a line of its own, or with a
     header (see `_HEAD`).
 
     The name must be a tool's name. If no tools are given, any name at the start of the text counts.
     """
-    parts = ("\n{", "to=", "call:", *(f"{name}{{" for name in tools))
-    for head in _HEAD.finditer(text) if any(part in text for part in parts) else ():
+    has_head = any(part in text for part in ("\n{", "to=", "call:"))
+    has_head = has_head or any(found[1] in tools for found in _NAME_BEFORE_BRACE.finditer(text))
+    for head in _HEAD.finditer(text) if has_head else ():
         if head[head.lastindex or 1] in tools or not (tools or head.start()):
             yield head.end()
 

@@ -11,7 +11,7 @@ RUN = {"blade": "run_command", "maki": "bash", "proxyai": "Bash"}
 
 
 @pytest.mark.parametrize("dialect", READ)
-@pytest.mark.parametrize("written", ["`a b.py`", "'a b.py'", '"a b.py"', " a b.py\n"])
+@pytest.mark.parametrize("written", ["`a b.py`", "'a b.py'", '"a b.py"', "`a b.py`\n"])
 def test_quotes_around_a_path_are_removed(directory, dialect, written):
     (directory / "a b.py").write_text("print(1)\n")
     tool = get_dialect(dialect).tools[READ[dialect]]

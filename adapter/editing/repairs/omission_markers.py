@@ -119,10 +119,11 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
         added = possible.intersection(range(hunk.new_start, hunk.new_end))
         removed, written = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
         is_loss = _count_code(removed) > _count_code(written)
+        edges = _find_edges_for_lost_lines(removed, written) if added else ()
         found.update(
             new[index].strip()
             for index in added
-            if is_loss or is_omission_comment(new[index]) or _loses_edge(removed, written, index - hunk.new_start)
+            if is_loss or is_omission_comment(new[index]) or index - hunk.new_start in edges
         )
     yield from (index for index in sorted(possible) if new[index].strip() in found)
 
@@ -130,8 +131,8 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
 def find_lossy_omission(old: str, new: str) -> str:
     """Return a line of the file's ``new`` text that replaces lines of its ``old`` text, or "" if there is none."""
     before, after = old.splitlines(), new.splitlines()
-    known, written = ({line.strip() for line in lines} for lines in (before, after))
-    omissions = (after[index].strip() for index in find_omissions(before, after))
+    omissions = [after[index].strip() for index in find_omissions(before, after)]
+    known, written = ({line.strip() for line in lines if omissions} for lines in (before, after))
     return "" if known <= written else next((line for line in omissions if line not in known), "")
 
 
@@ -217,16 +218,17 @@ def _has_only_known_words(words: Sequence[str]) -> bool:
     return all(_LEFT_OUT.fullmatch(word) or _FILLER.fullmatch(word) for word in words)
 
 
-def _loses_edge(removed: Sequence[str], written: Sequence[str], index: int) -> bool:
-    """Return whether the line ``index`` is the first or last of ``written``, and no other line of ``written`` is like
-    the first or last line of ``removed``."""
+def _find_edges_for_lost_lines(removed: Sequence[str], written: Sequence[str]) -> set[int]:
+    """Return the index of the first line of ``written`` if no other line of it is like the first line of ``removed``,
+    and that of the last line likewise."""
+    filled = [index for index, line in enumerate(written) if line.strip()]
     code = [line.strip() for line in removed if re.search(r"\w", line)]
-    if not code:
-        return False
-    others = [line.strip() for line in (*written[:index], *written[index + 1 :]) if line.strip()]
-    is_last, is_first = (not any(map(str.strip, part)) for part in (written[index + 1 :], written[:index]))
-    edges = [code[-1]] * is_last + [code[0]] * is_first
-    return any(all(fuzz.ratio(edge, other) < MIN_ALIKE for other in others) for edge in edges)
+    pairs = [(filled[0], code[0]), (filled[-1], code[-1])] if filled and code else []
+    return {
+        edge
+        for edge, lost in pairs
+        if all(fuzz.ratio(lost, written[index].strip()) < MIN_ALIKE for index in filled if index != edge)
+    }
 
 
 def _is_stub(lines: Sequence[str], index: int) -> bool:
