@@ -37,7 +37,7 @@ number param parameter password path placeholder project query string text title
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of placeholders, in addition to the name of the parameter."""
 _FILLER_WORDS = """
-a an any example for goes here is my new of old sample some test the this your
+a an any example for goes here is my new of old sample some the this your
 """
 _FILLER = frozenset(_FILLER_WORDS.split())
 _TEXTS_WORDS = """

@@ -187,7 +187,7 @@ ANY = ToolSet(
         ("new_text", "new_text_to_apply"),
         ("new_text", "New content"),
         ("file_path", "file path"),
-        ("message", "This is a test message."),
+        ("message", "This is a sample message."),
         ("content", "New file content"),
         ("title", "Some title here"),
     ],
@@ -222,6 +222,7 @@ def test_placeholder_is_recognized(name, value):
         ("new_text", "New York"),
         ("file_path", "files.txt"),
         ("content", "content"),
+        ("message", "This is a test message."),
         ("content", "new file contents for Anna"),
         ("title", "A new file"),
     ],
@@ -231,7 +232,8 @@ def test_value_like_a_placeholder_is_accepted(name, value):
 
 
 def test_generic_text_is_accepted_if_the_request_has_its_words():
-    assert find_placeholder(ANY, {"message": "This is a test message."}, CallHistory("Send Bob a test message")) == ""
+    past = CallHistory("Send Bob a sample message")
+    assert find_placeholder(ANY, {"message": "This is a sample message."}, past) == ""
 
 
 def test_placeholder_is_asked_for_once_with_known_values():
