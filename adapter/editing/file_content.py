@@ -1,8 +1,8 @@
 """Check and repair the text that a model writes as a whole file.
 
 Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. A wrapping is removed if
-the file parses only without it. A code fence around a file of code is always removed, and so are escapes in a text
-without a single line break that ends with an escaped one. A patch, or a part of the file, is refused.
+the file parses only without it. A code fence around a file of code is always removed; so are the escapes of a text
+whose line breaks are all escaped, if it ends with one. A patch, or a part of the file, is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from adapter.editing.repairs.diff_markers import strip_line_numbers
 from adapter.editing.repairs.omission_markers import find_lossy_omission
 from adapter.editing.syntax_check import UncheckableError, find_new_syntax_error, find_syntax_error
 
-PROSE_FILES = frozenset(["", "adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
-"""File extensions of texts that may begin with a code fence or a patch."""
+PROSE_FILES = frozenset(["adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
+"""File extensions of texts that may begin with a code fence or a patch, as files without an extension may."""
 _PATCH = re.compile(
     r"\s*(?:```[^\n]*\n)?(?:\*{3} Begin Patch|<{5,9} ?(?:SEARCH|ORIGINAL)\b|diff --git |--- \S.*\n\+{3} \S|@@ )"
 )
@@ -43,7 +43,8 @@ def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
 
     ``before`` is the file's present text. Raises EditError if ``text`` is a patch, or only a part of the file.
     """
-    is_code = path.rpartition("/")[2].rpartition(".")[2].lower() not in PROSE_FILES if "." in path else False
+    _, dot, extension = path.rpartition("/")[2].rpartition(".")
+    is_code = bool(dot) and extension.lower() not in PROSE_FILES
     if is_code and before.strip() and _PATCH.match(to_lf(text)):
         raise EditError(f"{path} was not overwritten, because the content is a patch; use the tool for edits")
     if omission := find_lossy_omission(before, text):

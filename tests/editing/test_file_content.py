@@ -27,7 +27,7 @@ ESCAPED = CODE.replace("\n", "\\n")
         ("a.toml", "a = [1, 2", "a = [1, 2", "line 1 does not parse"),
         # as it is written
         ("a.md", f"```python\n{CODE}```", f"```python\n{CODE}```", ""),
-        ("README", f"```python\n{CODE}```", f"```python\n{CODE}```", ""),
+        ("v1.2/README", f"```python\n{CODE}```", f"```python\n{CODE}```", ""),
         ("a.zig", f"```\n{CODE}```\n\n```\n{CODE}```\n", f"```\n{CODE}```\n\n```\n{CODE}```\n", ""),
         ("a.py", 'x = "1\\n2"', 'x = "1\\n2"', ""),
         ("a.sh", "printf 'a\\nb\\n'", "printf 'a\\nb\\n'", ""),
