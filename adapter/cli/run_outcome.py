@@ -65,7 +65,7 @@ def describe_run_outcome(
 
 
 def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Callable[[str], str]) -> str:
-    """Explain why a run that ended by itself achieved nothing, or return ""."""
+    """Explain why a run that the model ended achieved nothing, or return ""."""
     if tally.acted or done.reason not in (*_ENDED, "unsuccessful"):
         return ""
     counts = tally.format_counts()

@@ -1,8 +1,8 @@
 """Find an intact call in the text that a damaged call swallowed.
 
 A body reader that lost the end of a call may consume the calls after it. The text from the next intact call on is then
-parsed again, as if the damaged call were not there. An intact call *inside an argument* of
-the damaged call is data. It is recognized by a second closing tag after it.
+parsed again, as if the damaged call were not there. An intact call *inside an argument* of the damaged call is data. It
+is recognized by a second closing tag after it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Determine which change to a file was requested, and what remains to be done.
 
 Small models talk about the change, read the file again and again, or make only a part of the change. Only requests that
-begin with a change and name a file count, so that a false alarm is rare.
+begin with a change and name a file count, so that a false alarm is rare. For the deletion of the only file that a
+request names, any verb for a change in the request counts.
 """
 
 from __future__ import annotations

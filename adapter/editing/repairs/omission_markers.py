@@ -75,7 +75,7 @@ MIN_ALIKE = 90
 """Minimum similarity, in percent, of a removed line and the new line that replaces it."""
 MIN_VAGUE_LOSS = 2
 """Minimum number of lines of code that an edit must lose so that a vague comment counts as their placeholder. In the
-histories of httpx, chalk, date-fns and gin, 7 of 43,000 hunks lose so many and add such a comment."""
+histories of httpx, chalk, date-fns and gin, 3 of 43,000 hunks lose so many and add such a comment."""
 MAX_VAGUE_WORDS = 8
 """Maximum number of words of a comment that can stand for omitted code without naming what is omitted."""
 _REST = ("rest", "remaining", "remainder")
