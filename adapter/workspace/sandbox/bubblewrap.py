@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from adapter.workspace.paths.open_flags import OPEN_DIRECTORY
-from adapter.workspace.sandbox.toolchains import is_below, sort_outermost
+from adapter.workspace.sandbox.readable_paths import is_below, sort_outermost
 
 SYSTEM_BINARY = "/usr/bin/bwrap"
 """The preferred binary: where AppArmor restricts user namespaces, only a program at this path may create them."""

@@ -28,7 +28,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.workspace.paths.directory_syscalls import calls
 from adapter.workspace.paths.git_data_detection import find_repositories
-from adapter.workspace.sandbox import landlock, toolchains
+from adapter.workspace.sandbox import landlock, readable_paths
 from adapter.workspace.sandbox.bubblewrap import (
     MAX_HIDDEN,
     SYSTEM_BINARY,
@@ -198,7 +198,7 @@ class ActiveSandbox:
         self.settings = settings
         self._workspace = workspace
         self._hidden, self._frozen, self._own = hidden, frozen, own
-        self.search_path, self._left_out = toolchains.build_search_path(os.environ, session or workspace)
+        self.search_path, self._left_out = readable_paths.build_search_path(os.environ, session or workspace)
         self._private: str | None = None
         self._granted = {"read": self._resolve_links(settings.read), "write": self._resolve_links(settings.write)}
         self._writable = tuple(filter(None, (workspace, session, *self._granted["write"])))
@@ -233,7 +233,7 @@ class ActiveSandbox:
             parts.append("sockets are not filtered on this architecture")
             if self.level == "landlock" and not landlock.restricts_truncation():
                 parts.append("files elsewhere can be emptied")
-        if toolchains.is_below(self._home, self._workspace):
+        if readable_paths.is_below(self._home, self._workspace):
             parts.append("the workspace contains your home folder")
         return "; ".join(parts)
 
@@ -244,7 +244,9 @@ class ActiveSandbox:
             real = os.path.realpath(path)
             if not os.path.exists(real):  # noqa: PTH110
                 raise UsageError(f"the path {path!r} for the sandbox does not exist; pass a file or folder")
-            if toolchains.passes_through(path, self._workspace) and not toolchains.is_below(real, self._workspace):
+            if readable_paths.passes_through(path, self._workspace) and not readable_paths.is_below(
+                real, self._workspace
+            ):
                 raise UsageError(f"{path!r} leaves the workspace through a link; pass its target {real!r} instead")
             real_paths.append(real)
         return tuple(real_paths)
@@ -252,7 +254,7 @@ class ActiveSandbox:
     def _list_outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
         """Return the granted folders outside the workspace. Folders inside it need no mount: granting them only keeps
         them from becoming read-only."""
-        return tuple(path for path in self._granted[access] if not toolchains.is_below(path, self._workspace))
+        return tuple(path for path in self._granted[access] if not readable_paths.is_below(path, self._workspace))
 
     def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
         """Return the specification of a process that runs ``argv`` in the workspace directory ``cwd``.
@@ -292,13 +294,13 @@ class ActiveSandbox:
 
     @cached_property
     def _tools(self) -> tuple[str, ...]:
-        return toolchains.list_tool_folders(os.environ, self._home, self._workspace)
+        return readable_paths.list_tool_folders(os.environ, self._home, self._workspace)
 
     def _read(self, program: str) -> tuple[str, ...]:
-        repository = toolchains.find_git_folder_elsewhere(self._workspace)
+        repository = readable_paths.find_git_folder_elsewhere(self._workspace)
         more = [*self._list_outside("read"), *([repository] if repository else [])]
         if program.startswith("/") and not any(
-            toolchains.is_below(program, folder) for folder in (*toolchains.SYSTEM, self._workspace)
+            readable_paths.is_below(program, folder) for folder in (*readable_paths.SYSTEM, self._workspace)
         ):
             more += [program, os.path.realpath(program)]  # a tool of the user, at any path
         if self.settings.network:  # often a link to a file outside /etc
@@ -310,12 +312,12 @@ class ActiveSandbox:
         pinned, frozen, hidden = self._find_protected_paths()
         view = MountView(
             self._workspace,
-            (*toolchains.list_system_folders(), *self._read(argv[0])),
+            (*readable_paths.list_system_folders(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
             write=self._list_outside("write"),
             pinned=pinned,
             frozen=frozen,
-            hidden=(*toolchains.list_secret_paths(), *hidden),
+            hidden=(*readable_paths.list_secret_paths(), *hidden),
             network=self.settings.network,
         )
         families = INTERNET if self.settings.network else LOCAL
@@ -335,7 +337,7 @@ class ActiveSandbox:
             argv,
             self._build_variables(home, f"{private}/tmp"),
             landlock=landlock.build_ruleset(
-                (*toolchains.list_public_folders(), *self._read(argv[0]), "/proc"),
+                (*readable_paths.list_public_folders(), *self._read(argv[0]), "/proc"),
                 (self._workspace, private, *self._list_outside("write")),
                 DEVICES,
                 network=self.settings.network,
@@ -359,7 +361,7 @@ class ActiveSandbox:
             self._private = os.path.realpath(tempfile.mkdtemp(prefix="adapter-"))
             for name in ("tmp", "home"):
                 Path(self._private, name).mkdir()
-            identity = toolchains.read_git_identity(self._home)
+            identity = readable_paths.read_git_identity(self._home)
             if identity:
                 Path(self._private, "home", ".gitconfig").write_text(identity)
             if self.level == "landlock":
@@ -370,7 +372,7 @@ class ActiveSandbox:
         """Link the user's tools into the private home folder, where bubblewrap would mount them. Call this before any
         command runs."""
         for path in self._tools:
-            if toolchains.is_below(path, self._home):
+            if readable_paths.is_below(path, self._home):
                 link = home / PurePosixPath(path).relative_to(self._home)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
@@ -399,7 +401,7 @@ class ActiveSandbox:
         return tuple((path, identity) for path, identity in known if identity)
 
     def _may_write(self, path: str) -> bool:
-        return any(toolchains.is_below(path, folder) for folder in self._granted["write"])
+        return any(readable_paths.is_below(path, folder) for folder in self._granted["write"])
 
     @property
     def _has_rules(self) -> bool:

@@ -23,10 +23,10 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import landlock, sandbox
 from adapter.workspace.sandbox.background import BackgroundCommands
 from adapter.workspace.sandbox.bubblewrap import CHANGED, find_identity
+from adapter.workspace.sandbox.readable_paths import find_git_folder_elsewhere, list_tool_folders, read_git_identity
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, find_unavailable_reason
 from adapter.workspace.sandbox.seccomp import build_socket_filter
 from adapter.workspace.sandbox.shell import run_command
-from adapter.workspace.sandbox.toolchains import find_git_folder_elsewhere, list_tool_folders, read_git_identity
 from adapter.workspace.sandbox.user_tool_runner import build_program_argv, run_program
 from tests.waiting import retry_longer
 from tests.workspace.sandbox.running import living, wait_for
