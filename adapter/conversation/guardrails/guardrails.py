@@ -28,6 +28,13 @@ from adapter.conversation.guardrails.copied_text import (
 )
 from adapter.conversation.guardrails.invented_file_text import invents_text
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
+from adapter.conversation.guardrails.needless_later_calls import (
+    changes_unread_target,
+    is_named_by_request,
+    is_unasked_action,
+    repeats_in_answer,
+    undoes_call,
+)
 from adapter.conversation.guardrails.registry import (
     DEFAULT,
     GUARDRAILS,
@@ -62,13 +69,6 @@ from adapter.conversation.guardrails.response_checks import (
     read_leading_call,
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Examples
-from adapter.conversation.guardrails.unwanted_calls import (
-    changes_unread_target,
-    is_named_by_request,
-    is_unasked_action,
-    repeats_in_answer,
-    undoes_call,
-)
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.argument_checks import check_types
 from adapter.core.callback_checks import wrap_text_function
