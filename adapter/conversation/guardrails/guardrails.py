@@ -43,7 +43,7 @@ from adapter.conversation.guardrails.registry import (
     validate_max_calls,
     validate_retries,
 )
-from adapter.conversation.guardrails.repeated_calls import describe_repetition
+from adapter.conversation.guardrails.repetition_messages import describe_repetition
 from adapter.conversation.guardrails.requested_file_changes import (
     changes_nothing,
     find_next_tools,
