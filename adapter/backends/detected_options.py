@@ -21,7 +21,7 @@ from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import JsonObject
 from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
-from adapter.protocols.media_fallback import AUDIO, IMAGE
+from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.translation_options import TranslationOptions
 
 MAX_PROMPTS = 64

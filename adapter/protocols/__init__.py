@@ -31,7 +31,7 @@ __all__ = [
     "dropped_fields",
     "grounding_constraint",
     "llama_cpp_completion",
-    "media_fallback",
+    "media_parts",
     "model_descriptions",
     "ollama",
     "openai_chat_response",

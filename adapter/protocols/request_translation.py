@@ -19,7 +19,7 @@ from adapter.prompting.intent.guided_choice import (
 )
 from adapter.protocols.conversation_cache import Conversation, copy_messages
 from adapter.protocols.llama_cpp_completion import has_lazy_grammar
-from adapter.protocols.media_fallback import adapt_media
+from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_text_messages import find_last_request, has_misplaced_system, list_last_calls
 from adapter.protocols.prefill import Prefill
