@@ -5,7 +5,7 @@
     <tag>{"name": "NAME", "arguments": {...}}</tag>        one object, or a list
     <tag>[NAME(KEY=VALUE)]</tag>                           Python, as a list or a single call
     <tag>NAME {...}</tag>                                  a name, and the arguments after a space, colon or line break
-    <tag><name>NAME</name><arguments>{...}</arguments></tag>       see `named_elements`
+    <tag><name>NAME</name><arguments>{...}</arguments></tag>       see `name_and_argument_elements`
     <tag>NAME<arg_key>KEY</arg_key>...</tag>               a name and pairs, as in `arg_key_value`
     <tag>                                                  YAML
     name: NAME
@@ -26,7 +26,7 @@ from adapter.core.errors import FormatError
 from adapter.core.json.strict import DecodedJson
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
-from adapter.parsing.bodies.named_elements import read_elements
+from adapter.parsing.bodies.name_and_argument_elements import read_elements
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
 from adapter.parsing.fallback_readers import mark_foreign_opener
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener

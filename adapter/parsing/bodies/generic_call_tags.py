@@ -21,7 +21,12 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from adapter.parsing.bodies.named_elements import NAME_ATTRIBUTE, consume_closing, read_after_name, read_elements
+from adapter.parsing.bodies.name_and_argument_elements import (
+    NAME_ATTRIBUTE,
+    consume_closing,
+    read_after_name,
+    read_elements,
+)
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags

@@ -6,7 +6,7 @@ Llama-3_3-Nemotron-Super-49B-v1_5. Nemotron 3 writes `qwen3_coder`.
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.named_elements import read_elements
+from adapter.parsing.bodies.name_and_argument_elements import read_elements
 from adapter.parsing.call_encoders import build_list_encoder, build_result_encoder
 from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
