@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.backends.chat_client import ChatClient, Chunk, Message
-from adapter.backends.sdk_errors import is_connection_error, list_sdk_errors
+from adapter.backends.openai_sdk_errors import is_connection_error, list_sdk_errors
 from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, parse_chunk
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.template_prompt import streams_lines

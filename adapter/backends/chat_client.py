@@ -23,8 +23,7 @@ from adapter.backends.constraint_fields import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
-from adapter.backends.retries import build_retry_policy
-from adapter.backends.sdk_errors import (
+from adapter.backends.openai_sdk_errors import (
     find_reason,
     find_status,
     is_connect_error,
@@ -32,6 +31,7 @@ from adapter.backends.sdk_errors import (
     is_timeout,
     list_sdk_errors,
 )
+from adapter.backends.retries import build_retry_policy
 from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, Chunk, parse_chunk
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.argument_checks import NONE, check_types
