@@ -23,7 +23,7 @@ MAX_SHOWN = 10
 
 if TYPE_CHECKING:
     from adapter.integrations.batch.input_files import InputFile
-    from adapter.integrations.batch.runner import ProgressCallback
+    from adapter.integrations.batch.resumable_run import ProgressCallback
     from adapter.integrations.batch.stats import BatchStats
 
 
@@ -56,8 +56,8 @@ def read(
     """Parse files of model outputs and add the results as columns. Every row holds one output."""
     from adapter.backends.template_files import load_chat_template
     from adapter.integrations.batch.input_files import find_sources
+    from adapter.integrations.batch.resumable_run import process_files
     from adapter.integrations.batch.row_parser import RowSettings
-    from adapter.integrations.batch.runner import process_files
     from adapter.parsing.formats import FROM_TEMPLATE
 
     if (format == FROM_TEMPLATE) != (template is not None):

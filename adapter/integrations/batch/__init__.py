@@ -1,3 +1,3 @@
 """Parallel parsing of files that contain model outputs. Each row gets columns with the parsed result."""
 
-__all__ = ["input_files", "ray_data", "row_parser", "runner", "stats"]
+__all__ = ["input_files", "ray_data", "resumable_run", "row_parser", "stats"]

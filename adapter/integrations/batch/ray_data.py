@@ -31,6 +31,6 @@ def process_with_ray(source: str, out: str, settings: RowSettings) -> None:
 
 def _with_columns(table: Any, settings: RowSettings) -> Any:
     from adapter.integrations.batch.arrow import with_columns
-    from adapter.integrations.batch.runner import make_row_parser
+    from adapter.integrations.batch.resumable_run import make_row_parser
 
     return with_columns(make_row_parser(settings), table)[0]

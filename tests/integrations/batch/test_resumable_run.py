@@ -10,8 +10,8 @@ import pytest
 from adapter.core.errors import UsageError
 from adapter.integrations.batch import jsonl
 from adapter.integrations.batch.input_files import find_sources
+from adapter.integrations.batch.resumable_run import process_files
 from adapter.integrations.batch.row_parser import RowSettings
-from adapter.integrations.batch.runner import process_files
 from tests.command_line import adapter
 from tests.integrations.batch.test_row_parser import CALL
 
