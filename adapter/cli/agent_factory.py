@@ -21,7 +21,7 @@ from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.template_files import TemplateWorker, load_chat_template
 from adapter.cli.call_tally import CallTally
 from adapter.cli.config import Config, ModelTable
-from adapter.cli.conversation_display import Console, ConsoleQuestions
+from adapter.cli.console import Console, ConsoleQuestions
 from adapter.cli.model_loading import load_model
 from adapter.cli.model_setup import ModelSetup, resolve_model_setup
 from adapter.cli.options import parse_auto

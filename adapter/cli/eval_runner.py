@@ -20,7 +20,7 @@ from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import build_api_url
-from adapter.cli.conversation_display import Console, create_task_progress
+from adapter.cli.console import Console, create_task_progress
 from adapter.cli.eval_settings import EvalSettings
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import parse_auto

@@ -17,7 +17,7 @@ from adapter.backends import model_profiles
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.engine_details import query_engine_details
 from adapter.backends.model_profiles import Model, Profile, ProfileSetup
-from adapter.cli.conversation_display import Console, create_task_progress
+from adapter.cli.console import Console, create_task_progress
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import parse_auto

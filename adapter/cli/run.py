@@ -48,7 +48,7 @@ def _start_chat(settings: RunSettings, record: Path | None) -> int:
 
 def setup() -> None:
     """Download the built-in model, so that later runs work offline."""
-    from adapter.cli.conversation_display import Console
+    from adapter.cli.console import Console
     from adapter.cli.model_loading import ensure_builtin_model
 
     print(ensure_builtin_model(Console()))

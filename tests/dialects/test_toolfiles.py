@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adapter.cli.app import make_app
-from adapter.cli.conversation_display import Console
+from adapter.cli.console import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.core.errors import UsageError
 from adapter.dialects.promptly.tool_files import (
