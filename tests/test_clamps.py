@@ -17,7 +17,7 @@ import pytest
 
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import make_dialect
-from adapter.dialects.promptly.shell_tool import ShellTool
+from adapter.dialects.promptly.tools_file_entries import ShellTool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
@@ -118,7 +118,7 @@ TOLD: dict[str, Case | str] = {
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
     "dialects/maki/file_tools.py to_operation: limit=MAX_PATHS": NEWEST,
-    "dialects/promptly/shell_tool.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
+    "dialects/promptly/tools_file_entries.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
     "dialects/promptly/builtin_tools.py to_operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),

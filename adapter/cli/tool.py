@@ -144,8 +144,8 @@ def remove(
     """Remove a tool from a tools file."""
     from adapter.core.argument_checks import explain_read_error
     from adapter.core.errors import UsageError
-    from adapter.dialects.promptly.shell_tool import parse_entries
     from adapter.dialects.promptly.tool_files import find_target_file, remove_tool
+    from adapter.dialects.promptly.tools_file_entries import parse_entries
 
     file = find_target_file(config_file)
     try:

@@ -10,8 +10,8 @@ from adapter.cli.console import Console
 from adapter.core.errors import UsageError
 from adapter.core.program_lookup import find_program
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.dialects.promptly.shell_tool import ShellTool, parse_entries
 from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, find_local_file
+from adapter.dialects.promptly.tools_file_entries import ShellTool, parse_entries
 from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.changes.journal import find_state_home
 

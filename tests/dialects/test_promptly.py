@@ -9,7 +9,7 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.dialects import get_dialect
 from adapter.dialects.promptly import BUILT_IN, DIALECT, load_default_entries, make_dialect
 from adapter.dialects.promptly.builtin_tools import RipGrepIncludingHidden
-from adapter.dialects.promptly.shell_tool import ShellTool, parse_entries, parse_entry
+from adapter.dialects.promptly.tools_file_entries import ShellTool, parse_entries, parse_entry
 from adapter.parsing.parser import parse
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import PathValue, RunProgram

@@ -20,7 +20,7 @@ from adapter.cli.task_runner import run_task
 from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import load_default_entries, make_dialect
-from adapter.dialects.promptly.shell_tool import parse_entry
+from adapter.dialects.promptly.tools_file_entries import parse_entry
 from adapter.workspace import Workspace
 from tests.model_text import Script, call
 

@@ -13,7 +13,7 @@ from adapter.agent.subagents import SubagentRunner
 from adapter.core import package_data
 from adapter.core.errors import ToolError, UsageError
 from adapter.dialects.promptly import load_default_entries, make_dialect
-from adapter.dialects.promptly.shell_tool import parse_entry
+from adapter.dialects.promptly.tools_file_entries import parse_entry
 from adapter.recording.recorder import SessionRecorder, hash_workspace, restore_snapshot, take_snapshot
 from adapter.recording.replay import replay, rerun_session, update_file
 from adapter.recording.replay_files import find_transcripts, replay_file

@@ -47,12 +47,19 @@ from adapter.dialects.promptly.builtin_tools import (
     ShowFileContents,
     WriteToFile,
 )
-from adapter.dialects.promptly.shell_tool import ShellTool, parse_entries
+from adapter.dialects.promptly.tools_file_entries import ShellTool, parse_entries
 from adapter.tools.tool import Tool
 
 __all__ = [
-    "BUILT_IN", "DIALECT", "OPT_IN", "DefaultTool", "load_default_entries", "load_default_text", "make_dialect",
-    "shell_tool", "tool_files",
+    "BUILT_IN",
+    "DIALECT",
+    "OPT_IN",
+    "DefaultTool",
+    "load_default_entries",
+    "load_default_text",
+    "make_dialect",
+    "tool_files",
+    "tools_file_entries",
 ]  # fmt: skip
 
 BUILT_IN = (

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
 from adapter.dialects import result_formatting
-from adapter.dialects.promptly.shell_tool import MAX_ENTRIES
+from adapter.dialects.promptly.tools_file_entries import MAX_ENTRIES
 from adapter.dialects.tool_class import (
     Parameter,
     PathText,

@@ -20,7 +20,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects.dialect import Dialect
 from adapter.dialects.promptly import load_default_entries, load_default_text, make_dialect
-from adapter.dialects.promptly.shell_tool import ENTRIES_KEY, ShellTool, parse_entries, parse_entry
+from adapter.dialects.promptly.tools_file_entries import ENTRIES_KEY, ShellTool, parse_entries, parse_entry
 
 DEFAULT_BASENAME = "tools"
 
