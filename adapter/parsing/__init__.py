@@ -1,6 +1,7 @@
 """The parsing engine: the stream buffer, the segmenter, and the body parsers that formats share."""
 
 __all__ = [
+    "bracket_delimited_json",
     "call_encoders",
     "call_events",
     "call_format_detection",
@@ -16,6 +17,5 @@ __all__ = [
     "parser",
     "stream_buffer",
     "tagged_json",
-    "untagged_json",
     "wrapper_tags",
 ]

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
+from adapter.parsing.bracket_delimited_json import CALL_KEYS, UntaggedJson
 from adapter.parsing.fallback_readers import FallbackReader, mark_foreign_opener, merge_openers
 from adapter.parsing.format import (
     BodyReader,
@@ -22,7 +23,6 @@ from adapter.parsing.format import (
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader
-from adapter.parsing.untagged_json import CALL_KEYS, UntaggedJson
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, TAG_START, announces_calls, build_idle_pattern, is_tag
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}

@@ -28,6 +28,7 @@ from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
 from adapter.core.text.text_cache import TextCache
 from adapter.parsing.bodies.python_scanner import read_list
+from adapter.parsing.bracket_delimited_json import CALL_KEYS, MAX_OPENING, is_unmarked_call, names_tool
 from adapter.parsing.format import BodySource, Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.tool_elements import is_distinctive_name
@@ -35,7 +36,6 @@ from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
-from adapter.parsing.untagged_json import CALL_KEYS, MAX_OPENING, is_unmarked_call, names_tool
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.tool import ToolSet

@@ -28,11 +28,11 @@ from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader, read_list, read_one_call
 from adapter.parsing.bodies.react_lines import build_labeled_reader
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.format import BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, expand_named_object, require_json
-from adapter.parsing.untagged_json import UntaggedJson
 from adapter.tools.call_extraction import extract_calls
 
 _NAME, _KEY = "name_of_tool", "key_of_it"

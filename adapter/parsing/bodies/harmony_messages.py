@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bodies import invoke_tags
+from adapter.parsing.bracket_delimited_json import FENCE_END, UntaggedJson
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, OpaqueSection
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
-from adapter.parsing.untagged_json import FENCE_END, UntaggedJson
 from adapter.tools.call_extraction import DecodedCall
 from adapter.tools.tool import ToolSet
 

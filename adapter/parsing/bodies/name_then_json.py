@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.parsing.untagged_json import UntaggedJson
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 

@@ -11,12 +11,12 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bodies.python_parser import NAME, QUOTE_CONTEXT, closes_string, explain_error, read_calls
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.parsing.untagged_json import UntaggedJson
 from adapter.tools.tool import ToolSet
 
 NAMED_CALLS = ("[Calling tool:", "[Tool call:", "[tool_call:", "[Tool use:", "[tool_use:")

@@ -19,11 +19,11 @@ import re
 from functools import partial
 
 from adapter.parsing.bodies.python_scanner import read_one_call
+from adapter.parsing.bracket_delimited_json import FENCE_END, UntaggedJson
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
-from adapter.parsing.untagged_json import FENCE_END, UntaggedJson
 from adapter.tools.call_extraction import DecodedCall
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 

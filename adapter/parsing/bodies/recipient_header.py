@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.format import CUT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
-from adapter.parsing.untagged_json import UntaggedJson
 
 _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 

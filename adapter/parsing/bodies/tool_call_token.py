@@ -18,10 +18,10 @@ import re
 
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.python_scanner import read_list as read_python_list
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.format import BodyResult, BodySource
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
-from adapter.parsing.untagged_json import UntaggedJson
 
 OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
 

@@ -15,11 +15,11 @@ place of the line breaks that belong to the tokens.
 
 from __future__ import annotations
 
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
-from adapter.parsing.untagged_json import UntaggedJson
 
 ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"
 OPEN, SHORT, RESULT, END = ROLE + ROLE_END, "<|function_call|>", "function result" + ROLE_END, "</s>"

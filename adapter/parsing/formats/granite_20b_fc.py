@@ -4,10 +4,10 @@ Format: the model card of ibm-granite/granite-20b-functioncalling, and vLLM's ch
 closing marker. If no tool is suitable, the prompt requests ``no_function``. Results follow ``<function_response>``.
 """
 
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import require_json
-from adapter.parsing.untagged_json import UntaggedJson
 
 OPEN, CLOSE, RESULT, END = "<function_call>", "</function_call>", "<function_response>", "<|endoftext|>"
 

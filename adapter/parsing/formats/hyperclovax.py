@@ -16,11 +16,11 @@ call. Results are returned in a message of ``tool/function_call``. HyperCLOVA X 
 
 from __future__ import annotations
 
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_list_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
-from adapter.parsing.untagged_json import UntaggedJson
 
 START, END, STOP, END_OF_TURN = "<|im_start|>", "<|im_end|>", "<|stop|>", "<|endofturn|>"
 ASSISTANT, TO_TOOL, THINK = START + "assistant", " -> tool/function_call\n", "/think\n"

@@ -7,9 +7,9 @@ several calls. Results are returned under the ``ipython`` role.
 
 from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
 from adapter.parsing.bodies.python_scanner import read_after_python_tag
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
-from adapter.parsing.untagged_json import UntaggedJson
 
 PYTHON_TAG = "<|python_tag|>"
 

@@ -10,10 +10,10 @@ The first releases (the model card of Salesforce/xLAM-7b-fc-r) wrap the list in 
 """
 
 from adapter.parsing.bodies.tool_call_tag import OPENERS, STRAYS
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_list_encoder
 from adapter.parsing.format import Format
 from adapter.parsing.formats import mistral
-from adapter.parsing.untagged_json import UntaggedJson
 
 FORMAT = Format(
     name="xlam",
