@@ -23,8 +23,8 @@ from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
 from adapter.prompting.deriving.derive_format import DerivationResult, build_derived_name, derive_format
 from adapter.prompting.deriving.format_detection import DetectedFormat, match_known_format
 from adapter.prompting.deriving.known_call_locations import CannotLearnError
+from adapter.prompting.deriving.learn_from_response_template import learn_response_template
 from adapter.prompting.deriving.probe_conversations import BOS, EOS, TOOLS
-from adapter.prompting.deriving.response_template import learn_response_template
 
 TIME_LIMIT_S = 5.0
 """Maximum total processor time for one template, in seconds. A typical template takes a tenth of a second."""

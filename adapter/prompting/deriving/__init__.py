@@ -7,6 +7,6 @@ __all__ = [
     "format_detection",
     "known_call_locations",
     "learn_from_examples",
+    "learn_from_response_template",
     "probe_conversations",
-    "response_template",
 ]

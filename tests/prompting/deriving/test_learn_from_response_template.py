@@ -12,7 +12,7 @@ from adapter.backends.format_derivation import detect_format, examine_template
 from adapter.backends.template_files import load_chat_template
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.prompting.deriving.known_call_locations import CannotLearnError
-from adapter.prompting.deriving.response_template import learn_response_template
+from adapter.prompting.deriving.learn_from_response_template import learn_response_template
 from tests.command_line import adapter
 
 WHOLE = {"type": "function", "function": "{content}"}
