@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
-from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.evaluation.probe.task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import Constraint

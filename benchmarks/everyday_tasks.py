@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.backends.embedded_server import download_builtin_model
+from adapter.backends.in_process_llama_cpp import download_builtin_model
 
 TIMEOUT_S = 600
 

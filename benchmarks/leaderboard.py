@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.further_calls import find_further_arguments
 from adapter.prompting.intent.text_values import unquote

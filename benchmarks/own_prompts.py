@@ -57,8 +57,8 @@ def traits_by(fill: Fill) -> TemplateCapabilities | None:
 
 @contextmanager
 def llama_cpp(source: str, folder: Path) -> Iterator[Fill]:
-    from adapter.backends.embedded_server import EmbeddedServer
     from adapter.backends.endpoint_discovery import get_json
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
     from tests.engines import write_random_gguf
 
     weights = folder / "random.gguf"

@@ -36,8 +36,8 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.backends.chat_template_discovery import PromptDiscoverer
-from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import Endpoint, get_json
+from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.request_translation import translate_chat_request

@@ -20,7 +20,7 @@ from canitoolcall.probe import BUILTIN_SCENARIOS, ProbeExpectation, ProbeReport,
 from rich.console import Console
 from rich.table import Table
 
-from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.grammars.constraint_mode import CONSTRAINTS
 from tests.serving import serving
 

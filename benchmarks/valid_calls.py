@@ -26,7 +26,7 @@ from openai import OpenAI
 from rich.console import Console
 from rich.table import Table
 
-from adapter.backends.embedded_server import EmbeddedServer
+from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.core.events import Json, JsonObject
 from adapter.grammars.call_layout import find_call_prefix
 from adapter.grammars.constraint_mode import Constraint

@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.errors import UsageError
 from tests.browser import chromium
 from tests.effort import EFFORT

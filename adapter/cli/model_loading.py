@@ -12,7 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn
 
 from adapter.backends.builtin_model import SMOLLM2, download_builtin_model, find_builtin_model
 from adapter.backends.chat_client import ChatClient, find_endpoint
-from adapter.backends.embedded_server import INSTALL, EmbeddedServer, find_gguf, is_available, is_gguf
+from adapter.backends.in_process_llama_cpp import INSTALL, EmbeddedServer, find_gguf, is_available, is_gguf
 from adapter.backends.template_files import TemplateWorker
 from adapter.cli.console import Console, create_progress_bar
 from adapter.core.errors import TransportError, UsageError

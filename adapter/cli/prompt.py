@@ -85,7 +85,7 @@ def _describe_token_count(text: str, model: Path | None, base_url: str | None) -
         return f"{count_tokens(text, endpoint)} tokens, counted by {endpoint.display_url}"
     if model is None:
         return f"about {estimate_tokens(text)} tokens, estimated; --model FILE.gguf counts them exactly"
-    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
 
     with EmbeddedServer(model) as server:
         return f"{count_tokens(text, server.endpoint)} tokens, counted by the tokenizer of {model.name}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from rapidfuzz import process
 from rich.text import Text
 
-from adapter.backends.embedded_server import is_gguf
+from adapter.backends.in_process_llama_cpp import is_gguf
 from adapter.cli.chat_session import ChatSession
 from adapter.cli.span_table import render_span_listing
 from adapter.conversation.verbatim_history import build_verbatim_text

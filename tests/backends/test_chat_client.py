@@ -281,7 +281,7 @@ def test_constraint_fields_fit_the_kind_of_server(kind, field):
 
 
 def test_importing_chat_client_does_not_import_the_sdk():
-    ours = "adapter.backends.chat_client, adapter.backends.embedded_server"
+    ours = "adapter.backends.chat_client, adapter.backends.in_process_llama_cpp"
     code = f"import sys, {ours}; print({{'openai', 'httpx2', 'xllamacpp'}} & {{*sys.modules}})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 

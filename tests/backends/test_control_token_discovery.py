@@ -36,7 +36,7 @@ TALK: Any = [
 def test_control_tokens_of_real_llama_cpp(tmp_path: Path):
     """Texts of its template are control tokens if they are in its vocabulary; HTML and words are not."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
 
     template = f"{{{{ '{TOKEN}' }}}}[~ROLE~]<div><other>{{{{ messages[0]['content'] }}}}"
     tokens = [TOKEN, "[~ROLE~]", "<div>", "<unspelled>"]

@@ -12,7 +12,7 @@ import pytest
 
 from adapter import wrap
 from adapter.backends.chat_client import build_constraint_fields
-from adapter.backends.embedded_server import EmbeddedServer
+from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.conversation.guardrails.verdicts import Retry
 from adapter.parsing.formats.hermes import encode_call
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion

@@ -167,7 +167,7 @@ def test_cached_tokens_are_counted_in_each_api():
 def test_answers_from_a_real_llama_cpp_have_published_shapes(random_gguf, prompt):
     """With random weights, because the shape does not depend on the text."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
 
     chat = {"model": "m", "messages": [USER], "tools": [TOOL], "max_tokens": 24}
     tool = {"name": "read_file", "description": "Read a file.", "input_schema": PARAMETERS}

@@ -454,7 +454,7 @@ def test_concurrent_streams_do_not_mix():
 @pytest.mark.model
 def test_real_model_makes_valid_call(real_weights):
     """SmolLM2 in a real llama.cpp, which never calls a tool unless required: the grammar enforces the call."""
-    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
 
     with EmbeddedServer(real_weights) as engine, serving(engine.endpoint.base_url) as url, connected(url) as client:
         for stream in (True, False):

@@ -205,7 +205,7 @@ def test_a_wrong_budget_names_the_values(scripted, wrong):
 
 def test_real_llama_cpp_answers_a_conversation_that_it_refuses_alone(real_weights):
     """Its prompt cache is used for the next request, because the cuts are the same."""
-    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
 
     messages, later = agent_requests(8, result=LINES[:500])[-2:]
     fields = {"max_tokens": 4, "temperature": 0}

@@ -261,8 +261,8 @@ def test_prompt_mode_is_logged_at_start():
 def test_real_llama_cpp_uses_template_prompt(random_gguf):
     """Its prompt equals Jinja's here, and its answer is parsed."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    from adapter.backends.embedded_server import EmbeddedServer
     from adapter.backends.endpoint_discovery import get_json
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
 
     with EmbeddedServer(random_gguf, chat_template=CHATML, max_tokens=8) as server:
         found = PromptDiscoverer(server.endpoint).discover("")

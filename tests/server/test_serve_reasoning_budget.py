@@ -92,7 +92,7 @@ def test_a_model_has_a_budget_of_its_own(tmp_path: Path):
 @pytest.mark.parametrize("prompt", ["own", "words"])
 def test_real_llama_cpp_goes_on_after_the_closed_reasoning(random_gguf, prompt):
     """With its own template, whose prompt begins the reasoning, and with a generated prompt. The weights are random."""
-    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.in_process_llama_cpp import EmbeddedServer
 
     fields = {"stream": True, "max_tokens": 600, "seed": 1, **ONLY_ASCII}
     with EmbeddedServer(random_gguf, context_size=4_096, chat_template=REASONING_TEMPLATE) as engine:

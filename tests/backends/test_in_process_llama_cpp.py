@@ -19,8 +19,8 @@ from adapter.backends.builtin_model import (
     find_cache_directory,
 )
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.embedded_server import EmbeddedServer, is_gguf
 from adapter.backends.endpoint_discovery import detect_server_kind
+from adapter.backends.in_process_llama_cpp import EmbeddedServer, is_gguf
 from adapter.core.errors import TransportError, UsageError
 from adapter.grammars.gbnf import build_gbnf
 from adapter.tools.tool import ToolSet
