@@ -15,7 +15,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 from tests.cli.terminal import Terminal
-from tests.cli.test_conversation_display import answer
+from tests.cli.test_console import answer
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 PICTURE = Path(__file__).parent.parent / "docs" / "chat.svg"

@@ -14,7 +14,7 @@ from adapter.cli.slash_commands import COMMANDS, is_slash_command
 from adapter.recording.transcript import Transcript
 from tests.chat_picture import PICTURE, picture
 from tests.cli.terminal import Terminal
-from tests.cli.test_conversation_display import EDIT, PLAIN, SCREENS, WRITE, answer, wrapped
+from tests.cli.test_console import EDIT, PLAIN, SCREENS, WRITE, answer, wrapped
 from tests.command_line import adapter
 from tests.effort import EFFORT
 from tests.scripted_server import CHAT, MODELS, Reply, as_error, as_json, as_stream, delta

@@ -244,9 +244,8 @@ class ActiveSandbox:
             real = os.path.realpath(path)
             if not os.path.exists(real):  # noqa: PTH110
                 raise UsageError(f"the path {path!r} for the sandbox does not exist; pass a file or folder")
-            if readable_paths.passes_through(path, self._workspace) and not readable_paths.is_below(
-                real, self._workspace
-            ):
+            is_inside = readable_paths.is_below(real, self._workspace)
+            if readable_paths.passes_through(path, self._workspace) and not is_inside:
                 raise UsageError(f"{path!r} leaves the workspace through a link; pass its target {real!r} instead")
             real_paths.append(real)
         return tuple(real_paths)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from adapter.core.errors import UsageError
 from adapter.integrations.batch.row_parser import COLUMNS, RowParser, RowSettings
+from tests.integrations.batch.test_resumable_run import Ended, run
 from tests.integrations.batch.test_row_parser import CALL
-from tests.integrations.batch.test_runner import Ended, run
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra batch: pip install 'toolcall-adapter[batch]'")
 

@@ -9,8 +9,8 @@ import pytest
 
 from adapter.integrations.batch.ray_data import process_with_ray
 from adapter.integrations.batch.row_parser import RowSettings
+from tests.integrations.batch.test_resumable_run import run
 from tests.integrations.batch.test_row_parser import CALL
-from tests.integrations.batch.test_runner import run
 
 pytestmark = pytest.mark.clients
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'ray[data]'")
