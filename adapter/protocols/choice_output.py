@@ -22,10 +22,12 @@ from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object
 from adapter.protocols.reasoning_budget import ReasoningWatch
 from adapter.protocols.response_guard import EXTENSION, build_report
-from adapter.protocols.server_parsed_calls import NativeCalls
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.truncated_calls import CUT_REASONS, find_tool
+
+EXCLUDED = "tool_choice"
+"""Reason for dropping a call of a tool that the client's ``tool_choice`` excludes."""
 
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
@@ -55,10 +57,9 @@ class ChoiceOutput:
         self._size = self._separate = 0  # characters in the text, and in reasoning that the server separated
         self._length = 0  # characters in the text and in calls that the server parsed
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
-        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn, self._is_excluded)
+        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn, self._drop_excluded)
         self._later_calls: list[ToolCall] = []  # calls after a dropped one, for the end of the answer
-        self._native = NativeCalls()
-        self._excluded: list[DroppedCall] = []  # calls that the client's ``tool_choice`` excludes or misses
+        self._dropped: list[DroppedCall] = []  # calls that the client does not get
         self._cut_text: str | None = None  # see `separate_cut_call`
         self._may_remember = True  # False after a retry, or a call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
@@ -69,11 +70,10 @@ class ChoiceOutput:
 
     def _begin(self, attempt: AnswerState) -> None:
         self.attempt, self._request = attempt, attempt.request
-        self._calls_before, self._excluded_before = len(self._calls.whole), len(self._excluded)
+        self._calls_before, self._dropped_before = len(self._calls.whole), len(self._dropped)
         self._reasoning_watch = ReasoningWatch(self._request.reasoning_limit)
         self._has_text = self._content.size > 0  # text of an earlier attempt
         guard = self._request.follow_up.guard
-        self._dropped_before = len(guard.dropped) if guard is not None else 0
         # A model may copy the message of a retry, which can be detected only at the end of the answer.
         is_retry = not self._request.is_continuation and (self._has_text or attempt.retry > 0)
         attempt.holds_text = guard is not None and (is_retry or guard.holds_text)
@@ -87,9 +87,8 @@ class ChoiceOutput:
     def notice(self) -> JsonObject:
         """The response field ``adapter``: guardrails that caused retries, dropped calls, a call that was cut off, and
         the reason why reasoning was closed."""
-        notice = build_report(self._request.follow_up.guard, self._excluded)
-        names = {*self._request.tools, *self._request.parsing.excluded}
-        notice |= {"cut_call": find_tool(self._cut_text, names)} if self._cut_text is not None else {}
+        notice = build_report(self._request.follow_up.guard, self._dropped)
+        notice |= {"cut_call": find_tool(self._cut_text, self._tool_names)} if self._cut_text is not None else {}
         notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
 
@@ -157,18 +156,27 @@ class ChoiceOutput:
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
-    def _is_excluded(self, name: str | None) -> bool:
-        """Return whether the client's ``tool_choice`` excludes the tool ``name``. If it does, record the call as
-        dropped."""
-        is_excluded = self._request.parsing.is_restricted and bool(name) and name not in self._request.tools
+    @property
+    def _tool_names(self) -> set[str]:
+        """The names of the described tools."""
+        return {*self._request.tools, *self._request.parsing.excluded}
+
+    def _drop_excluded(self, name: str | None, raw: str = "") -> bool:
+        """Drop the call ``raw`` of the tool ``name`` if the client's ``tool_choice`` excludes it. Return whether it was
+        dropped. A call in a code fence is an example, which stays in the text."""
+        if not self._request.parsing.is_restricted or raw.startswith("```"):
+            return False
+        if not self._request.tools:
+            name = name or find_tool(raw, self._tool_names) or "any"  # even a broken call is excluded
+        is_excluded = bool(name) and name not in self._request.tools
         if is_excluded:
-            self._exclude(name or "")
+            self._drop(name or "", EXCLUDED)
         return is_excluded
 
-    def _exclude(self, name: str, reason: str = "tool_choice") -> None:
+    def _drop(self, name: str, reason: str) -> None:
         """Record a call that the client does not get."""
         self._may_remember = False  # the model should not see that call again
-        self._excluded.append(DroppedCall(name, reason))
+        self._dropped.append(DroppedCall(name, reason))
         self._request.stats.dropped[reason] += 1
 
     def _is_lookup(self, name: str) -> bool:
@@ -195,15 +203,15 @@ class ChoiceOutput:
             return False
         arguments = map_strings(unescape_control_tokens, call.arguments)
         later = [(each.id, each.name, each.arguments) for each in self._later_calls]
-        if not guard.drops(replace(call, arguments=arguments), [*self._calls.whole, *later]):
-            return False
-        self._request.stats.dropped[guard.dropped[-1].guardrail] += 1
-        return True
+        reason = guard.find_drop_reason(replace(call, arguments=arguments), [*self._calls.whole, *later])
+        if reason:
+            self._drop(call.name, reason)
+        return bool(reason)
 
-    def _has_dropped(self) -> bool:
-        """Return whether a call of this answer was dropped."""
-        guard = self._request.follow_up.guard
-        return guard is not None and len(guard.dropped) > self._dropped_before
+    def _count_dropped(self, start: int | None = None) -> int:
+        """Return the number of calls that guardrails dropped in this answer, or since ``start``."""
+        start = self._dropped_before if start is None else start
+        return sum(each.guardrail != EXCLUDED for each in self._dropped[start:])
 
     def _send_later_calls(self) -> list[JsonObject | str]:
         """Return the deltas for the calls that were held back because they came after a dropped call."""
@@ -234,7 +242,7 @@ class ChoiceOutput:
         """Set the finish reason. If the model stopped after calls, it is ``tool_calls`` or ``function_call``."""
         if self._request.follow_up.must_call and not len(self._calls):
             names = self._request.tools if self._request.parsing.is_restricted else ["any"]
-            self._exclude(" or ".join(names), "missing_call")
+            self._drop(" or ".join(names), "missing_call")
         calling = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
         is_cut = finish_reason in CUT_REASONS
         self.finish_reason = finish_reason if is_cut else calling if len(self._calls) > 0 else "stop"
@@ -244,9 +252,7 @@ class ChoiceOutput:
         return self.finish_reason
 
     def _record(self, finish_reason: str | None) -> None:
-        guard = self._request.follow_up.guard
-        dropped = guard.dropped[self._dropped_before :] if guard is not None else []
-        dropped = [*dropped, *self._excluded[self._excluded_before :]]
+        dropped = self._dropped[self._dropped_before :]
         self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason, dropped)
 
     def _remember(self) -> None:

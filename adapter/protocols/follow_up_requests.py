@@ -72,7 +72,7 @@ class FollowedChoice(ChoiceOutput):
         has_call = has_call or (calls > 0 and self._request.follow_up.constraint != "arguments")
         if guard is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
-        if event is None and (calls > 0 or len(guard.dropped) > self._dropped_before):
+        if event is None and (calls > 0 or self._count_dropped()):
             return None
         retry = guard.judge(
             attempt.build_candidate(event, list_remaining(rest)),

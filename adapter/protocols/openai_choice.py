@@ -22,6 +22,7 @@ from adapter.core.events import (
     ToolCallDelta,
 )
 from adapter.parsing.formats import get_format
+from adapter.protocols.choice_output import EXCLUDED
 from adapter.protocols.follow_up_requests import NOTHING, FollowedChoice, Rest
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object
@@ -98,7 +99,7 @@ class ChoiceStream(FollowedChoice):
         if self._is_too_long(measure_calls(calls)):
             return []
         if not self._request.is_native:
-            self._native.add(calls)
+            self._calls.native.add(calls)
             return []
         calls_before = len(self._calls)
         deltas = self._calls.add_native_calls(calls, streams=self._request.parsing.stream_arguments)
@@ -109,6 +110,7 @@ class ChoiceStream(FollowedChoice):
         """Return the deltas for the held calls that the server parsed. A call that was cut off is left out."""
         if finish_reason in CUT_REASONS and (name := self._calls.drop_cut_native()) is not None:
             self._cut_text = name
+            self._drop_excluded(name)
         deltas = self._calls.release_native(default="{}")
         self._request.stats.calls += len(deltas)
         return deltas
@@ -160,7 +162,8 @@ class ChoiceStream(FollowedChoice):
         """Return the deltas for the end of the answer. If the answer is only reasoning, the client gets it as text,
         because most clients show an empty answer otherwise."""
         shown = self._content.size - (self.was_reasoning if self._is_whole else 0)
-        if finish_reason in CUT_REASONS or shown or len(self._calls) > 0 or self._excluded:
+        is_excluded = any(each.guardrail == EXCLUDED for each in self._dropped)
+        if finish_reason in CUT_REASONS or shown or len(self._calls) > 0 or is_excluded:
             return [self._finish(finish_reason)]
         _, separate = self.attempt.get_unfinished_text()
         reasoning = f"{separate}{self.attempt.reasoned}{self._content}".strip()
@@ -173,19 +176,18 @@ class ChoiceStream(FollowedChoice):
         if guard is None or guard.last_result or self._content.size:
             return False
         candidate = self.attempt.build_candidate()
-        is_empty = self._has_dropped() and not candidate.content.strip()
+        is_empty = self._count_dropped() > 0 and not candidate.content.strip()
         return is_empty or (self.attempt.holds_text and guard.drops_answer(candidate))
 
     def _end_flood(self) -> list[JsonObject | str]:
         """End the answer if too many of its calls were dropped and the client has at least one call.
         `Guardrails.screen` does the same for agents."""
-        guard = self._request.follow_up.guard
-        if guard is None or len(guard.dropped) - self._dropped_before <= MAX_DROPPED:
+        if self._count_dropped() <= MAX_DROPPED:
             return []
         if not self._calls.whole[self._calls_before :]:
             return []
         for call in self._later_calls:
-            guard.drop(call, guard.dropped[-1].guardrail)
+            self._drop(call.name, self._dropped[-1].guardrail)
         self._later_calls = []
         self.is_flooded = True
         return [self._finish("stop")]
@@ -214,7 +216,7 @@ class ChoiceStream(FollowedChoice):
             deltas := self._finish_with_first_call(self._cut_text or self.attempt.build_candidate().content)
         ):
             return deltas
-        is_dropped = bool(guard.dropped)
+        is_dropped = self._count_dropped(0) > 0
         if self.attempt.holds_text and guard.drops_answer(self.attempt.build_candidate()):
             self.attempt.release()
             is_dropped = True
@@ -223,15 +225,17 @@ class ChoiceStream(FollowedChoice):
 
     def _close_parser(self, finish_reason: str) -> Sequence[Event]:
         """Close the parser, and return the last events without a call that was cut off."""
-        request, native = self._request, self._native
-        self._native = NativeCalls()
+        request, native = self._request, self._calls.native
+        self._calls.native = NativeCalls()
         events: Sequence[Event] = self._create_parser().close(finish_reason)
         self._cut_text = None
-        names = {*request.tools, *request.parsing.excluded}
+        names = self._tool_names
         if (request.begun_call or finish_reason in (*CUT_REASONS, INCOMPLETE)) and names:
             format = get_format(request.parsing.format)
             events, self._cut_text = separate_cut_call(events, format, names)
-        return [*events, *native.build_events(request.tools, request.turn)]
+            if self._cut_text is not None:
+                self._drop_excluded(None, self._cut_text.lstrip())
+        return events if request.is_native else [*events, *native.build_events(request.tools, request.turn)]
 
     def _is_too_long(self, more: int) -> bool:
         """Count ``more`` further characters. Return True, and set the error, if the answer has become too long."""
@@ -293,7 +297,7 @@ class ChoiceStream(FollowedChoice):
                 return self._end_before_call()
             case ToolCall() | InvalidToolCall() if self._is_wrongly_continued(event):
                 return self._give_up()
-            case ToolCall(name=name) | InvalidToolCall(name=name) if self._is_excluded(name):
+            case ToolCall(name=name, raw=raw) | InvalidToolCall(name=name, raw=raw) if self._drop_excluded(name, raw):
                 pass
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry
@@ -304,9 +308,8 @@ class ChoiceStream(FollowedChoice):
             case ToolCall() if self._is_repeated(event):
                 self.attempt.has_repeated_call = True
             case ToolCall() if self._is_dropped(event):
-                self._may_remember = False  # the model should not see that call again
                 return self._end_flood()
-            case ToolCall() if self._is_allowed(event.name) and self._has_dropped() and self._calls.whole:
+            case ToolCall() if self._is_allowed(event.name) and self._calls.whole and self._count_dropped() > 0:
                 self._later_calls.append(event)
             case ToolCall() if self._is_allowed(event.name):
                 deltas = self._send_call(event)

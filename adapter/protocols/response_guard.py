@@ -29,6 +29,7 @@ from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.recorded_exchange import RecordedDrop
 from adapter.protocols.verbatim_call_cache import Call
 from adapter.tools.tool import ToolSet
 
@@ -107,8 +108,6 @@ class ResponseGuard:
     _past: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""
-    dropped: list[DroppedCall] = field(default_factory=list)
-    """The calls that the client did not get, in order."""
 
     @property
     def holds_text(self) -> bool:
@@ -127,18 +126,11 @@ class ResponseGuard:
         """Return the call without forbidden arguments, as `Guardrails.remove_forbidden` does."""
         return self._guardrails.remove_forbidden(call, is_final=is_final)
 
-    def drops(self, call: ToolCall, sent: Sequence[Call]) -> bool:
-        """Return whether to drop a call instead of sending it to the client, and record a dropped call. ``sent`` has
-        the calls of this answer that the client already has."""
+    def find_drop_reason(self, call: ToolCall, sent: Sequence[Call]) -> str:
+        """Return the guardrail that drops a call instead of sending it to the client, or "". ``sent`` has the calls of
+        this answer that the client already has."""
         earlier = [PastCall(name, arguments) for _, name, arguments in sent]
-        reason = self._guardrails.find_drop_reason(self.past, call, earlier)
-        if reason:
-            self.drop(call, reason)
-        return bool(reason)
-
-    def drop(self, call: ToolCall, reason: str) -> None:
-        """Record a call that is not sent to the client. ``reason`` is the name of a guardrail."""
-        self.dropped.append(DroppedCall(call.name, reason))
+        return self._guardrails.find_drop_reason(self.past, call, earlier)
 
     def drops_answer(self, answer: CandidateAnswer) -> bool:
         """Return whether to drop the text of an answer instead of sending it to the client."""
@@ -186,12 +178,11 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
         raise RequestError(str(error), f"{EXTENSION}.steps") from error
 
 
-def build_report(guard: ResponseGuard | None, excluded: Sequence[DroppedCall]) -> JsonObject:
-    """Return the guardrails that caused retries, and the calls that the client did not get, as fields of the answer.
-    ``excluded`` are the calls that `guard` did not drop."""
-    counts = Counter((each.name, each.guardrail) for each in (*(guard.dropped if guard else ()), *excluded))
-    dropped = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
-    fields = {"asked_again": list(guard.asked_again) if guard else [], "dropped": dropped}
+def build_report(guard: ResponseGuard | None, dropped: Sequence[DroppedCall | RecordedDrop]) -> JsonObject:
+    """Return the guardrails that caused retries, and the calls that the client did not get, as fields of the answer."""
+    counts = Counter((each.name, each.guardrail) for each in dropped)
+    calls = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
+    fields = {"asked_again": list(guard.asked_again) if guard else [], "dropped": calls}
     return {key: value for key, value in fields.items() if value}
 
 

@@ -25,7 +25,45 @@ def measure_calls(calls: Json) -> int:
     )
 
 
-def read_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
+@dataclass(slots=True)
+class NativeCall:
+    """A call that the server parsed. Its index in the client's answer is ``index``: None before the call is sent, and
+    -1 if it is left out."""
+
+    id: str
+    name: str = ""
+    arguments: StringBuilder = field(default_factory=StringBuilder)
+    index: int | None = None
+
+
+class NativeCalls:
+    """Collects calls in OpenAI's format, either complete or as fragments of a stream."""
+
+    def __init__(self) -> None:
+        self._calls: list[NativeCall] = []
+        self._last: dict[int, NativeCall] = {}
+        """The last call with each index of the server."""
+
+    def add(self, calls: Json) -> list[tuple[NativeCall, str]]:
+        """Add calls, or fragments of calls. Return the call of each fragment, and the fragment's arguments."""
+        return [self._add(*fragment) for fragment in _read_fragments(calls)]
+
+    def _add(self, index: int, call_id: str, name: str, arguments: str) -> tuple[NativeCall, str]:
+        call = self._last.get(index)
+        # Ollama gives all calls the index 0. Other servers repeat the id or name of a call in each fragment.
+        if call is None or (name and call_id and call.id and call_id != call.id):
+            call = self._last[index] = NativeCall(call_id)
+            self._calls.append(call)
+        call.name = call.name or name
+        call.arguments.add(arguments)
+        return call, arguments
+
+    def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
+        """Return the calls. The ids of calls without one are generated from ``turn``."""
+        return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls)]
+
+
+def _read_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
     """Yield the index, id, name and arguments of each call, or fragment of a call."""
     for position, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
@@ -35,42 +73,7 @@ def read_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
             yield index if isinstance(index, int) else position, str(call.get("id") or ""), name, text
 
 
-def begins_call(call_id: str, name: str, earlier_id: str) -> bool:
-    """Return whether a fragment begins a new call, although an earlier call has the same index. Ollama gives all calls
-    the index 0. Other servers repeat the id or name of a call in each fragment."""
-    return bool(name and call_id and earlier_id) and call_id != earlier_id
-
-
-@dataclass(slots=True)
-class _Fragments:
-    call_id: str
-    name: str = ""
-    arguments: StringBuilder = field(default_factory=StringBuilder)
-
-
-class NativeCalls:
-    """Collects calls in OpenAI's format, either complete or as fragments of a stream."""
-
-    def __init__(self) -> None:
-        self._calls: list[_Fragments] = []
-        self._last: dict[int, _Fragments] = {}
-        """The last call with each index."""
-
-    def add(self, calls: Json) -> None:
-        for index, call_id, name, arguments in read_fragments(calls):
-            fragments = self._last.get(index)
-            if fragments is None or begins_call(call_id, name, fragments.call_id):
-                fragments = self._last[index] = _Fragments(call_id)
-                self._calls.append(fragments)
-            fragments.name = fragments.name or name
-            fragments.arguments.add(arguments)
-
-    def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
-        """Return the calls. The ids of calls without one are generated from ``turn``."""
-        return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls)]
-
-
-def _build_event(call: _Fragments, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
+def _build_event(call: NativeCall, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
     written = str(call.arguments)
     raw = f'{{"name": {json.dumps(call.name)}, "arguments": {written or "{}"}}}'
     try:
@@ -78,4 +81,4 @@ def _build_event(call: _Fragments, tools: ToolSet, new_id: str) -> ToolCall | In
     except FormatError as error:
         return InvalidToolCall(raw, str(error), call.name or None)
     name, arguments, fixes = normalize_call(call.name, arguments, tools)
-    return ToolCall(call.call_id or new_id, name, arguments, raw, fixes)
+    return ToolCall(call.id or new_id, name, arguments, raw, fixes)

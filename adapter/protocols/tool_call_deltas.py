@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject, ToolCallDelta
 from adapter.prompting.escaping import StreamingUnescaper
-from adapter.protocols.server_parsed_calls import begins_call, read_fragments
+from adapter.protocols.server_parsed_calls import NativeCall, NativeCalls
 from adapter.protocols.tool_type_conversion import ToolTypes
 from adapter.protocols.verbatim_call_cache import Call
 
 
-@dataclass(frozen=True, slots=True)
-class _NativeCall:
-    id: str
-    name: str
-    arguments: list[str]
-
-
 class ToolCallDeltas:
     """Builds the deltas for the tool calls of one choice. ``whole`` has the complete calls that were sent to the
-    client.
+    client, and ``native`` the calls that the server parsed in its current answer.
 
     Args:
         kinds: Types of the client's tools.
@@ -38,8 +30,8 @@ class ToolCallDeltas:
         self._ids: list[str] = []
         self._open: str | None = None
         self._unescaper = StreamingUnescaper()
-        self._native: dict[int, int] = {}  # the server's index -> the client's, or -1 if left out
-        self._held: dict[int, _NativeCall] = {}  # by the server's index
+        self.native = NativeCalls()
+        self._held: NativeCall | None = None
 
     def __len__(self) -> int:
         """Return the number of calls that were sent to the client, completely or partly."""
@@ -72,40 +64,35 @@ class ToolCallDeltas:
         fragments are returned at once.
         """
         deltas: list[JsonObject] = []
-        for index, call_id, name, text in read_fragments(calls):
-            held, sent = self._held.get(index), self._native.get(index)
-            earlier_id = held.id if held is not None else self._ids[sent] if sent is not None and sent >= 0 else ""
-            if (held is None and sent is None) or begins_call(call_id, name, earlier_id):
+        for call, text in self.native.add(calls):
+            if call.index is not None:
+                deltas += [_build_arguments(call.index, text)] if call.index >= 0 else []
+            elif call is not self._held:
                 deltas += self.release_native()
-                self._held[index] = _NativeCall(call_id, name, [text])
+                self._held = call
                 deltas += self.release_native() if streams else []
-            elif held is not None:
-                held.arguments.append(text)
-            elif sent is not None and sent >= 0:
-                deltas.append(_build_arguments(sent, text))
         return deltas
 
     def release_native(self, default: str = "") -> list[JsonObject]:
-        """Return the deltas for the held calls that the server parsed. They are renumbered, because other calls may
-        precede them. ``default`` replaces missing arguments."""
-        deltas: list[JsonObject] = []
-        for index, call in self._held.items():
-            self._native[index] = -1 if self._is_excluded(call.name) else len(self._ids)
-            if self._native[index] < 0:
-                continue
-            call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
-            deltas.append(self._build_header(call_id, call.name, "".join(call.arguments) or default))
-        self._held.clear()
-        return deltas
+        """Return the deltas for the held call that the server parsed. It gets a new index, because other calls may
+        precede it. ``default`` replaces missing arguments."""
+        call, self._held = self._held, None
+        if call is None:
+            return []
+        call.index = -1 if self._is_excluded(call.name) else len(self._ids)
+        if call.index < 0:
+            return []
+        call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
+        return [self._build_header(call_id, call.name, str(call.arguments) or default)]
 
     def drop_cut_native(self) -> str | None:
         """Drop the held call if its arguments are incomplete. Return its name, or None if no call was dropped."""
-        for index, call in self._held.items():
-            try:
-                json.loads("".join(call.arguments) or "{}", strict=False)
-            except (ValueError, RecursionError):
-                del self._held[index]
-                return call.name
+        call = self._held
+        try:
+            json.loads(str(call.arguments) or "{}" if call else "{}", strict=False)
+        except (ValueError, RecursionError):
+            self._held = None
+            return call.name if call else None
         return None
 
     def _build_header(self, call_id: str, name: str, arguments: str) -> JsonObject:

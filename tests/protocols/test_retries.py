@@ -16,7 +16,7 @@ from adapter.protocols.answer_translation import BufferedExchange, StreamedExcha
 from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.recorded_exchange import Observation
+from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.response_guard import RetryPolicy, build_guard_headers, build_report
 from adapter.protocols.sse import EventReader, encode_event
@@ -324,13 +324,13 @@ FLOODS = [
 def test_flood_after_a_call_does_not_reach_the_client(exchanged, stream_arguments, text, dropped):
     """Nor any part of it. Dropped calls are reported. The rest of a streamed flood is not received."""
     dropped = {**dropped, "count": min(dropped["count"], MAX_DROPPED + 1)}
-    options = TranslationOptions(stream_arguments=stream_arguments)
+    recorded: list[RecordedExchange] = []
+    options = TranslationOptions(stream_arguments=stream_arguments, observation=Observation(recorded.append))
     asked = translate_chat_request({"model": "qwen3", "messages": told("Light the hall"), "tools": LIGHTS}, options)
     _, calls, again, _ = exchanged(asked, text)
     assert ([name for name, _ in calls if name], again) == (["set_light"], [])
     assert "".join(arguments for _, arguments in calls) == '{"room": "hall"}'
-    assert asked.follow_up.guard is not None
-    assert build_report(asked.follow_up.guard, ()) == {"dropped": [dropped]}
+    assert build_report(None, recorded[-1].dropped) == {"dropped": [dropped]}
     assert asked.stats.dropped == {dropped["guardrail"]: dropped["count"]}
 
 

@@ -72,13 +72,16 @@ def test_cut_text_is_kept(text):
 
 @pytest.mark.parametrize("choice", ["auto", "none"])
 def test_cut_call_is_named(choice):
-    """In a field of the answer, and in a header of buffered answers."""
+    """In a field of the answer, and in a header of buffered answers. Under `none`, it is also an excluded call."""
+    excluded = [{"name": "read_file", "guardrail": "tool_choice", "count": 1}]
+    notice = {"cut_call": "read_file"} | ({"dropped": excluded} if choice == "none" else {})
+    headers = {"x-adapter-dropped": "read_file:tool_choice"} if choice == "none" else {}
     text = f"I look.\n{CALL[:50]}"
     answer = whole(completion(text, "length"), request(tool_choice=choice))
     assert answer["choices"][0]["finish_reason"] == "length"
-    assert answer["adapter"] == {"cut_call": "read_file"}
-    assert build_guard_headers(answer) == {"x-adapter-cut-call": "read_file"}
-    assert streamed(text, "length", request(tool_choice=choice))[-1]["adapter"] == {"cut_call": "read_file"}
+    assert answer["adapter"] == notice
+    assert build_guard_headers(answer) == {"x-adapter-cut-call": "read_file"} | headers
+    assert streamed(text, "length", request(tool_choice=choice))[-1]["adapter"] == notice
     assert "adapter" not in whole(completion("I look.", "length"), request())
 
 

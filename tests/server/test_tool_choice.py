@@ -24,6 +24,8 @@ NAMED: dict[str, Any] = {
     "responses": {"type": "function", "name": "read_file"},
 }
 NAMED["ollama"] = NAMED["chat"]
+NOT_JSON = '<tool_call>\n{"name": "read_file", "arguments": "a" "b" c}\n</tool_call>'
+EXAMPLE = '```json\n{"name": "bash", "arguments": {"command": "ls"}}\n```'
 CHOICES = {"required": {"type": "any"}, "none": {"type": "none"}}
 CALLS = {"chat": '"tool_calls":', "messages": '"tool_use"', "responses": '"function_call"', "ollama": '"tool_calls":'}
 TEXTS = {"messages": "text", "responses": "text"}
@@ -36,10 +38,12 @@ def server() -> Iterator[tuple[ScriptedServer, str]]:
         yield upstream, address.removesuffix("/v1")
 
 
-def ask(server: tuple[ScriptedServer, str], api: str, stream: bool, choice: str, *answers: Any) -> tuple[Any, ...]:
+def ask(
+    server: tuple[ScriptedServer, str], api: str, stream: bool, choice: str, *answers: Any, reason: str = "stop"
+) -> tuple[Any, ...]:
     """Return the text for the client, whether it has a call, the reasons of retries, and the calls that it did not get.
 
-    ``answers``: the model's texts, or calls that the model server parsed.
+    ``answers``: the model's texts, or calls that the model server parsed. ``reason``: their finish reason.
     """
     upstream, url = server
     upstream.replies[CHAT].clear()
@@ -47,12 +51,13 @@ def ask(server: tuple[ScriptedServer, str], api: str, stream: bool, choice: str,
         message = {"content": answer} if isinstance(answer, str) else {"content": None, "tool_calls": answer}
         whole = completion("")
         whole["choices"][0]["message"] |= message
-        upstream.on(CHAT, as_stream(delta(**message), delta(finish_reason="stop")) if stream else as_json(200, whole))
+        whole["choices"][0]["finish_reason"] = reason
+        upstream.on(CHAT, as_stream(delta(**message), delta(finish_reason=reason)) if stream else as_json(200, whole))
     path, body = REQUESTS[api]
     value = NAMED[api] if choice == "named" else CHOICES[choice] if api == "messages" else choice
     status, headers, text = send(url, path, {"model": "m", **body, "tool_choice": value, "stream": stream})
     assert status == 200, text
-    text = text[text.find("event: response.completed") :] if stream and api == "responses" else text
+    text = re.split("event: response.(?:completed|incomplete)", text)[-1] if api == "responses" else text
     strings = re.findall(rf'"{TEXTS.get(api, "content")}":("(?:[^"\\]|\\.)*")', text)
     _, _, rest = text.partition('"adapter":')
     notice = json.JSONDecoder().raw_decode(rest)[0] if rest else {}
@@ -67,6 +72,35 @@ def test_excluded_call_is_dropped_and_named(server, api, stream):
     """With `none`, the text around the call stays."""
     answer = ask(server, api, stream, "none", f"Sure.\n{CALL}\nDone.")
     assert answer == ("Sure.\nDone.", False, [], ["read_file:tool_choice"])
+
+
+@every_api
+@streamed_and_whole
+@pytest.mark.parametrize(
+    ("answer", "reason", "text", "dropped"),
+    [
+        (f"Sure.\n{NOT_JSON}\nDone.", "stop", "Sure.\nDone.", "read_file"),
+        ("Sure.\n<tool_call>\nlook at a.py\n</tool_call>\nDone.", "stop", "Sure.\nDone.", "any"),
+        ("Sure.\n" + BASH[:30], "length", "Sure.", "bash"),
+        ("Sure.\n" + BASH[:30], "stop", "Sure.", "bash"),
+        ([{**NATIVE[0], "function": {"name": "bash", "arguments": '{"command'}}], "length", "", "bash"),
+        ([{**NATIVE[0], "function": {"name": "bash", "arguments": '{"command'}}], "stop", "", "bash"),
+    ],
+    ids=["broken", "nameless", "cut", "unclosed", "cut-parsed", "broken-parsed"],
+)
+def test_broken_and_cut_calls_are_dropped_under_none(server, api, stream, answer, reason, text, dropped):
+    assert ask(server, api, stream, "none", answer, reason=reason) == (text, False, [], [f"{dropped}:tool_choice"])
+
+
+@every_api
+@streamed_and_whole
+@pytest.mark.parametrize(
+    "example",
+    [EXAMPLE, f"For example:\n\n{EXAMPLE}", f"For example:\n\n```\n{CALL}\n```", f"{EXAMPLE}\nThat lists files."],
+    ids=["alone", "last", "marked", "followed"],
+)
+def test_fenced_example_is_content_under_none(server, api, stream, example):
+    assert ask(server, api, stream, "none", example) == (example, False, [], [])
 
 
 @every_api
