@@ -6,24 +6,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, ToolRanking, find_value_kinds, is_risky, list_request_terms
-from adapter.prompting.intent.call_threshold import names_tool, should_call
-from adapter.prompting.intent.candidate_values import narrow_tool
+from adapter.prompting.intent.candidate_values import has_all_required, narrow_tool
 from adapter.prompting.intent.further_calls import find_further_arguments
-from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted, unquote
+from adapter.prompting.intent.text_values import find_known_paths, find_paths, unquote
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Matches names of tools to prefer if the request is only a path. Reading a file is harmless."""
-_UNUSED_VALUE = 0.1
-"""Factor applied to a tool's score for each quoted string or path in the request that fits none of its parameters."""
+MIN_SCORE = 2.0
+"""Minimum BM25 score at which a request needs a tool."""
+MIN_SHARED_WORDS = 3
+"""Number of shared words that justify a call to a tool at any score, because in a small tool set every word is common
+and scores low. The request must also contain a value for each required parameter."""
+DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
+"""Kinds of values that occur mainly in requests for an action."""
+_REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
+_DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}tools?\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +73,7 @@ def plan_guided_choice(
         return GuidedChoice()
     present = {kind for kind in list_request_terms(spelled) if kind.startswith("_")}
     is_path_alone = present == {"_path_"} and not ranking.find_shared_words(next(iter(scores)), request)
-    values = {*find_quoted(request), *find_paths(request)}
-    fit = {name: score * _UNUSED_VALUE ** _count_unused(values, request, tools[name]) for name, score in scores.items()}
-    ranked = sorted(scores, key=lambda name: -fit[name])
-    names = sorted(ranked, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
+    names = sorted(scores, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
     if not settings.values:
         return GuidedChoice(ToolSet(tools[name] for name in names[: settings.max_tools]))
     offered: list[Tool] = []
@@ -82,6 +85,28 @@ def plan_guided_choice(
             offered.append(tool)
             choices |= {(tool.name, each): values for each, values in found.items()}
     return GuidedChoice(ToolSet(offered), choices)
+
+
+def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapping[str, float]) -> bool:
+    if _REFUSED.search(request):
+        return False
+    if _DEMANDED.search(request) or any(names_tool(request, name) for name in tools):
+        return True
+    best = next(iter(scores))
+    if scores[best] >= MIN_SCORE:
+        return True
+    is_about = len(ranking.find_shared_words(best, request)) >= MIN_SHARED_WORDS
+    if is_about and has_all_required(request, tools[best]):
+        return True
+    kinds = (find_value_kinds(name, each) for tool in tools.values() for name, each in tool.properties.items())
+    taken = set().union(*kinds)
+    return not DISTINCTIVE.isdisjoint(taken.intersection(list_request_terms(request)))
+
+
+def names_tool(request: str, name: str) -> bool:
+    """Return whether a request contains a tool's name. Names without an underscore are ignored, because they may be
+    common words."""
+    return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None
 
 
 def _find_known_path_candidates(
@@ -115,16 +140,6 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
     fixed = {each: {**dict(tool.properties.get(each) or {}), "enum": [value]} for each, value in values.items()}
     parameters = {**tool.parameters, "properties": fixed, "required": list(fixed)}
     return GuidedChoice(ToolSet([replace(tool, parameters=parameters)]))
-
-
-def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
-    """Return how many of ``values``, the quoted strings and paths in the request, ``tool`` would leave unused.
-
-    A value is used if it is the only candidate for a parameter. A single value in a request is not counted.
-    """
-    _, found = narrow_tool(request, tool)
-    taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
-    return sum(value not in taken for value in values) if len(values) > 1 else 0
 
 
 def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
