@@ -19,10 +19,29 @@ VAGUE = (
     "function body remains", "more code", "not shown", "ditto", "implementation goes here", "fill in the rest",
     "calls read() and check() as before", "read(), parse() ...", "TODO: keep existing code",
 )  # fmt: skip
+UNLISTED = (
+    "content preserved", "trimmed", "prior code", "additional code", "lines 4 to 6", "as in the current file",
+    "see file", "same again", "you get the idea", "cut for length", "full version in the repository",
+    "copy from line 3", "retain the two calls", "earlier code", "no edits needed",
+    "handled elsewhere", "code goes on", "not relevant",
+    "boilerplate", "error handling", "further steps", "parse and check", "(2 lines)", "[3 lines]", "yada yada",
+    "paste the old text", "current implementation", "as it stood", "use what is there", "abridged", "do the work",
+    "preserve", "nothing new below", "fill me in", "already correct", "ok", "function internals", "pass-through",
+    "wie gehabt", "hier weiter wie bisher", "Inhalt beibehalten", "siehe oben", "à compléter", "idem", "comme avant",
+    "contenu conservé", "como antes", "contenido conservado", "como estava", "mantém o código", "come prima",
+    "zoals voorheen", "overige regels", "som tidigare", "beze změny", "jak poprzednio", "как раньше", "код выше",
+    "без змін", "önceki gibi", "όπως πριν", "كما هو", "ללא שינוי", "पहले जैसा", "giữ nguyên", "seperti semula",
+    "เหมือนเดิม", "同上", "略", "此处不动", "以下同様", "前と同じ処理", "이전과 같음", "kuten ennen", "változatlan",
+)  # fmt: skip
+COMMENTS = ("// {}", "# {}", "/* {} */", "-- {}", "<!-- {} -->", "{{/* {} */}}", "; {}", "% {}", "(* {} *)")
 LITERAL = (
     "le code existant doit rester valide", "devuelve el resto", "проверка остатка", "解析其余的数据",
     "既存のデータを確認する", "loading...", "return the rest of the items to the caller",
 )  # fmt: skip
+
+
+KEPT_BELOW = OLD.replace("  check(b);\n", "  check(b);\n  store(b);\n")
+"""A comment that replaces lines of this function is followed by a line that stays."""
 
 
 def build_diff(comment):
@@ -37,6 +56,26 @@ def test_edits_that_would_lose_the_omitted_lines_are_rejected(comment):
     for patches in ([{"old_text": OLD, "new_text": new}], build_diff(comment)):
         with pytest.raises(EditError, match="instead of real lines"):
             patch_text(OLD, patches)
+
+
+@pytest.mark.parametrize(("number", "phrase"), [*enumerate(UNLISTED)])
+@pytest.mark.parametrize(
+    "body", ["  read();\n  {}\n", "  const a = readAll();\n  {}\n  return b;\n", "  {}\n  return b;\n"]
+)
+def test_a_short_comment_does_not_replace_two_lines_of_code(number, phrase, body):
+    comment = COMMENTS[number % len(COMMENTS)].format(phrase)
+    new = f"export function load() {{\n{body.format(comment)}}}\n"
+    with pytest.raises(EditError, match="instead of real lines"):
+        patch_text(KEPT_BELOW, [{"old_text": KEPT_BELOW, "new_text": new}])
+
+
+def test_a_comment_that_is_meant_can_be_added_after_the_lines_are_deleted():
+    lost, comment = "  check(b);\n  store(b);\n", "  // mid-point\n"
+    with pytest.raises(EditError, match="delete the lines in one edit and add it in another"):
+        patch_text(KEPT_BELOW, [{"old_text": lost, "new_text": comment}])
+    shorter = patch_text(KEPT_BELOW, [{"old_text": lost, "new_text": ""}]).text
+    above = "  const b = parse(a);\n"
+    assert comment in patch_text(shorter, [{"old_text": above, "new_text": above + comment}]).text
 
 
 @pytest.mark.parametrize("comment", LITERAL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from adapter.core.text.plurals import pluralize
@@ -24,7 +24,7 @@ from adapter.editing.matching.strategies import (
 )
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, list_interpretations
-from adapter.editing.repairs.omission_markers import find_omissions, find_vague_omissions, is_elision, is_like_own
+from adapter.editing.repairs.omission_markers import find_omissions, find_replacing_comments, is_elision, is_like_own
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_escapes
 from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
@@ -32,6 +32,10 @@ from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
 
 _STAGES = (*STRATEGIES, match_minified)
 """All ways to match a text, from the strictest to the most tolerant."""
+_OMISSION_SEARCHES = (
+    (find_omissions, ""),
+    (find_replacing_comments, "; if the comment is meant, delete the lines in one edit and add it in another"),
+)
 
 
 def locate(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
@@ -53,11 +57,12 @@ class _Locator(PatchContext):
         if self.old == self.new:
             message = f"no change: {self.names.old_text} and {self.names.new_text} are the same"
             return Rejection("no change", message)
-        if omission := self._find_omission():
-            return self.reject_invalid(
-                f"{self.names.new_text} contains {omission.strip()[:80]!r} instead of real lines: write every line of "
-                f"{self.names.new_text}, or use a smaller {self.names.old_text}"
-            )
+        for find, alternative in _OMISSION_SEARCHES:
+            if omission := self._find_omission(find):
+                return self.reject_invalid(
+                    f"{self.names.new_text} contains {omission.strip()[:80]!r} instead of real lines: write every line "
+                    f"of {self.names.new_text}, or use a smaller {self.names.old_text}{alternative}"
+                )
         if not self.patch.exact:
             return self._resolve_tolerantly()
         interpretation = Interpretation(self.old, self.new, is_whole_lines=isinstance(self.patch, Hunk))
@@ -69,12 +74,11 @@ class _Locator(PatchContext):
             case edits:
                 return Rejection("not found", build_near_miss_message(self.search, edits[0].match, self.names))
 
-    def _find_omission(self) -> str:
-        """Return a line of the new text that stands for lines of the old text, or an empty string."""
+    def _find_omission(self, find: Callable[[Sequence[str], Sequence[str]], Iterator[int]]) -> str:
+        """Return the first line found that stands for lines of the old text, or an empty string."""
         old, new = split_view_lines(self.old), split_view_lines(self.new)
         known = {line.strip() for line in old}
-        found = [*find_omissions(old, new), *find_vague_omissions(old, new)]
-        omissions = [line for index in found if (line := new[index]).strip() not in known]
+        omissions = [line for index in find(old, new) if (line := new[index]).strip() not in known]
         unlike = [line for line in omissions if not self.is_in_file(line)]
         loses_nothing = isinstance(self.patch, Hunk) or known <= {line.strip() for line in new}
         own = [line for line in self.document.lines if is_elision(line)] if unlike else []

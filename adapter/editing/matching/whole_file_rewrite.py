@@ -19,7 +19,7 @@ from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.rewrite_piece_candidates import Piece
 from adapter.editing.matching.rewrite_piece_placement import PiecePlacer
 from adapter.editing.matching.strategies import TextMatch, split_view_lines
-from adapter.editing.repairs.omission_markers import find_omissions, find_vague_omissions, is_omission_comment
+from adapter.editing.repairs.omission_markers import find_omissions, find_replacing_comments, is_omission_comment
 from adapter.editing.repairs.reindent import measure_indent
 from adapter.editing.replacement_text import build_exact_replacement
 from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
@@ -43,7 +43,7 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
     pieces = list(_split_pieces(search, old, new))
     if len(pieces) == 1 and pieces[0].depth is None and pieces[0].is_last:
         file_changes = find_changes(old, new)
-        reason = _find_vague_omission(search, old, new) or _find_incompleteness(old, file_changes)
+        reason = _find_replacing_comment(search, old, new) or _find_incompleteness(old, file_changes)
     else:
         file_changes, reason = _match_pieces(old, pieces)
         new = [line for piece in pieces for line in piece.lines]
@@ -54,8 +54,8 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
     return tuple(_build_edit(document, change, new) for change in file_changes)
 
 
-def _find_vague_omission(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> str:
-    lines = (new[index] for index in find_vague_omissions(old, new))
+def _find_replacing_comment(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> str:
+    lines = (new[index] for index in find_replacing_comments(old, new))
     line = next((line for line in lines if not search.find_lines_with_key(normalize_line(line))), "")
     return f"{line.strip()[:80]!r} replaces lines of the file" if line else ""
 
