@@ -1,0 +1,89 @@
+"""Decode the tools of a request only once if later requests repeat their bytes, as clients do in each turn."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from adapter.core.events import Json
+from adapter.core.json.load import load_json
+
+MAX_BYTES = 131_072
+"""Maximum length, in bytes, of a request whose tools are recognized. In a longer one, this takes as long as decoding
+them."""
+MAX_KNOWN = 16
+"""Maximum number of lists of tools that are known."""
+MAX_BUILT = 8
+"""Maximum number of objects that are cached for a list of tools."""
+
+_KEY = re.compile(rb'"tools"\s*:\s*')
+_MARK = "\0tools"
+_PLACEHOLDER = b'"tools":"\\u0000tools"'
+_DECODER = json.JSONDecoder()
+
+Built = TypeVar("Built")
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownTools:
+    """Tools, which must not be changed, and the objects that were built from them."""
+
+    definitions: list[Json]
+    built: dict[Hashable, Any] = field(default_factory=dict)
+
+
+_KNOWN: dict[bytes, _KnownTools] = {}
+"""The tools of the last requests, by the bytes of their key and value. No string in JSON contains these bytes, because
+its quotes are escaped."""
+
+
+def load_request(content: bytes) -> Json:
+    """Decode a request body like `load_json`. Equal tools of several requests are the same list."""
+    found = _KEY.search(content) if len(content) <= MAX_BYTES else None
+    if found is None:
+        return load_json(content)
+    start = found.start()
+    encoded = next((each for each in tuple(_KNOWN) if content.startswith(each, start)), None)
+    known = _KNOWN.pop(encoded, None) if encoded is not None else None
+    if encoded is not None and known is not None:
+        _KNOWN[encoded] = known  # the least recently used one is the first
+        try:
+            body = load_json(b"".join((content[:start], _PLACEHOLDER, content[start + len(encoded) :])))
+        except ValueError:
+            return load_json(content)  # its error has the right position
+        if isinstance(body, dict) and body.get("tools") == _MARK:
+            body["tools"] = known.definitions
+            return body
+    body = load_json(content)
+    if known is None and isinstance(body, dict) and isinstance(body.get("tools"), list):
+        _remember(content[start:], found.end() - start, body["tools"])
+    return body
+
+
+def _remember(content: bytes, start: int, tools: list[Json]) -> None:
+    """Remember ``tools`` if they are the value at ``start``, and not another field of the same name."""
+    text = content[start:].decode("utf-8", "replace")
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return
+    if value == tools:
+        _KNOWN[content[:start] + text[:end].encode()] = _KnownTools(tools)
+        if len(_KNOWN) > MAX_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN)), None)
+
+
+def build_once(definitions: Json, key: Hashable, build: Callable[[], Built]) -> Built:
+    """Return the object that ``build`` builds from the tools ``definitions``. It is cached if the tools are known."""
+    known = next((each for each in tuple(_KNOWN.values()) if each.definitions is definitions), None)
+    if known is None:
+        return build()
+    if key not in known.built:
+        if len(known.built) >= MAX_BUILT:
+            known.built.clear()
+        known.built[key] = build()
+    built: Built = known.built[key]
+    return built
