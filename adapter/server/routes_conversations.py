@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
@@ -20,8 +20,9 @@ from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.upstream_server import ModelServer
 
-Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JSONResponse]
-"""Responds to a request, with the store and the request's JSON body. It runs in a thread."""
+Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JsonObject | None]
+"""Answers a request, with the store and the request's JSON body. The answer is None if the store does not contain what
+the path names. It runs in a thread."""
 
 MAX_ITEMS = 20
 """Maximum number of items per request, as in OpenAI's API."""
@@ -29,15 +30,16 @@ MAX_ITEMS = 20
 
 def list_routes(upstream: ModelServer) -> list[Route]:
     base = "/v1/conversations"
+    one, items = f"{base}/{{id}}", f"{base}/{{id}}/items"
     actions: list[tuple[str, str, Action]] = [
-        (base, "POST", _create),
-        (f"{base}/{{id}}", "GET", _read),
-        (f"{base}/{{id}}", "POST", _update),
-        (f"{base}/{{id}}", "DELETE", _delete),
-        (f"{base}/{{id}}/items", "POST", _add_items),
-        (f"{base}/{{id}}/items", "GET", _list_items),
-        (f"{base}/{{id}}/items/{{item}}", "GET", _get_item),
-        (f"{base}/{{id}}/items/{{item}}", "DELETE", _delete_item),
+        (base, "POST", lambda store, _, body: store.create_conversation(_check_metadata(body), _check_items(body))),
+        (one, "GET", lambda store, http, _: store.load_conversation(get_id(http))),
+        (one, "POST", lambda store, http, body: store.set_metadata(get_id(http), _check_metadata(body))),
+        (one, "DELETE", partial(delete_stored, "conv_", "conversation.deleted")),
+        (items, "POST", _add_items),
+        (items, "GET", lambda store, http, _: paginate(store.load_items(get_id(http)), http)),
+        (f"{items}/{{item}}", "GET", _get_item),
+        (f"{items}/{{item}}", "DELETE", _delete_item),
     ]
     return [build_store_route(upstream, path, method, action) for path, method, action in actions]
 
@@ -52,45 +54,40 @@ async def _answer(action: Action, upstream: ModelServer, http: HttpRequest) -> A
         message = "nothing is stored, as several workers cannot share memory: start with --store FILE"
         raise RequestError(message, status=404, code="unsupported_endpoint")
     body = (await read_json_body(http, upstream.work))[1] if http.method == "POST" else {}
-    return await asyncio.to_thread(action, upstream.store, http, body)
+    answer = await asyncio.to_thread(action, upstream.store, http, body)
+    if answer is None:
+        is_response = "/responses/" in http.url.path
+        name = f"Response with id {get_id(http)[:80]!r}" if is_response else http.url.path[:120]
+        raise RequestError(f"{name} not found.", "response_id" if is_response else "conversation_id", status=404)
+    return JSONResponse(answer)
 
 
-def _create(store: ResponseStore, _: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(store.create_conversation(_check_metadata(body), _check_items(body)))
+def get_id(http: HttpRequest) -> str:
+    """Return the id in the path of a request."""
+    return str(http.path_params["id"])
 
 
-def _read(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return JSONResponse(_require(store.load_conversation(http.path_params["id"]), http))
+def delete_stored(prefix: str, kind: str, store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
+    """Delete the response or conversation that the path names, whose ids begin with ``prefix``. ``kind`` is the type of
+    the answer."""
+    was_stored = store.delete(get_id(http), prefix)
+    return {"id": get_id(http), "object": kind, "deleted": True} if was_stored else None
 
 
-def _update(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(_require(store.set_metadata(http.path_params["id"], _check_metadata(body)), http))
+def _add_items(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JsonObject | None:
+    added = store.add_items(get_id(http), _check_items(body))
+    return None if added is None else list_object(added)
 
 
-def _delete(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    conversation_id = http.path_params["id"]
-    _require(store.delete(conversation_id, "conv_") or None, http)
-    return JSONResponse({"id": conversation_id, "object": "conversation.deleted", "deleted": True})
+def _get_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
+    items = store.load_items(get_id(http)) or ()
+    return next((item for item in items if item["id"] == http.path_params["item"]), None)
 
 
-def _add_items(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(list_object(_require(store.add_items(http.path_params["id"], _check_items(body)), http)))
-
-
-def _list_items(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return paginate(_require(store.load_items(http.path_params["id"]), http), http)
-
-
-def _get_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    items = _require(store.load_items(http.path_params["id"]), http)
-    stored = next((item for item in items if item["id"] == http.path_params["item"]), None)
-    return JSONResponse(_require(stored, http))
-
-
-def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    conversation = _require(store.load_conversation(http.path_params["id"]), http)
-    _require(store.delete_item(conversation["id"], http.path_params["item"]) or None, http)
-    return JSONResponse(conversation)
+def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
+    conversation = store.load_conversation(get_id(http))
+    was_stored = conversation is not None and store.delete_item(conversation["id"], http.path_params["item"])
+    return conversation if was_stored else None
 
 
 def _check_metadata(body: JsonObject) -> JsonObject:
@@ -103,14 +100,3 @@ def _check_items(body: JsonObject) -> list[JsonObject]:
         raise RequestError(f"'items' has {len(items)} items; at most {MAX_ITEMS} can be added at a time", "items")
     list(convert_items(items, []))
     return items
-
-
-def _require(value: object, http: HttpRequest) -> Any:
-    return require_stored(value, http.url.path[:120], "conversation_id")
-
-
-def require_stored(value: object, name: str, param: str) -> Any:
-    """Return ``value``. Raises RequestError if it is None, which means that the store does not contain it."""
-    if value is None:
-        raise RequestError(f"{name} not found.", param, status=404)
-    return value

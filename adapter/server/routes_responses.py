@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
@@ -18,7 +17,7 @@ from adapter.server.pagination import paginate
 from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.response_references import ResponsesRequest, references_stored_items
 from adapter.server.response_store import ResponseStore
-from adapter.server.routes_conversations import build_store_route, require_stored
+from adapter.server.routes_conversations import Action, build_store_route, delete_stored, get_id
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import count_prompt_tokens
 from adapter.server.upstream_server import ModelServer
@@ -27,10 +26,10 @@ from adapter.server.upstream_server import ModelServer
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     answer = TranslatingEndpoint(upstream.work, partial(_answer_responses, upstream, keep_alive_s))
     count = TranslatingEndpoint(upstream.work, partial(_count, upstream))
-    stored = (
-        ("", "GET", _get_response),
-        ("", "DELETE", _delete_response),
-        ("/input_items", "GET", _list_input_items),
+    stored: tuple[tuple[str, str, Action], ...] = (
+        ("", "GET", _load_response),
+        ("", "DELETE", partial(delete_stored, "resp_", "response")),
+        ("/input_items", "GET", lambda store, http, _: paginate(store.load_input_items(get_id(http)), http)),
     )
     return [
         route
@@ -74,21 +73,7 @@ async def _refuse_compaction(_: HttpRequest) -> JSONResponse:
     raise RequestError(message, status=404, code="unsupported_endpoint")
 
 
-def _get_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
+def _load_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
     if http.query_params.get("stream") == "true":
         raise RequestError("stored responses cannot be streamed; omit 'stream'", "stream")
-    return JSONResponse(_require(store.load_response(http.path_params["id"]), http))
-
-
-def _delete_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    response_id = http.path_params["id"]
-    _require(store.delete(response_id, "resp_") or None, http)
-    return JSONResponse({"id": response_id, "object": "response", "deleted": True})
-
-
-def _list_input_items(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return paginate(_require(store.load_input_items(http.path_params["id"]), http), http)
-
-
-def _require(value: object, http: HttpRequest) -> Any:
-    return require_stored(value, f"Response with id {http.path_params['id'][:80]!r}", "response_id")
+    return store.load_response(get_id(http))
