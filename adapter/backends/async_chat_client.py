@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.backends.chat_client import ChatClient, Chunk, Message
 from adapter.backends.openai_sdk_errors import is_connection_error, list_sdk_errors
-from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, parse_chunk
+from adapter.backends.stream_chunks import ChunkReader
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.template_prompt import streams_lines
 
@@ -76,15 +76,12 @@ class AsyncChatClient:
 
     async def _read_chunks(self, response: _Events, first: Json) -> AsyncGenerator[Chunk, None]:
         self._chat.check_first_event(first, response.response.headers)
-        is_finished, event, size = False, first, AnswerSize()
+        event, reader = first, ChunkReader()
         while event is not None:
-            chunk = parse_chunk(event)
-            size.add(chunk)
-            is_finished = is_finished or chunk.finish_reason is not None
-            yield chunk
+            yield reader.parse(event)
             event = await self._read_event(response)
-        if not is_finished:
-            yield Chunk("", finish_reason=INCOMPLETE)
+        for missing in reader.list_missing():
+            yield missing
 
     async def _read_event(self, response: _Events) -> Json:
         """Return the next event, or None at the end of the stream. A dropped connection also counts as the end, because

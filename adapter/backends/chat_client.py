@@ -32,7 +32,7 @@ from adapter.backends.openai_sdk_errors import (
     list_sdk_errors,
 )
 from adapter.backends.retries import build_retry_policy
-from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, Chunk, parse_chunk
+from adapter.backends.stream_chunks import Chunk, ChunkReader
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.argument_checks import NONE, check_types
 from adapter.core.errors import TransportError
@@ -281,15 +281,11 @@ class ChatClient:
 
     def _read_chunks(self, response: _Events, first: Json) -> Iterator[Chunk]:
         self.check_first_event(first, response.response.headers)
-        is_finished, event, size = False, first, AnswerSize()
+        event, reader = first, ChunkReader()
         while event is not None:
-            chunk = parse_chunk(event)
-            size.add(chunk)
-            is_finished = is_finished or chunk.finish_reason is not None
-            yield chunk
+            yield reader.parse(event)
             event = self._read_event(response)
-        if not is_finished:
-            yield Chunk("", finish_reason=INCOMPLETE)
+        yield from reader.list_missing()
 
     def check_first_event(self, first: Json, headers: Mapping[str, str]) -> None:
         """Raise TransportError if the answer is not a stream. ``first`` is the first event or None."""

@@ -68,20 +68,29 @@ def list_native_calls(raw: JsonObject) -> list[Json]:
     return calls if isinstance(calls, list) else []
 
 
-class AnswerSize:
-    """Counts the characters of an answer, to stop a server whose answer does not end."""
+class ChunkReader:
+    """Parses the events of one stream. After the last event, `list_missing` returns the missing end."""
 
     def __init__(self) -> None:
         self._characters = 0
+        self._is_finished = False
 
-    def add(self, chunk: Chunk) -> None:
-        """Count a chunk. Raises TransportError if the answer is longer than `MAX_ANSWER_CHARACTERS`."""
+    def parse(self, event: ChatCompletionChunk | JsonObject) -> Chunk:
+        """Parse an event like `parse_chunk`. Raises TransportError also if the answer is longer than
+        `MAX_ANSWER_CHARACTERS`, which stops a server whose answer does not end."""
+        chunk = parse_chunk(event)
         self._characters += len(chunk.text) + len(chunk.reasoning)
         self._characters += measure_calls(list_native_calls(chunk.raw or {}))
         if self._characters > MAX_ANSWER_CHARACTERS:
             raise TransportError(
                 f"the model's answer was stopped, because it has more than {MAX_ANSWER_CHARACTERS:,} characters"
             )
+        self._is_finished = self._is_finished or chunk.finish_reason is not None
+        return chunk
+
+    def list_missing(self) -> list[Chunk]:
+        """Return the last chunk of a stream that ended early, or nothing for other streams."""
+        return [] if self._is_finished else [Chunk("", finish_reason=INCOMPLETE)]
 
 
 def _parse_progress(raw: JsonObject) -> tuple[int, int] | None:

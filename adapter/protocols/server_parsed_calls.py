@@ -40,7 +40,7 @@ class NativeCalls:
     """Collects calls in OpenAI's format, either complete or as fragments of a stream."""
 
     def __init__(self) -> None:
-        self._calls: list[NativeCall] = []
+        self.calls: list[NativeCall] = []
         self._last: dict[int, NativeCall] = {}
         """The last call with each index of the server."""
 
@@ -53,14 +53,14 @@ class NativeCalls:
         # Ollama gives all calls the index 0. Other servers repeat the id or name of a call in each fragment.
         if call is None or (name and call_id and call.id and call_id != call.id):
             call = self._last[index] = NativeCall(call_id)
-            self._calls.append(call)
+            self.calls.append(call)
         call.name = call.name or name
         call.arguments.add(arguments)
         return call, arguments
 
     def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
         """Return the calls. The ids of calls without one are generated from ``turn``."""
-        return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls)]
+        return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self.calls)]
 
 
 def _read_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
