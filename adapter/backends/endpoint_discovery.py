@@ -288,26 +288,47 @@ def count_tokens(text: str, endpoint: Endpoint) -> int:
         return len(json.load(connection.getresponse())["tokens"])
 
 
-# -------------------------------------------------------------------- images
+# --------------------------------------------------------------------- facts
 
-_SEES: dict[Kind, tuple[str, Callable[[Json, str], Json]]] = {
-    "llama.cpp": ("/props", lambda body, _model: body["modalities"]["vision"]),
-    "ollama": ("/api/show", lambda body, _model: "vision" in body["capabilities"]),
-    "lmstudio": (
-        "/api/v0/models",
-        lambda body, model: next(entry["type"] == "vlm" for entry in body["data"] if entry["id"] == model),
-    ),
+OF_MODEL = "id="
+"""Key of the entry for the model in a list of models."""
+_IMAGES: dict[Kind, tuple[str | int, ...]] = {
+    "llama.cpp": ("/props", "modalities", "vision"),
+    "ollama": ("/api/show", "capabilities"),
+    "lmstudio": ("/api/v0/models", "data", OF_MODEL, "type"),
 }
+
+
+def query_fact(endpoint: Endpoint, where: Mapping[Kind, tuple[str | int, ...]], model: str | None = None) -> Json:
+    """Query a fact about the server or ``model``, and return None if the server does not report it.
+
+    ``where`` has the path and the keys of the fact in the JSON answer, for each kind of server. A key is a name, the
+    index of a list's item, or `OF_MODEL`.
+    """
+    if endpoint.kind not in where:
+        return None
+    path, *keys = where[endpoint.kind]
+    value: Json = get_object(f"{endpoint.root}{path}", {"model": model} if path == "/api/show" else None)
+    for key in keys:
+        match value:
+            case dict():
+                value = value.get(key)
+            case list() if key == OF_MODEL:
+                value = next((each for each in value if isinstance(each, dict) and each.get("id") == model), None)
+            case list() if isinstance(key, int) and key < len(value):
+                value = value[key]
+            case _:
+                return None
+    return value
 
 
 def sees_images(endpoint: Endpoint, model: str) -> bool | None:
     """Return whether the model accepts images, or None if the server does not report it."""
-    if endpoint.kind not in _SEES:
-        return None
-    path, read = _SEES[endpoint.kind]
-    query = {"model": model} if endpoint.kind == "ollama" else None
-    try:
-        sees = read(get_object(endpoint.root + path, query), model)
-    except (KeyError, TypeError, AttributeError, StopIteration):
-        return None
-    return sees if isinstance(sees, bool) else None
+    match query_fact(endpoint, _IMAGES, model):
+        case bool(sees):
+            return sees
+        case list(capabilities):
+            return "vision" in capabilities
+        case str(kind):
+            return kind == "vlm"
+    return None

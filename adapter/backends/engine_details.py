@@ -12,10 +12,9 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-from adapter.backends.endpoint_discovery import Endpoint, Kind, get_object
+from adapter.backends.endpoint_discovery import OF_MODEL, Endpoint, Kind, query_fact
 from adapter.backends.model_profiles import Model
 from adapter.backends.small_model_detection import query_parameter_count
-from adapter.core.events import JsonObject
 from adapter.protocols.model_descriptions import ModelDescription
 
 _FAMILY = re.compile(
@@ -30,12 +29,21 @@ _FAMILY = re.compile(
 """Matches the names of public model families, with their versions (``qwen2.5-coder``), but not with a number of
 parameters (``llama-8b``)."""
 _SIZES = {"small": "_S", "medium": "_M", "large": "_L"}
-_VERSION_PATHS: dict[Kind, tuple[str, str]] = {
+_VERSIONS: dict[Kind, tuple[str | int, ...]] = {
     "llama.cpp": ("/props", "build_info"),
     "ollama": ("/api/version", "version"),
     "vllm": ("/version", "version"),
     "sglang": ("/get_server_info", "version"),
     "koboldcpp": ("/api/extra/version", "version"),
+}
+_FAMILIES: dict[Kind, tuple[str | int, ...]] = {
+    "ollama": ("/api/show", "details", "family"),
+    "lmstudio": ("/api/v0/models", "data", OF_MODEL, "arch"),
+}
+_QUANTIZATIONS: dict[Kind, tuple[str | int, ...]] = {
+    "llama.cpp": ("/props", "model_ftype"),
+    "ollama": ("/api/show", "details", "quantization_level"),
+    "lmstudio": ("/api/v0/models", "data", OF_MODEL, "quantization"),
 }
 
 
@@ -53,7 +61,7 @@ class EngineDetails:
 def query_engine_details(endpoint: Endpoint, model: Model) -> EngineDetails:
     """Query the server about ``model``. If the name of the model or its file contains a public model family, only this
     family is returned, without the rest of the name."""
-    family, quantization = _query_reported_model(endpoint, model.name)
+    family, quantization = (str(query_fact(endpoint, each, model.name) or "") for each in (_FAMILIES, _QUANTIZATIONS))
     names = (model.file, model.name, family)
     return EngineDetails(
         endpoint.kind,
@@ -78,32 +86,8 @@ def normalize_quantization(name: str) -> str:
 
 
 def _query_version(endpoint: Endpoint) -> str:
-    if endpoint.kind not in _VERSION_PATHS:
-        return ""
-    path, key = _VERSION_PATHS[endpoint.kind]
-    version = str(get_object(endpoint.root + path).get(key) or "")
+    version = str(query_fact(endpoint, _VERSIONS) or "")
     if version == "b0-unknown":  # the embedded engine, whose build has no number
         with suppress(importlib.metadata.PackageNotFoundError):
             return f"xllamacpp {importlib.metadata.version('xllamacpp')}"
     return version
-
-
-def _query_reported_model(endpoint: Endpoint, name: str) -> tuple[str, str]:
-    """Return the family and the quantization that the server reports."""
-    match endpoint.kind:
-        case "llama.cpp":
-            return "", str(get_object(f"{endpoint.root}/props").get("model_ftype") or "")
-        case "ollama":
-            details = get_object(f"{endpoint.root}/api/show", {"model": name}).get("details")
-            return _get_texts(details if isinstance(details, dict) else {}, "family", "quantization_level")
-        case "lmstudio":
-            listed = get_object(f"{endpoint.root}/api/v0/models").get("data")
-            entries = [each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)]
-            return _get_texts(next((each for each in entries if each.get("id") == name), {}), "arch", "quantization")
-        case _:
-            return "", ""
-
-
-def _get_texts(entry: JsonObject, *keys: str) -> tuple[str, str]:
-    first, second = (str(entry.get(key) or "") for key in keys)
-    return first, second

@@ -16,11 +16,11 @@ from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adapter.backends.endpoint_discovery import Endpoint, get_object, list_model_ids
+from adapter.backends.endpoint_discovery import Endpoint, get_object, list_model_ids, query_fact
 from adapter.core.argument_checks import check_types
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import Json
 from adapter.core.validation_errors import explain_validation_error
 from adapter.core.version import __version__
 from adapter.grammars.constraint_mode import Constraint
@@ -192,7 +192,7 @@ def query_model(endpoint: Endpoint, name: str) -> Model:
 
 def query_template(endpoint: Endpoint) -> str | None:
     """Return the model's chat template in Jinja, or None if the server does not report it."""
-    template = _query_llama_cpp_props(endpoint).get("chat_template")
+    template = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template")})
     return template if isinstance(template, str) else None
 
 
@@ -201,13 +201,8 @@ def template_supports_tools(endpoint: Endpoint) -> bool | None:
 
     llama.cpp drops ``tools`` silently if the template does not support them.
     """
-    caps = _query_llama_cpp_props(endpoint).get("chat_template_caps")
-    supported = caps.get("supports_tools") if isinstance(caps, dict) else None
+    supported = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template_caps", "supports_tools")})
     return supported if isinstance(supported, bool) else None
-
-
-def _query_llama_cpp_props(endpoint: Endpoint) -> JsonObject:
-    return get_object(f"{endpoint.root}/props") if endpoint.kind == "llama.cpp" else {}
 
 
 def _hash(template: Json) -> str:

@@ -7,10 +7,8 @@ it.
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 
-from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, get_object
-from adapter.core.events import Json
+from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, Kind, query_fact
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 
 SMALL = 400_000_000
@@ -55,13 +53,13 @@ def invents_values(endpoint: Endpoint, model: str) -> bool:
     return count is not None and count <= INVENTIVE
 
 
+_PARAMETERS: dict[Kind, tuple[str | int, ...]] = {
+    "llama.cpp": ("/v1/models", "data", 0, "meta", "n_params"),  # llama.cpp has one model
+    "ollama": ("/api/show", "model_info", "general.parameter_count"),
+}
+
+
 def query_parameter_count(endpoint: Endpoint, model: str) -> int | None:
     """Return the number of parameters of ``model``, or None if its server does not report it."""
-    count: Json = None
-    with suppress(KeyError, IndexError, TypeError):
-        if endpoint.kind == "llama.cpp":  # llama.cpp has one model
-            count = get_object(f"{endpoint.root}/v1/models")["data"][0]["meta"]["n_params"]
-        elif endpoint.kind == "ollama" and model:
-            details = get_object(f"{endpoint.root}/api/show", {"model": model})
-            count = details["model_info"]["general.parameter_count"]
+    count = query_fact(endpoint, _PARAMETERS, model) if model or endpoint.kind == "llama.cpp" else None
     return count if isinstance(count, int) and count > 0 else None
