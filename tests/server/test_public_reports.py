@@ -74,6 +74,7 @@ def test_report(url, case):
     answer = answer.replace('": ', '":').replace(', "', ',"')
     assert [each for each in case.get("contains", ()) if each not in answer] == [], answer
     assert [each for each in case.get("lacks", ()) if each in answer] == [], answer
+    assert [each for each in case.get("once", ()) if answer.count(each) != 1] == [], answer
     if "arguments" in case:
         events = [json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")]
         parts = [event["delta"].get("partial_json", "") for event in events if event["type"] == "content_block_delta"]
