@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -53,12 +54,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if collection_path.name in {*QUICK, QUICK_FILE} else True
 
 
+def pytest_collection() -> None:
+    """Collect without garbage collection, which would look through thousands of tests and modules again and again."""
+    gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        folders = item.path.relative_to(Path(__file__).parent).parent.parts
-        is_quick = folders[:1] and folders[0] in QUICK and "formats" not in folders
-        if is_quick or item.path.name == QUICK_FILE:
+        if _is_quick(item.path):
             item.add_marker(pytest.mark.quick)
+
+
+@cache
+def _is_quick(file: Path) -> bool:
+    folders = file.relative_to(Path(__file__).parent).parent.parts
+    return file.name == QUICK_FILE or (folders[:1] != () and folders[0] in QUICK and "formats" not in folders)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -232,3 +242,4 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def pytest_collection_finish() -> None:
     """Freeze the collected tests: garbage collection would spend a tenth of the time on them."""
     gc.freeze()
+    gc.enable()

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -35,13 +36,13 @@ from adapter.workspace import Workspace
 from tests import mcp_plain
 from tests.command_line import adapter, started
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
-
-pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'toolcall-adapter[mcp]'")
-
-from mcp import Client, StdioServerParameters
-
-from adapter.integrations.mcp.server import build_server
 from tests.waiting import eventually, retry_longer
+
+if find_spec("mcp") is None:  # importing it takes a second, which only the worker of these tests needs
+    pytest.skip("needs the MCP SDK: pip install 'toolcall-adapter[mcp]'", allow_module_level=True)
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 ROOT = Path(__file__).parents[3]
 BLADE = get_dialect("blade").tools
@@ -566,6 +567,8 @@ def test_a_clients_own_definition_is_a_tool(tmp_path):
 
 def with_client(work: Callable[[Client], Any], root: Path, *options: str) -> Any:
     """Return the result of ``work`` with the official client connected to `adapter mcp`."""
+    from mcp import Client, StdioServerParameters
+
     arguments = ["-m", "adapter", "mcp", "--root", str(root), *options]
 
     async def run() -> Any:
@@ -580,6 +583,9 @@ def with_client(work: Callable[[Client], Any], root: Path, *options: str) -> Any
 
 def beside_client(work: Callable[[Client], Any], root: Path, approve: str, *rules: PermissionRule) -> Any:
     """The same with the server in this process, which starts none."""
+    from mcp import Client
+
+    from adapter.integrations.mcp.server import build_server
 
     async def run() -> Any:
         with Workspace(root, approve=approve, rules=rules) as workspace:
@@ -723,6 +729,8 @@ def test_workspace_tools_are_served_over_http(tmp_path):
                 assert found.status_code == status, (target, headers, found.text)
 
             async def work() -> Any:
+                from mcp import Client
+
                 async with Client(match[1]) as client:
                     with warnings.catch_warnings():  # gone from the newest protocol, but fastmcp's client sends it
                         warnings.simplefilter("ignore")
