@@ -1,14 +1,13 @@
 """How often edits land where they were meant, and what finding the place costs.
 
     python -m benchmarks.bench_edits [--held-out] [--seed N] [--per-kind N] [--sources DIR] [--show KIND]
-        [--sizes N ...] [--against DIR]
+        [--sizes N ...]
 
 For each kind of slip: right, refused and wrong, in percent, of ours and of
 plain peers. Wrong is a text that differs from the true result in any byte; where
 the only right answer is a refusal, refusing is right. Cases that nobody could decide (`ambiguity`) are
 counted by themselves, and in no share. Then the cost of finding
 a block, in time and memory, beside splitting, stripping and hashing every line once, and of 200 patches in one call.
-``--against`` compares these costs with those of another version of the project, whose files are in DIR, in turns.
 Exits with 1 when a bar is missed.
 """
 
@@ -16,9 +15,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import json
-import os
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -47,7 +43,6 @@ MADE_BEFORE = ("already applied", "already deleted", "applied, and a twin", "no 
 """Kinds of patches of files in which the change stands already."""
 MANY, FEW, GROWTH_BAR = 200, 50, 5.0
 """Numbers of patches of one call, and how many times the cost of the few the many may cost."""
-TURNS = 5
 MAX_PEER_WORK = 40_000
 """Lines of the file times lines of the block up to which the sliding window is run."""
 
@@ -254,50 +249,6 @@ def costs(sizes: Sequence[int]) -> list[str]:
     return missed
 
 
-_TIMER = """
-import json, sys, time
-from adapter.core.errors import EditError
-from adapter.editing import patch_text
-for line in sys.stdin:
-    text, patches = json.loads(line)
-    start = time.process_time()
-    try:
-        patch_text(text, patches)
-    except EditError:
-        pass
-    print(time.process_time() - start, flush=True)
-"""
-
-
-def compare_costs(sizes: Sequence[int], other: Path) -> None:
-    """The time of each request, divided by that of the version in ``other``: the least of several turns each."""
-    timers = []
-    for folder in (Path(__file__).parents[1], other):
-        environment = {**os.environ, "PYTHONPATH": str(folder)}
-        command = [sys.executable, "-c", _TIMER]
-        timers.append(
-            subprocess.Popen(
-                command, cwd=folder, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-        )
-    for size in sizes:
-        lines = _lines(size)
-        print(f"\n{size} lines: ms, and times those of {other}")
-        for name, patches in _requests(lines).items():
-            request = json.dumps(["\n".join(lines), patches]) + "\n"
-            least = [float("inf")] * 2
-            for _ in range(TURNS):
-                for number, timer in enumerate(timers):
-                    assert timer.stdin is not None
-                    assert timer.stdout is not None
-                    timer.stdin.write(request)
-                    timer.stdin.flush()
-                    least[number] = min(least[number], float(timer.stdout.readline()))
-            print(f"  {name:28} {least[0] * 1e3:8.1f} {least[0] / least[1]:6.2f}", flush=True)
-    for timer in timers:
-        timer.communicate()
-
-
 def _lines(size: int) -> list[str]:
     return [f"    value_{n} = compute(base_{n % 97}, {n})  # step {n // 7}" for n in range(size)]
 
@@ -366,11 +317,7 @@ def main() -> int:
     )
     parser.add_argument("--only-ours", action="store_true", help="without the peers")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000])
-    parser.add_argument("--against", type=Path, help="another version, whose costs are compared; nothing else is done")
     options = parser.parse_args()
-    if options.against:
-        compare_costs(options.sizes, options.against)
-        return 0
     drawn = cases(options.seed, options.per_kind, options.held_out, options.sources, options.repositories)
     missed = rates(drawn, options.show, options.only_ours)
     missed += falsely_applied(drawn, options.show)

@@ -68,14 +68,15 @@ def event(text: str | None = None, finish_reason: str | None = None) -> bytes:
 
 
 async def answer_as_model(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """The last message says what is wanted: ``number pieces rate``."""
+    """The last message may say what is wanted: ``number pieces rate``; otherwise, that is one piece and a call."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = re.search(rb"(?i)content-length: (\d+)", head)
     if not head.startswith(b"POST") or length is None:
         writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     else:
         body = json.loads(await reader.readexactly(int(length[1])))
-        number, pieces, rate = body["messages"][-1]["content"].split()
+        asked = re.fullmatch(r"(\S+) (\d+) ([\d.]+)", body["messages"][-1]["content"])
+        number, pieces, rate = asked.groups() if asked else ("src/app.py", "1", "0")
         writer.write(HEAD)
         began = time.monotonic()
         for index in range(int(pieces)):

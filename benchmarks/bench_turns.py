@@ -18,13 +18,12 @@ import asyncio
 import json
 import os
 import random
-import re
 import statistics
 import sys
 from contextlib import ExitStack
 from typing import Any
 
-from benchmarks.bench_serve import CALL, HEAD, Way, cpu_s, event, post_chat, process
+from benchmarks.bench_serve import Way, cpu_s, post_chat, process
 
 RATIO_BAR, ADDED_BAR_MS = 3.2, 2.5
 WORDS = ("file", "path", "line", "content", "search", "query", "option", "value", "result", "name", "pattern", "commit")
@@ -64,25 +63,6 @@ def conversation(turns: int, names: list[str], seed: int) -> list[dict[str, Any]
     return messages
 
 
-async def answer_as_model(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = re.search(rb"(?i)content-length: (\d+)", head)
-    if not head.startswith(b"POST") or length is None:
-        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-    else:
-        await reader.readexactly(int(length[1]))
-        writer.write(HEAD + event("I will read it. "))
-        writer.write(event(CALL % "src/app.py") + event(None, "stop") + b"data: [DONE]\n\n")
-    await writer.drain()
-    writer.close()
-
-
-async def run_model_server() -> None:
-    server = await asyncio.start_server(answer_as_model, "127.0.0.1", 0)
-    print(f"serving http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1, itself", file=sys.stderr, flush=True)
-    await server.serve_forever()
-
-
 async def send(way: Way, content: bytes) -> tuple[float, float]:
     """Return the processor time of the server and the time to the first event, in milliseconds."""
     used = cpu_s(way.pid)
@@ -116,7 +96,7 @@ async def measure(ways: list[Way], turn: int, tool_count: int, rounds: int) -> d
 async def compare(turns: list[int], tool_count: int, rounds: int) -> list[str]:
     missed: list[str] = []
     with ExitStack() as stack:
-        upstream, pid, _ = stack.enter_context(process("benchmarks.bench_turns", "--as", "model"))
+        upstream, pid, _ = stack.enter_context(process("benchmarks.bench_serve", "--as", "model"))
         passing = ("benchmarks.bench_serve", "--as", "pass-through", "--upstream", upstream)
         ways = [
             Way("direct", upstream, pid),
@@ -142,11 +122,7 @@ def main() -> int:
     parser.add_argument("--turns", default="1,50,200")
     parser.add_argument("--tools", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--as", dest="role", choices=["model"], help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.role == "model":
-        asyncio.run(run_model_server())
-        return 0
     missed = asyncio.run(compare([int(each) for each in given.turns.split(",")], given.tools, given.rounds))
     for line in missed:
         print("MISSED", line)

@@ -1,12 +1,10 @@
 """Formats derived from chat templates: right beside the tables, or refused, and why; and how long it takes.
 
-    python -m benchmarks.derived_formats FOLDER [--held-out | --seen] [--suite]
+    python -m benchmarks.derived_formats FOLDER [--held-out | --seen]
 
 ``FOLDER``: chat templates (``*.jinja``). Each that writes calls writes those of `CALLS`, none of which the derivation
 tries, alone and after words; they are read with the derived format told, with the table that `recognize_format` takes,
 whole and in characters. ``--held-out``: only the third of the templates that nobody looked at while this was made.
-``--suite``: the outputs of canitoolcall instead, with the format derived from the family's template told and the
-family's own tables taken away, and as they are read with the table.
 """
 
 from __future__ import annotations
@@ -14,11 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,9 +21,8 @@ from typing import Any
 from adapter.backends.format_derivation import detect_format, examine_template
 from adapter.core.events import JsonObject
 from adapter.core.turn import Turn
-from adapter.parsing import formats
 from adapter.parsing.format import Format
-from adapter.parsing.formats import FORMATS, get_format, guess_format
+from adapter.parsing.formats import get_format, guess_format
 from adapter.parsing.parser import Parser
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 from adapter.prompting.deriving.derive_format import derive_format
@@ -190,139 +184,15 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-# ------------------------------------------------------------------- canitoolcall
-
-AT_HAND = {
-    "deepseek-ai/DeepSeek-V3-0324": "llama-cpp-deepseek-r1",
-    "deepseek-ai/DeepSeek-V3.1": "deepseek-ai-DeepSeek-V3.1",
-    "deepseek-ai/DeepSeek-V3.2": "deepseek-ai-DeepSeek-V3.2",
-    "google/gemma-4-31B-it": "google-gemma-4-31B-it",
-    "zai-org/GLM-4.5": "GLM-4.6",
-    "zai-org/GLM-4.7": "GLM-4.7-Flash",
-    "zai-org/GLM-5.3": "GLM-4.7-Flash",
-    "openai/gpt-oss-20b": "openai-gpt-oss-120b",
-    "moonshotai/Kimi-K2-Instruct-0905": "moonshotai-Kimi-K2",
-    "moonshotai/Kimi-K2.6": "moonshotai-Kimi-K2",
-    "meta-llama/Llama-3.3-70B-Instruct": "meta-llama-Llama-3.3-70B-Instruct",
-    "mistralai/Mistral-7B-Instruct-v0.3": "mistralai-Mistral-Nemo-Instruct-2407",
-    "mistralai/Mistral-Small-3.2-24B-Instruct-2506": "Mistral-Small-3.2-24B-Instruct-2506",
-    "mistralai/Ministral-3-14B-Instruct-2512": "Mistral-Small-3.2-24B-Instruct-2506",
-    "Qwen/Qwen3-0.6B": "Qwen-Qwen3-0.6B",
-    "Qwen/Qwen3-4B-Instruct-2507": "Qwen-Qwen3-0.6B",
-    "Qwen/Qwen3-4B-Thinking-2507": "Qwen-Qwen3-0.6B",
-    "Qwen/Qwen3-Coder-30B-A3B-Instruct": "Qwen3-Coder",
-    "Qwen/Qwen3-Coder-Next": "Qwen3-Coder",
-    "Qwen/Qwen3.5-9B": "Qwen3-Coder",
-    "Qwen/Qwen3.8-27B": "Qwen3-Coder",
-}
-"""The templates of the suite's models, or of the next release beside them."""
-
-KIN: Mapping[str, tuple[str, ...]] = {
-    "deepseek": ("deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41", "step3", "gigachat35"),
-    "gemma4": ("gemma4", "functiongemma"),
-    "glm": ("glm45", "glm47", "spark25", "poolside_v1", "hy_v3", "iquest_q1", "ling3"),
-    "gpt-oss": ("harmony", "muse_glimmer"),
-    "kimi": ("kimi_k2", "kimi_k25", "kimi_k3"),
-    "llama": ("llama3_json", "functionary_v31"),
-    "mistral": ("mistral", "xlam"),
-    "qwen3-hermes": ("hermes", "granite4", "ernie45", "xlam", "nemotron"),
-    "qwen3-xml": ("qwen3_coder", "mimo", "step3p5", "seed_oss"),
-}
-"""The tables that are taken away with a family's own: those that read the same."""
-
-
-@contextmanager
-def without(names: Sequence[str]) -> Iterator[None]:
-    """None of these tables is there, for whoever reads any format."""
-    known = FORMATS.all
-    vars(formats.FORMATS)["all"] = tuple(entry for entry in known if entry.name not in names)
-    try:
-        yield
-    finally:
-        vars(formats.FORMATS)["all"] = known
-
-
-def suite(files: Sequence[Path]) -> str:
-    """By family: the outputs whose calls are right, by the table and by the derived format, and phantom calls."""
-    from canitoolcall.fixtures import load_fixtures
-
-    told = {"qwen3-hermes": "hermes", "qwen3-xml": "qwen3_coder"}
-    at_hand = {file.stem: file for file in files}
-    counts: dict[str, Counter[str]] = {}
-    missed: list[str] = []
-    for fixture in load_fixtures():
-        model = fixture.models[0]
-        file = at_hand.get(AT_HAND.get(model, ""))
-        if file is None:
-            continue
-        count = counts.setdefault(fixture.family, Counter())
-        count["outputs"] += 1
-        name = told.get(fixture.family) or guess_format(model)
-        assert name is not None
-        expected = [(call.name, call.arguments) for call in fixture.expected.tool_calls] if fixture.expected else []
-        tools = ToolSet(fixture.tools)
-        reason = "length" if "truncated" in fixture.tags else "stop"
-
-        turn_by = partial(
-            read, [fixture.raw_output], tools=tools, finish_reason=reason, prompt=fixture.generation_prompt
-        )
-        by_table = turn_by(format=get_format(name))
-        count["table"] += conforms(fixture, by_table)
-        derived = examine_template(ChatTemplate(file.read_text(encoding="utf-8"))).format
-        if derived is None:
-            count["refused"] += 1
-            continue
-        with without(KIN[fixture.family]):
-            turn = turn_by(format=derived)
-        got = _calls(turn)
-        is_right = got == expected if fixture.expected else conforms(fixture, turn)
-        count["calls"] += is_right
-        count["all"] += conforms(fixture, turn)
-        count["phantom"] += any(call not in expected for call in got) and not is_right
-        if not conforms(fixture, turn) and conforms(fixture, by_table):
-            missed.append(
-                f"{fixture.id}: {got} and {turn.content[:100]!r} for {expected}; {fixture.raw_output[:200]!r}"
-            )
-    lines = [
-        "| family | outputs | right by the table | calls right | all right | none derived | phantom calls |",
-        "|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    for family, count in [*counts.items(), ("all", sum(counts.values(), Counter()))]:
-        keys = ("outputs", "table", "calls", "all", "refused", "phantom")
-        lines.append(f"| {family} | {' | '.join(str(count[key]) for key in keys)} |")
-    return "\n".join([*lines, "", *missed])
-
-
-def _calls(turn: Turn) -> Calls:
-    return [(call.name, call.arguments) for call in turn.calls]
-
-
-def conforms(fixture: Any, turn: Turn) -> bool:
-    """By the suite's own rules: content and reasoning, too, white space aside."""
-    from canitoolcall.pytest_plugin import assert_conforms
-    from canitoolcall.results import ParsedToolCall, ParseResult
-
-    calls = tuple(ParsedToolCall(call.name, json.dumps(call.arguments)) for call in turn.calls)
-    try:
-        assert_conforms(fixture, ParseResult(turn.content or None, turn.reasoning or None, calls), soft=True)
-    except AssertionError:
-        return False
-    return True
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--seen", action="store_true")
-    parser.add_argument("--suite", action="store_true")
     options = parser.parse_args()
     files = sorted(options.folder.glob("*.jinja"))
     if options.held_out or options.seen:
         files = [file for file in files if is_held_out(file) == options.held_out]
-    if options.suite:
-        print(suite(files))
-        return
     print(table([row_of(file) for file in files]))
 
 

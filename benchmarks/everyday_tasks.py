@@ -1,12 +1,11 @@
 """Everyday tasks for `adapter run` with a small model: how many are done, and what the exit code says.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
-        [--held-out | --unseen | --sloppy] [TASK ...]
+        [--sloppy] [TASK ...]
 
 Each task is a sentence in a small folder. A task is done if the files, or the answer, are exactly as requested. With
-``--folder``, the folders, the outputs and the transcripts are kept. ``--held-out`` and ``--unseen`` each run ten other
-tasks of the same kinds, which were written before any model was asked. Failures of both have been read since. Those of
-``--sloppy`` have not: ten short requests in a careless style, five of them in German, French or Spanish.
+``--folder``, the folders, the outputs and the transcripts are kept. ``--sloppy`` runs ten short requests in a careless
+style, five of them in German, French or Spanish, whose failures nobody has read.
 """
 
 from __future__ import annotations
@@ -72,124 +71,6 @@ TASKS = {
         {"letter.txt": "Dear Anna,\n\nyour order 5512 has been sent."},
     ),
 }
-HELD_OUT = {
-    "create": Task(
-        "Make a new file docs/hello.txt that says: Hello everyone",
-        {"a.md": "# Demo"},
-        {"docs/hello.txt": "Hello everyone"},
-    ),
-    "typo": Task(
-        'In guide.md, "recieve" is misspelled. Correct it to "receive".',
-        {"guide.md": "# Guide\n\nYou will recieve a letter.\n\nKeep it.\n"},
-        {"guide.md": "# Guide\n\nYou will receive a letter.\n\nKeep it."},
-    ),
-    "rename": Task(
-        "Rename the function total to amount in till.py and in shop.py.",
-        {
-            "shop.py": "from till import total\n\nprint(total([1, 2]))\n",
-            "till.py": "def total(prices):\n    return sum(prices)\n",
-        },
-        {
-            "shop.py": "from till import amount\n\nprint(amount([1, 2]))",
-            "till.py": "def amount(prices):\n    return sum(prices)",
-        },
-    ),
-    "json": Task(
-        "Set the number of retries to 5 in settings.json.",
-        {"settings.json": '{\n  "name": "demo",\n  "retries": 3,\n  "timeout": 30\n}\n'},
-        {"settings.json": '{\n  "name": "demo",\n  "retries": 5,\n  "timeout": 30\n}'},
-    ),
-    "yaml": Task(
-        "Add carol to the users in team.yaml.",
-        {"team.yaml": "users:\n  - alice\n  - bob\n"},
-        {"team.yaml": "users:\n  - alice\n  - bob\n  - carol"},
-    ),
-    "delete": Task(
-        "Remove the file build/tmp.bin.", {"build/tmp.bin": "x\n", "a.md": "y"}, {"build/tmp.bin": None, "a.md": "y"}
-    ),
-    "question": Task(
-        "What version is in package.json?",
-        {"package.json": '{\n  "name": "demo",\n  "version": "2.7.13"\n}\n'},
-        {},
-        "2.7.13",
-    ),
-    "command": Task(
-        'Run "python3 check.py" and tell me how many checks passed.',
-        {"check.py": 'print("38 checks passed")\n'},
-        {},
-        "38",
-    ),
-    "move": Task(
-        "Move the file report.csv into the folder archive.",
-        {"report.csv": "a,b\n", "archive/old.csv": "c,d\n"},
-        {"report.csv": None, "archive/report.csv": "a,b"},
-    ),
-    "template": Task(
-        "Fill in invoice.txt: replace {{customer}} with Berger and {{total}} with 89.50.",
-        {"invoice.txt": "Invoice\n\nCustomer: {{customer}}\nTotal: {{total}}\n"},
-        {"invoice.txt": "Invoice\n\nCustomer: Berger\nTotal: 89.50"},
-    ),
-}
-
-UNSEEN = {
-    "create": Task(
-        "Write the word draft into a new file named status.txt.", {"main.c": "int main;\n"}, {"status.txt": "draft"}
-    ),
-    "typo": Task(
-        "There is a spelling mistake in about.html: change 'adress' to 'address'.",
-        {"about.html": "<h1>About</h1>\n<p>Our adress is unknown.</p>\n<p>Thanks.</p>\n"},
-        {"about.html": "<h1>About</h1>\n<p>Our address is unknown.</p>\n<p>Thanks.</p>"},
-    ),
-    "rename": Task(
-        "The variable cnt in loop.py and in test_loop.py should be called counter.",
-        {
-            "loop.py": "cnt = 0\n\n\ndef step():\n    return 1\n",
-            "test_loop.py": "from loop import cnt\n\nassert cnt == 0\n",
-        },
-        {
-            "loop.py": "counter = 0\n\n\ndef step():\n    return 1",
-            "test_loop.py": "from loop import counter\n\nassert counter == 0",
-        },
-    ),
-    "json": Task(
-        "Turn debug off in app.json.",
-        {"app.json": '{\n  "title": "shop",\n  "debug": true,\n  "lines": 20\n}\n'},
-        {"app.json": '{\n  "title": "shop",\n  "debug": false,\n  "lines": 20\n}'},
-    ),
-    "yaml": Task(
-        "Put linux on the list of platforms in build.yml, after windows.",
-        {"build.yml": "name: demo\nplatforms:\n  - macos\n  - windows\n"},
-        {"build.yml": "name: demo\nplatforms:\n  - macos\n  - windows\n  - linux"},
-    ),
-    "delete": Task(
-        "Please delete cache/index.db, we no longer need it.",
-        {"cache/index.db": "x\n", "cache/keep.txt": "y"},
-        {"cache/index.db": None, "cache/keep.txt": "y"},
-    ),
-    "question": Task(
-        "Who is the author according to thesis.toml?",
-        {"thesis.toml": '[thesis]\ntitle = "Bees"\nauthor = "Nora Lindqvist"\nyear = 2019\n'},
-        {},
-        "Lindqvist",
-    ),
-    "command": Task(
-        "Run python3 test_sum.py and tell me the name of the test that fails.",
-        {"test_sum.py": 'print("test_zero: ok\\ntest_negative: FAILED\\ntest_large: ok")\n'},
-        {},
-        "test_negative",
-    ),
-    "move": Task(
-        "Rename photo.jpeg to beach.jpeg.",
-        {"photo.jpeg": "not a real photo\n", "notes.md": "beach\n"},
-        {"photo.jpeg": None, "beach.jpeg": "not a real photo"},
-    ),
-    "template": Task(
-        "Fill in the placeholders of badge.txt: NAME is Ole Berg, ROOM is 214.",
-        {"badge.txt": "Visitor: NAME\nRoom: ROOM\n"},
-        {"badge.txt": "Visitor: Ole Berg\nRoom: 214"},
-    ),
-}
-
 SLOPPY = {
     "create": Task(
         "erstell mal todo.md, da soll nur drin stehen: Zahnarzt anrufen",
@@ -275,10 +156,9 @@ def main() -> None:
     parser.add_argument("task", nargs="*", choices=[*TASKS, []], help="default: all")
     parser.add_argument("--model", help="a GGUF file; default: the built-in model")
     parser.add_argument("--base-url", help="a running server instead")
-    sets = parser.add_mutually_exclusive_group()
-    sets.add_argument("--held-out", action="store_const", const=HELD_OUT, dest="tasks", help="ten other tasks")
-    sets.add_argument("--unseen", action="store_const", const=UNSEEN, dest="tasks", help="ten further tasks")
-    sets.add_argument("--sloppy", action="store_const", const=SLOPPY, dest="tasks", help="ten tasks of unread failures")
+    parser.add_argument(
+        "--sloppy", action="store_const", const=SLOPPY, dest="tasks", help="ten tasks of unread failures"
+    )
     parser.add_argument("--runs", type=int, default=1, help="of each task")
     parser.add_argument("--folder", type=Path, help="default: a temporary folder")
     options = parser.parse_args()

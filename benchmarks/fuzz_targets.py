@@ -1,10 +1,9 @@
 """Feeds what takes foreign text: parser, repair, notations and edits, path gate, neutraliser.
 
     python -m benchmarks.fuzz_targets --count 10000000
-    python -m benchmarks.fuzz_targets --engine hypothesis --count 100000
     python -m benchmarks.fuzz_targets --engine atheris --target repair --count 1000000
 
-Inputs are the project's own cases (`fixtures/`), cut and joined at random, or what hypothesis or
+Inputs are the project's own cases (`fixtures/`), cut and joined at random, or what
 atheris (``pip install 'toolcall-adapter[bench]'``; guided by coverage) make. Each target states what
 must hold of any text; whatever else is raised is a crash. Prints inputs, seconds and crashes by
 target, each crash as Python; exits with 1 then. `benchmarks.fuzz_parse` reads the parser's
@@ -163,30 +162,6 @@ def by_chance(target: str, seed: int, count: int, is_over: Callable[[], bool]) -
     yield done, ""
 
 
-def by_hypothesis(target: str, seed: int, count: int, is_over: Callable[[], bool]) -> Iterator[tuple[int, str]]:
-    from hypothesis import HealthCheck, given, settings
-    from hypothesis import seed as seeded
-    from hypothesis import strategies as st
-
-    done = 0
-    pieces = PATH_PARTS if target == "gate" else SOUP
-
-    @seeded(seed)
-    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.lists(st.sampled_from(pieces) | st.text(max_size=12), max_size=12).map("".join))
-    def claim(text: str) -> None:
-        nonlocal done
-        if not is_over():
-            done += 1
-            TARGETS[target](text)
-
-    try:
-        claim()
-    except Exception as error:  # noqa: BLE001
-        yield done, f"{target}: {error!r:.500}"
-    yield done, ""
-
-
 def _is_over(stop: threading.Event, ends_at: float) -> bool:
     return stop.is_set() or time.monotonic() > ends_at
 
@@ -212,7 +187,7 @@ def main() -> int:
     options_of = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options_of.add_argument("--count", type=int, default=10_000_000, help="inputs over all targets")
     options_of.add_argument("--target", choices=list(TARGETS), help="only this one")
-    options_of.add_argument("--engine", choices=["random", "hypothesis", "atheris"], default="random")
+    options_of.add_argument("--engine", choices=["random", "atheris"], default="random")
     options_of.add_argument("--seed", type=int, default=1)
     options_of.add_argument("--seconds", type=float, default=float("inf"), help="for all targets together")
     options = options_of.parse_args()
@@ -222,13 +197,12 @@ def main() -> int:
     shares = sum(SHARES[target] for target in chosen)
     crashes: list[str] = []
     print("| target | inputs | s | crashes |\n|---|--:|--:|--:|")
-    engine = by_hypothesis if options.engine == "hypothesis" else by_chance
     with stopping.stoppable() as stop:
         for target in chosen:
             started, share = time.monotonic(), SHARES[target] / shares
             done, found = 0, 0
             is_over = partial(_is_over, stop, started + options.seconds / len(chosen))
-            for count, crash in engine(target, options.seed, max(int(options.count * share), 1), is_over):
+            for count, crash in by_chance(target, options.seed, max(int(options.count * share), 1), is_over):
                 done, found = count, found + bool(crash)
                 crashes += [crash] if crash else []
             print(f"| {target} | {done:,} | {time.monotonic() - started:.0f} | {found} |", flush=True)

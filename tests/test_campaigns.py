@@ -134,11 +134,10 @@ def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
     assert tally.refused.total() == 1
 
 
-@pytest.mark.parametrize("engine", [fuzz_targets.by_chance, fuzz_targets.by_hypothesis])
 @pytest.mark.parametrize("target", fuzz_targets.TARGETS)
-def test_fuzzed_texts_break_no_target(target, engine):
+def test_fuzzed_texts_break_no_target(target):
     """A part of the fuzzing: every claim of the target holds for generated inputs."""
-    *crashes, (done, _) = engine(target, seed=1, count=60, is_over=lambda: False)
+    *crashes, (done, _) = fuzz_targets.by_chance(target, seed=1, count=60, is_over=lambda: False)
     assert done >= 50
     assert crashes == []
 
