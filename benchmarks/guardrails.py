@@ -1,7 +1,7 @@
 """How much of what a model gets wrong each harness recovers: ours, Forge's, and none, before the same erring model.
 
     python -m benchmarks.guardrails --forge DIR [--rate R ...] [--runs N] [--arm NAME ...] [--by-mistake]
-        [--only MISTAKE] [--mending NAMED TOLD ANEW] [--serve OPTIONS] [--agent JSON] [--first-byte] [--results FILE]
+        [--only MISTAKE] [--mending NAMED TOLD ANEW] [--serve OPTIONS] [--agent JSON] [--results FILE]
 
 A simulation: the model is `benchmarks.faulty_model`, which solves the scenarios of `adapter eval` and errs at a rate
 for each step. Every arm meets the same first mistakes. *bare* is the plain loop of an OpenAI client with the engine's
@@ -46,7 +46,6 @@ from adapter.evaluation.scenario_runner import (
     AgentHarness,
     EvalRun,
     Harness,
-    Sampling,
     SdkHarness,
     score_run,
 )
@@ -61,8 +60,6 @@ RATES = (0.05, 0.1, 0.2, 0.4)
 CONTEXT = 32_768
 FORGE = "forge-guardrails"
 HERE = Path(__file__).parent
-PACE = {"first_s": 0.05, "token_s": 0.005}
-"""Of the model where the first byte is measured: 200 tokens a second."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +152,10 @@ class Bench:
     stack: ExitStack = field(default_factory=ExitStack)
     urls: dict[str, str] = field(default_factory=dict)
 
-    def way(self, arm: str, setting: Setting, *, streams: bool = False) -> Harness:
+    def way(self, arm: str, setting: Setting) -> Harness:
         from openai import OpenAI
 
         def model(scenario: Scenario, number: int) -> str:
-            if streams:  # one name: what a server finds out about a model it finds out once
-                return "qwen3-simulated"
             return model_name(setting.rate, setting.seed, number, run_name(arm, scenario), setting.only)
 
         name, url = f"{arm}, {setting}", f"{self.server.url}/v1"
@@ -177,7 +172,7 @@ class Bench:
             url = f"{self._proxy(arm)}/v1"
         client = self.stack.enter_context(OpenAI(base_url=url, api_key="none", max_retries=0))
         extra = told_steps if arm.endswith(" told") else none
-        return SdkHarness(name, client, model, Sampling(), streams, extra=extra)
+        return SdkHarness(name, client, model, extra=extra)
 
     def _forge(self) -> Path:
         if self.forge is None:
@@ -293,26 +288,6 @@ def by_mistake(
     Console(width=140).print(table)
 
 
-def first_byte(bench: Bench, arms: Sequence[str], scenarios: Sequence[Scenario], runs: int) -> None:
-    """Seconds to the first byte of the slowest answer of a run, without mistakes, beside *bare* in the same run."""
-    served = ["bare", *(arm for arm in arms if "proxy" in arm)]
-    ways = {arm: bench.way(arm, Setting(0.0), streams=True) for arm in served}
-    bench.server.first_s, bench.server.token_s = PACE["first_s"], PACE["token_s"]
-    seconds: dict[str, list[float]] = {arm: [] for arm in ways}
-    for number in range(runs + 1):
-        for scenario in scenarios:
-            for arm, way in ways.items():
-                run = way.run(scenario, 1000 + number, lambda: None)
-                if number:  # the first opens connections, and asks servers what they are
-                    seconds[arm].append(run.first_s or 0.0)
-    bench.server.first_s = bench.server.token_s = 0.0
-    table = table_of("first byte of the slowest answer", ("median ms", "more than bare, ms"))
-    for arm, each in seconds.items():
-        more = statistics.median(b - a for a, b in zip(seconds["bare"], each, strict=True))
-        table.add_row(arm, f"{1000 * statistics.median(each):.1f}", f"{1000 * more:+.1f}")
-    Console(width=140).print(table)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--forge", type=Path, metavar="DIR", help="an environment with forge-guardrails")
@@ -323,7 +298,6 @@ def main() -> None:
     parser.add_argument("--kind", action="append", default=[], help="only scenarios of this kind; can be given again")
     parser.add_argument("--only", choices=MISTAKES, default="", help="only this mistake")
     parser.add_argument("--by-mistake", action="store_true", help="a row for each kind of mistake")
-    parser.add_argument("--first-byte", action="store_true", help="the time to the first byte, without mistakes")
     parser.add_argument("--mending", type=float, nargs=3, metavar=("NAMED", "TOLD", "ANEW"), default=(0.85, 0.5, 0.3))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--serve", default="", metavar="OPTIONS", help="more of them for `adapter serve`, in one word")
@@ -341,9 +315,7 @@ def main() -> None:
             head = {"simulation": True, "seed": given.seed, "mending": list(given.mending), "serve": given.serve}
             head["agent"] = given.agent
             log = stack.enter_context(RunLog(given.results, head))
-        if given.first_byte:
-            first_byte(bench, arms, scenarios, given.runs)
-        elif given.by_mistake:
+        if given.by_mistake:
             by_mistake(bench, arms, Setting((given.rate or [0.3])[0], seed=given.seed), scenarios, given.runs, log)
         else:
             settings = [Setting(rate, given.only, given.seed) for rate in given.rate or RATES]

@@ -61,8 +61,6 @@ class EvalRun:
     prompt_tokens: int = 0
     written_tokens: int = 0
     seconds: float = 0.0
-    first_s: float | None = None
-    """Time to the first token of the slowest streamed response."""
     messages: list[JsonObject] = field(default_factory=list)
     """The conversation."""
 
@@ -95,8 +93,6 @@ class SdkHarness:
     client: OpenAI
     model: str | Callable[[Scenario, int], str]
     sampling: Sampling = Sampling()
-    streams: bool = False
-    """True to request streams instead of whole completions."""
     max_turns: int = MAX_TURNS
     extra: Callable[[Scenario], JsonObject] = lambda _scenario: {}
     """Returns additional request fields that OpenAI's API does not define."""
@@ -148,11 +144,7 @@ class SdkHarness:
             "model": model, "messages": run.messages, "tools": scenario.tools, **self.sampling.build_fields(number),
             "extra_body": self.extra(scenario) or None,
         }  # fmt: skip
-        create = self.client.chat.completions.create
-        if self.streams:
-            began = time.monotonic()
-            return _collect_stream(create(**body, stream=True, stream_options={"include_usage": True}), began, run)
-        completion = create(**body)
+        completion = self.client.chat.completions.create(**body)
         if not getattr(completion, "choices", None):  # the SDK does not validate responses
             raise _NoAnswer(f"the server sent no completion: {str(completion)[:200]!r}")
         _add_usage(run, completion.usage)
@@ -162,29 +154,6 @@ class SdkHarness:
 
 def _remove_calls(message: JsonObject) -> JsonObject:
     return {"role": "assistant", "content": message.get("content") or ""}
-
-
-def _collect_stream(chunks: Any, began: float, run: EvalRun) -> JsonObject:
-    """Build the message from the chunks of a stream."""
-    content, calls = "", dict[int, JsonObject]()
-    first_s: float | None = None
-    for chunk in chunks:
-        _add_usage(run, chunk.usage)
-        for choice in chunk.choices:
-            if first_s is None and (choice.delta.content or choice.delta.tool_calls):
-                first_s = time.monotonic() - began
-            content += choice.delta.content or ""
-            for piece in choice.delta.tool_calls or ():
-                call = calls.setdefault(piece.index, {"name": "", "arguments": ""})
-                call["id"] = piece.id or call.get("id", f"call_{piece.index}")
-                if piece.function:
-                    call["name"] += piece.function.name or ""
-                    call["arguments"] += piece.function.arguments or ""
-    run.first_s = max(first_s or 0.0, run.first_s or 0.0)
-    if not calls:
-        return _remove_calls({"content": content})
-    tool_calls = [{"id": each.pop("id"), "type": "function", "function": each} for _, each in sorted(calls.items())]
-    return {"role": "assistant", "content": content or None, "tool_calls": tool_calls}
 
 
 def _add_usage(run: EvalRun, usage: Any) -> None:
