@@ -3,12 +3,10 @@
     pip install --no-deps --target DIR bfcl-eval==2026.3.23
     python -m benchmarks.leaderboard DIR [--model MODEL.gguf] [--base-url URL] [--count N] [--seed N] [--way NAME ...]
         [--max-tokens N] [--results FILE]
-    python -m benchmarks.leaderboard DIR --plan
 
 Its cases and its checker are in that package; what it needs besides are the clients of the models that it asks, and
 none of them is asked here. Of four of its categories: one function offered, several offered, several calls wanted, and
-no call wanted. Ways, answers and intervals as in `benchmarks.choices`. ``--plan`` asks no model: it takes the right
-first call of every case, and says for how many the further calls that we plan are right, or rightly none.
+no call wanted. Ways, answers and intervals as in `benchmarks.choices`.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,14 +29,10 @@ from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.events import Json, JsonObject
-from adapter.prompting.intent.further_calls import find_further_arguments
-from adapter.prompting.intent.text_values import unquote
-from adapter.tools.tool import ToolSet
 from benchmarks.choices import WAYS, Answered, Case, Results, interval
 
 SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}
 """Of its categories, how many cases are drawn for each one of the others."""
-PLANNED = ("simple_python", "multiple", "live_simple", "live_multiple", "parallel")
 USUAL = ("server alone", "words", "prefer", "all")
 MODEL = "model"
 MAX_TOKENS = 400
@@ -56,16 +50,13 @@ class Drawn:
     answers: Sequence[JsonObject]
 
 
-def draw(package: Path, count: int | None, seed: int, categories: Iterable[str] = SHARES) -> list[Drawn]:
-    """Some cases of each of the ``categories``; all where ``count`` is None."""
+def draw(package: Path, count: int, seed: int) -> list[Drawn]:
+    """Some cases of each category."""
     data, drawn, chance = package / "bfcl_eval" / "data", [], random.Random(seed)
-    for category in categories:
+    for category in SHARES:
         name = f"BFCL_v4_{category}.json"
         answers = {row["id"]: row["ground_truth"] for row in _rows(data / "possible_answer" / name)}
-        rows = _rows(data / name)
-        if count is not None:
-            rows = chance.sample(rows, count * SHARES[category] // sum(SHARES.values()))
-        for row in rows:
+        for row in chance.sample(_rows(data / name), count * SHARES[category] // sum(SHARES.values())):
             request = row["question"][0][-1]["content"]
             tools = [{"type": "function", "function": _as_openai(each)} for each in row["function"]]
             drawn.append(
@@ -118,30 +109,6 @@ def checker(package: Path) -> Check:
     return check
 
 
-def print_plans(package: Path, check: Check) -> None:
-    for category in PLANNED:
-        cases = draw(package, None, 0, [category])
-        right = sum(_is_planned(case, check) for case in cases)
-        print(f"{category}: {right} of {len(cases)}")
-
-
-def _is_planned(drawn: Drawn, check: Check) -> bool:
-    request = unquote(drawn.case.request)
-    ((name, accepted),) = drawn.answers[0].items()
-    name = name.replace(".", "_")
-    first = {key: _spelled(values, request) for key, values in accepted.items() if values and values[0] != ""}
-    further = find_further_arguments(request, ToolSet(drawn.case.tools)[name], first)
-    if len(drawn.answers) == 1:
-        return not further
-    calls = [{"name": name, "arguments": arguments} for arguments in (first, *further)]
-    return check(drawn, Answered(calls, "", 0, 0, 0, 0.0))
-
-
-def _spelled(values: Sequence[Json], request: str) -> Json:
-    """The right value that the request has, or else the first."""
-    return next((each for each in values if isinstance(each, str) and each and each in request), values[0])
-
-
 def row(way: str, asked: Sequence[tuple[Drawn, Answered]], check: Check) -> list[str]:
     right = {category: [0, 0] for category in SHARES}
     for drawn, answered in asked:
@@ -166,11 +133,7 @@ def main() -> None:
     parser.add_argument("--way", nargs="*", default=USUAL, choices=[way.name for way in WAYS])
     parser.add_argument("--max-tokens", type=int, default=MAX_TOKENS, help="of an answer")
     parser.add_argument("--results", type=Path, help="keep the answers here, and go on from those that are there")
-    parser.add_argument("--plan", action="store_true", help="only plan the calls after the first, without a model")
     options = parser.parse_args()
-    if options.plan:
-        print_plans(options.package, checker(options.package))
-        return
     drawn, check = draw(options.package, options.count, options.seed), checker(options.package)
     if not drawn:
         parser.error(f"no cases in {options.package}: pip install --no-deps --target {options.package} bfcl-eval")

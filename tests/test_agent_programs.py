@@ -18,7 +18,7 @@ from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, 
 from tests.test_examples import ROOT, WRITTEN, call
 
 FOLDER = ROOT / "benchmarks" / "agent_programs"
-PROGRAMS = {"two functions": "plain", "approval of one": "approval", "asyncio or streaming": "stream"}
+PROGRAMS = {"approval of one of two functions": "approval", "two functions, asyncio or streaming": "stream"}
 """The programs by their names in the table."""
 LIBRARIES = {
     "toolcall-adapter": None,
