@@ -7,6 +7,8 @@ import json
 import tomllib
 from typing import Any
 
+from adapter.core.json.strict import is_shallow
+
 MAX_TOML = 1_000_000
 """Maximum length of TOML text, in characters."""
 MAX_DOTS = 1_000
@@ -55,13 +57,8 @@ def _check_length(length: int, most: int) -> None:
 
 
 def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        nested = (each for each in level if isinstance(each, dict | list))
-        level = [inner for each in nested for inner in (each.values() if isinstance(each, dict) else each)]
-        if not level:
-            return
-    raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep")
+    if not is_shallow([value], MAX_DEPTH):
+        raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep")
 
 
 def format_toml_literal(value: object) -> str:

@@ -26,6 +26,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.http_exchange import OpenAIExchange
 from adapter.integrations.openai_client.upstream_info import UpstreamInfo
+from adapter.protocols.answer_translation import StreamedExchange
 from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.response_guard import RetryPolicy
@@ -171,6 +172,7 @@ class _BaseTransport:
     """Send requests through the user's own HTTP client, with its proxies, certificates and connections."""
 
     _read: Callable[[Any], Any]
+    _close: Callable[[Any], Any]
     _raw_chunks: Callable[[Any], Any]
     _render: Callable[[RenderTemplate], Any]
     _translate_chunks: Callable[[Any, OpenAIExchange], Any]
@@ -217,6 +219,20 @@ class _BaseTransport:
         except TemplatePromptError as error:
             return exchange.build_refusal(error)
 
+    def _finish(self, streamed: StreamedExchange, response: Any, exchange: OpenAIExchange) -> _Steps:
+        """At the end of a stream, return the response to a retry, if one is needed, or else None and the last text."""
+        body = streamed.build_next_body()
+        if body is None:
+            return None, streamed.close()
+        yield self._close(response)
+        response = yield from self._retry(exchange, body)
+        if response.status_code == 200:
+            return response, b""
+        abandoned = streamed.give_up()
+        if abandoned is None:
+            return None, streamed.fail(relay_error(response.status_code, (yield self._read(response))))
+        return None, abandoned + streamed.close()
+
     def _send(self, exchange: OpenAIExchange, body: JsonObject) -> _Steps:
         steps = iter_prompt_steps(V1_CHAT, body)
         try:
@@ -233,7 +249,7 @@ class _BaseTransport:
 
 
 class _Transport(_BaseTransport):
-    _read, _raw_chunks = methodcaller("read"), methodcaller("iter_raw")
+    _read, _close, _raw_chunks = methodcaller("read"), methodcaller("close"), methodcaller("iter_raw")
 
     def handle_request(self, http_request: Any) -> Any:
         return _run(self._respond(http_request, self._server.find_options(http_request)))
@@ -243,27 +259,17 @@ class _Transport(_BaseTransport):
 
     def _translate_chunks(self, response: Any, exchange: OpenAIExchange) -> Iterator[bytes]:
         streamed = exchange.start_stream()
-        while True:
+        while response is not None:
             try:
                 for chunk in response.iter_bytes():
                     yield streamed.feed(chunk)
                     if streamed.is_done:
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
-                pass  # build_next_body() and close() handle an incomplete stream
-            body = streamed.build_next_body()
-            if body is None:
-                break
-            response.close()
-            response = _run(self._retry(exchange, body))
-            if response.status_code != 200:
-                abandoned = streamed.give_up()
-                if abandoned is None:
-                    yield streamed.fail(relay_error(response.status_code, response.read()))
-                    return
-                yield abandoned
-                break
-        yield streamed.close()
+                pass  # _finish() handles an incomplete stream
+            response, text = _run(self._finish(streamed, response, exchange))
+            if text:
+                yield text
 
     def __enter__(self) -> _Transport:
         return self
@@ -276,7 +282,7 @@ class _Transport(_BaseTransport):
 
 
 class _AsyncTransport(_BaseTransport):
-    _read, _raw_chunks = methodcaller("aread"), methodcaller("aiter_raw")
+    _read, _close, _raw_chunks = methodcaller("aread"), methodcaller("aclose"), methodcaller("aiter_raw")
 
     async def handle_async_request(self, http_request: Any) -> Any:
         return await _run_async(self._respond(http_request, await self._server.find_options_async(http_request)))
@@ -286,27 +292,17 @@ class _AsyncTransport(_BaseTransport):
 
     async def _translate_chunks(self, response: Any, exchange: OpenAIExchange) -> AsyncIterator[bytes]:
         streamed = exchange.start_stream()
-        while True:
+        while response is not None:
             try:
                 async for chunk in response.aiter_bytes():
                     yield streamed.feed(chunk)
                     if streamed.is_done:
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
-                pass  # build_next_body() and close() handle an incomplete stream
-            body = streamed.build_next_body()
-            if body is None:
-                break
-            await response.aclose()
-            response = await _run_async(self._retry(exchange, body))
-            if response.status_code != 200:
-                abandoned = streamed.give_up()
-                if abandoned is None:
-                    yield streamed.fail(relay_error(response.status_code, await response.aread()))
-                    return
-                yield abandoned
-                break
-        yield streamed.close()
+                pass  # _finish() handles an incomplete stream
+            response, text = await _run_async(self._finish(streamed, response, exchange))
+            if text:
+                yield text
 
     async def __aenter__(self) -> _AsyncTransport:
         return self
