@@ -1,8 +1,9 @@
 """Check and repair the text that a model writes as a whole file.
 
-Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. A wrapping is removed if
-the file parses only without it. A code fence around a file of code is always removed; so are the escapes of a text
-whose line breaks are all escaped, if it ends with one. A patch, or a part of the file, is refused.
+Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. A wrapping, or one
+inside another, is removed if the file parses only without it. A code fence around a file of code is always removed; so
+are the escapes of a text whose line breaks are all escaped, if it ends with one. A patch, or a part of the file, is
+refused.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -52,7 +53,8 @@ def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
             f"{path} was not overwritten, because the content has {omission[:80]!r} instead of real lines; write every "
             "line of the file, or edit only the lines to change"
         )
-    text, *notes = _repair(text, path, is_code)
+    text, repairs = _repair(text, path, is_code)
+    notes = [*repairs]
     if problem := find_new_syntax_error(before, text, path):
         notes.append(str(problem))
     elif not before.strip() and (reason := _describe_syntax_error(text, path)):
@@ -69,20 +71,22 @@ def _describe_syntax_error(text: str, path: str) -> str:
     return ""
 
 
-def _repair(text: str, path: str, is_code: bool) -> tuple[str, ...]:
-    """Return the repaired text and a note, or only the unchanged text."""
-    candidates = list(_list_unwrapped(text))
+def _repair(text: str, path: str, is_code: bool) -> tuple[str, Sequence[str]]:
+    """Return the text without the wrappings around it, and a note about each."""
+    ways: list[tuple[str, tuple[str, ...]]] = [(text, ())]
+    for outer, notes in ways:
+        ways += [(inner, (*notes, note)) for inner, note in _list_unwrapped(outer) if note not in notes]
+    if len(ways) == 1:
+        return ways[0]
     with suppress(UncheckableError):
-        if not candidates or find_syntax_error(text, path) is None:
-            return (text,)
-        if valid := next((each for each in candidates if find_syntax_error(each[0], path) is None), None):
+        if valid := next((way for way in ways if find_syntax_error(way[0], path) is None), None):
             return valid
-    certain = [_FENCE_NOTE] * is_code + [_ESCAPES_NOTE] * bool(_ESCAPED.fullmatch(text))
-    return next((each for each in candidates if each[1] in certain), (text,))
+    certain = {*[_FENCE_NOTE] * is_code, *[_ESCAPES_NOTE] * bool(_ESCAPED.fullmatch(text))}
+    return max((way for way in ways if certain.issuperset(way[1])), key=lambda way: len(way[1]))
 
 
 def _list_unwrapped(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the text without each wrapping that it may have, and a note."""
+    """Yield the text without each outer wrapping that it may have, and a note."""
     lines = to_lf(text).strip().split("\n")
     fences = find_fences(lines) if lines[0][:3] in ("```", "~~~") else []
     if fences == [(1, len(lines) - 1)]:

@@ -185,6 +185,16 @@ def test_a_whole_file_may_be_a_new_one(tmp_path):
     assert "replaces unchanged lines" in refused.content
 
 
+def test_wrapping_is_removed_from_a_file_that_a_patch_adds(tmp_path):
+    """As from a file that is written."""
+    numbered = "".join(f"+{line}\n" for line in ("```python", "1: import os", "2: print(os)", "```"))
+    with Workspace(tmp_path, approve="yolo") as workspace:
+        patch = f"*** Begin Patch\n*** Add File: a.py\n{numbered}*** End Patch\n"
+        done = workspace.run("apply_patch", {"patches": patch})
+    assert "line numbers were removed" in done.content
+    assert (tmp_path / "a.py").read_text() == "import os\nprint(os)\n"
+
+
 def test_patch_keeps_the_fields_of_its_format(tmp_path):
     """End-of-file and ``@@`` lines also work in a call with a path."""
     (tmp_path / "f").write_text("class A:\n    x = 1\nclass B:\n    x = 1\n")

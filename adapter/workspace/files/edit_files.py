@@ -202,7 +202,9 @@ class _MultiFileEdit:
         if edit.action == "add":
             if now is not None:
                 raise EditError(f"{file.display_path} already exists and was not added; update it, or delete it first")
-            self._contents[file.parts] = encode(edit.content, "utf-8", file.display_path)
+            content, notes = prepare_file_content(edit.content, file.display_path)
+            self.notes += [f"{file.display_path}: {note}" for note in notes]
+            self._contents[file.parts] = encode(content, "utf-8", file.display_path)
             self.done.append(f"added {file.display_path}")
             return
         is_new = creates_file(edit.patches, self._operation.empty_old_text)
