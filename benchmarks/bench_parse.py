@@ -2,7 +2,7 @@
 
     python -m benchmarks.bench_parse [--long] [--json] [TABLE ...]
 
-Tables: whole, repair, loops, streaming, hostile; all when none is named. ``--long``
+Tables: whole, repair, streaming, hostile; all when none is named. ``--long``
 adds 4 MB. Peers are measured where they are installed (`benchmarks.peers`).
 Exits with 1 when a bar is missed; the bars stand beside the tables below.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import sys
 import time
 import tracemalloc
@@ -21,8 +20,6 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import Parser, parse
 from adapter.tools.tool import Tool, ToolSet
 from benchmarks import written_texts
@@ -38,7 +35,6 @@ from benchmarks.peers import (
 
 LINE = "    total += compute(value, 3)  # add it\n"
 QUOTING_LINE = '    print("total", compute(value, 3))  # say it\n'
-PROSE = "The quick brown fox jumps over a lazy dog; then, it < sleeps.\n"
 TOOL = Tool(
     "write_file",
     parameters={"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}},
@@ -56,9 +52,6 @@ DELTA_BAR = 1.5
 
 REPAIR_BAR = 5.0
 """Times the same call without a fault."""
-
-LOOP_BAR = 2.0
-"""Times plain text of that size."""
 
 EXPONENT_BAR, MEMORY_BAR = 1.05, 4.0
 """Growth of a stream's time with its length; peak memory in sizes of the text."""
@@ -222,7 +215,6 @@ def whole() -> Table:
     readers: dict[str, Callable[[str], object]] = {
         "ours, format told": lambda text: parse(text, tools, "hermes"),
         "ours, any format": lambda text: parse(text, tools),
-        **bounds(),
         **whole_readers(list(tools.values())),
     }
     for number, (name, read) in enumerate(readers.items()):
@@ -231,43 +223,6 @@ def whole() -> Table:
         for label, ratio in ratios.items() if name.startswith("ours") else ():
             table.expect(f"{label}, {name}", ratio, WHOLE_BARS[label][number])
     return table
-
-
-def bounds() -> dict[str, Callable[[str], object]]:
-    """What searching takes alone, for the markers that are ours to find, and nothing read of what they open.
-
-    The limit of the table looks for one marker, exactly as Hermes writes it; told a format, the others'
-    are looked for as well, in any letter case. A reader in Python that does so stays above the row that
-    has one pattern for all of them, whatever else it does; and no pattern can be faster than the last row, which
-    only looks at each character for one that each marker has.
-    """
-    names = tuple(written_texts.TOOLS)
-    told = build_marker_tables((FORMATS["hermes"],), names, FORMATS.all).text_markers
-    every = build_marker_tables(FORMATS.all, names).text_markers
-    return {
-        **{f"str.find of each of {len(each.literals)} markers": partial(_find_each, each) for each in (told, every)},
-        **{f"one search for all {len(each.literals)}": partial(_search_all, each) for each in (told, every)},
-        "`re` for a character of each": _stopping_at(told).search,
-    }
-
-
-def _stopping_at(markers: MarkerSet) -> re.Pattern[str]:
-    """Never matches, and looks further where the character stands that is rarest in prose of each marker."""
-    rare = {
-        next((char for char in text if char in "`[]{<>:" or not char.isascii()), text[0]) for text in markers.literals
-    }
-    return re.compile(f"[{re.escape(''.join(rare))}](?!)")
-
-
-def _find_each(markers: MarkerSet, text: str) -> None:
-    for literal in markers.literals:
-        text.find(literal)
-
-
-def _search_all(markers: MarkerSet, text: str) -> None:
-    at = 0
-    while (found := markers.search(text, at)) is not None:
-        at = found[1]
 
 
 # ----------------------------------------------------------------------- repair
@@ -320,39 +275,6 @@ def repair(size: int = 100_000) -> Table:
 def _payload_arguments(loads: Callable[[str], object], text: str) -> object:
     (value,) = find_and(loads, text)
     return value["arguments"] if isinstance(value, dict) else value
-
-
-# ------------------------------------------------------------------------ loops
-
-LOOPS: dict[str, Callable[[int], str]] = {
-    "plain text": lambda size: PROSE * (size // len(PROSE)),
-    "`{` again and again": lambda size: "{" * size,
-    "`{` in a call": lambda size: "<tool_call>" + "{" * size,
-    "`[` again and again": lambda size: "[" * size,
-    "nested lists in a call": lambda size: '<tool_call>{"name": "write_file", "arguments": {"a": ' + "[" * size,
-    "unclosed tags": lambda size: "<tool_call>\n" * (size // 12),
-    "unclosed calls": lambda size: '<tool_call>{"name": "a' * (size // 22),
-    "`<` again and again": lambda size: "<" * size,
-    "one word again and again": lambda size: "the " * (size // 4),
-    "one call again and again": lambda size: file_call("hermes", 4) * (size // 100),
-}
-
-
-def loops(size: int = 40_000) -> Table:
-    """What models write when they loop, against plain text."""
-    title = f"Degenerate loops of {size // 1000} KB, times plain text of that size"
-    table = Table(title, ["text", "whole", "4-character pieces"])
-    table.begin()
-    units: list[float] = []
-    for label, build in LOOPS.items():
-        text = build(size)
-        times = [best_of(partial(read_pieces, text, piece)) for piece in (10**9, DELTA)]
-        units = units or times
-        ratios = [seconds / unit for seconds, unit in zip(times, units, strict=True)]
-        table.add(label, *ratios)
-        for way, ratio in zip(("whole", "in pieces"), ratios, strict=True):
-            table.expect(f"{label}, {way}", ratio, LOOP_BAR)
-    return table
 
 
 # -------------------------------------------------------------------- streaming
@@ -454,7 +376,6 @@ def hostile(size: int = 100_000) -> Table:
 TABLES: dict[str, Callable[[], Table]] = {
     "whole": whole,
     "repair": repair,
-    "loops": loops,
     "streaming": streaming,
     "hostile": hostile,
 }

@@ -1,10 +1,9 @@
 """Whether our prompts are those of the models' own templates, byte for byte, as Hugging Face's library makes them.
 
-    python -m benchmarks.own_prompts FOLDER REFERENCE.json [--llama-cpp] [--details] [--held-out | --seen]
+    python -m benchmarks.own_prompts FOLDER REFERENCE.json [--details] [--held-out | --seen]
 
 ``FOLDER``: chat templates (``*.jinja``). ``REFERENCE.json``: of `benchmarks.reference_prompts` on the same folder.
-With ``--llama-cpp`` the prompts are made by llama.cpp's ``/apply-template``, behind a model of random weights. A
-conversation that the reference cannot render is counted as such, and whether ours shows it whole is said.
+A conversation that the reference cannot render is counted as such, and whether ours shows it whole is said.
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import date
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -32,12 +29,12 @@ Fill: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], str | None]
 """A prompt of messages and tools; None where the template refuses them."""
 
 
-def here(source: str, variables: Any = None) -> Fill:
+def here(source: str) -> Fill:
     template = ChatTemplate(source, TOKENS)
 
     def fill(messages: list[JsonObject], tools: list[JsonObject]) -> str | None:
         try:
-            return render_chat_template(template, messages, tools, variables=variables)
+            return render_chat_template(template, messages, tools)
         except ChatTemplateError:
             return None
 
@@ -55,26 +52,6 @@ def traits_by(fill: Fill) -> TemplateCapabilities | None:
             return found
 
 
-@contextmanager
-def llama_cpp(source: str, folder: Path) -> Iterator[Fill]:
-    from adapter.backends.endpoint_discovery import get_json
-    from adapter.backends.in_process_llama_cpp import EmbeddedServer
-    from tests.engines import write_random_gguf
-
-    weights = folder / "random.gguf"
-    if not weights.exists():
-        write_random_gguf(weights)
-    with EmbeddedServer(weights, chat_template=source) as server:
-
-        def fill(messages: list[JsonObject], tools: list[JsonObject]) -> str | None:
-            answer = get_json(
-                f"{server.endpoint.root}/apply-template", {"messages": messages, "tools": tools}, timeout_s=10
-            )
-            return answer.body["prompt"] if answer is not None and answer.status == 200 else None
-
-        yield fill
-
-
 def ours(fill: Fill, traits: TemplateCapabilities, source: str, name: str) -> str | None:
     """The prompt for a client's request."""
     messages, tools = CONVERSATIONS[name]
@@ -82,21 +59,6 @@ def ours(fill: Fill, traits: TemplateCapabilities, source: str, name: str) -> st
     return fill(
         prepare_template_messages(Conversation(messages), traits, format, parse_tool_set(tools)).messages, tools
     )
-
-
-DAY = date.today().strftime("%d %b %Y")  # as llama.cpp says it, in local time
-GIVEN = {"b": {}, "t": {"enable_thinking": True}, "d": {"date_string": DAY}}
-"""What llama.cpp tells templates besides: nothing (but it puts ``bos_token`` before the prompt by itself), that the
-model may think, and the day."""
-
-
-def reason(prompt: str | None, source: str, traits: TemplateCapabilities, name: str) -> str | None:
-    """Which of `GIVEN` makes llama.cpp's prompt differ from the reference; None where it is something else."""
-    for letter, variables in GIVEN.items():
-        same = ours(here(source, variables), traits, source, name)
-        if prompt is not None and same is not None and prompt == same.removeprefix(TOKENS["bos_token"]):
-            return letter
-    return None
 
 
 def verdict(prompt: str | None, reference: dict[str, Any], name: str) -> str:
@@ -112,33 +74,19 @@ def verdict(prompt: str | None, reference: dict[str, Any], name: str) -> str:
     return f"{difflib.SequenceMatcher(None, prompt or '', expected, autojunk=False).ratio():.3f}"
 
 
-def compare(folder: Path, reference: JsonObject, through_server: bool, details: bool) -> dict[str, list[str]]:
+def compare(folder: Path, reference: JsonObject, details: bool) -> dict[str, list[str]]:
     """By template, a verdict a conversation; none where the template has no place for tools."""
     found: dict[str, list[str]] = {}
-    with TemporaryDirectory() as room:
-        for path in sorted(folder.glob("*.jinja")):
-            source = path.read_text(encoding="utf-8")
-            try:
-                with llama_cpp(source, Path(room)) if through_server else _as_it_is(here(source)) as fill:
-                    traits = traits_by(fill)
-                    prompts = {name: ours(fill, traits, source, name) if traits else None for name in CONVERSATIONS}
-            except Exception as error:  # noqa: BLE001  # llama.cpp refuses to start with some templates
-                print(path.name, error)
-                continue
-            expected = reference["templates"][path.name]
-            verdicts = {name: verdict(prompts[name], expected[name], name) for name in CONVERSATIONS if traits}
-            for name, said in verdicts.items():
-                if through_server and traits and said not in ("=", "+", "-"):
-                    verdicts[name] = reason(prompts[name], source, traits, name) or said
-            found[path.name] = list(verdicts.values())
-            if details:
-                _show(path.name, prompts, expected)
+    for path in sorted(folder.glob("*.jinja")):
+        source = path.read_text(encoding="utf-8")
+        fill = here(source)
+        traits = traits_by(fill)
+        prompts = {name: ours(fill, traits, source, name) if traits else None for name in CONVERSATIONS}
+        expected = reference["templates"][path.name]
+        found[path.name] = [verdict(prompts[name], expected[name], name) for name in CONVERSATIONS if traits]
+        if details:
+            _show(path.name, prompts, expected)
     return found
-
-
-@contextmanager
-def _as_it_is(fill: Fill) -> Iterator[Fill]:
-    yield fill
 
 
 def _show(template: str, prompts: dict[str, str | None], expected: JsonObject) -> None:
@@ -163,7 +111,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
     parser.add_argument("reference", type=Path)
-    parser.add_argument("--llama-cpp", action="store_true")
     parser.add_argument("--details", action="store_true", help="show what differs")
     parser.add_argument("--held-out", action="store_true", help="only the templates that were not looked at")
     parser.add_argument("--seen", action="store_true", help="only the others")
@@ -173,15 +120,14 @@ def main() -> None:
         for path in options.folder.glob("*.jinja"):
             if not (options.seen and is_held_out(path.name)) and not (options.held_out and not is_held_out(path.name)):
                 (Path(chosen) / path.name).symlink_to(path.absolute())
-        found = compare(Path(chosen), reference, options.llama_cpp, options.details)
+        found = compare(Path(chosen), reference, options.details)
     print(table(found))
     knowing = {template: verdicts for template, verdicts in found.items() if verdicts}
     counted = [each for verdicts in knowing.values() for each in verdicts]
-    equal = sum(each in ("=", *GIVEN) for each in counted)
+    equal = counted.count("=")
     none = sum("prompt" not in reference["templates"][name][each] for name in knowing for each in CONVERSATIONS)
-    why = " (with what llama.cpp tells templates)" if options.llama_cpp else ""
     print(f"{len(knowing)} of {len(found)} templates know tools")
-    print(f"{equal} of {len(counted) - none} prompts are equal{why}")
+    print(f"{equal} of {len(counted) - none} prompts are equal")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,9 @@ import pytest
 
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from benchmarks import bench_serve, fuzz_parse, prompt_cache, request_bombs, written_texts
-from benchmarks.bench_parse import LOOPS, TOOLS, file_call, repair_texts
+from benchmarks import bench_serve, fuzz_parse, prompt_cache, written_texts
+from benchmarks.bench_parse import TOOLS, file_call, repair_texts
 from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest
-from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 
 def test_the_first_generated_inputs_hold():
@@ -49,7 +48,6 @@ def test_benchmark_inputs_are_parsed():
     content, texts = repair_texts(3_000)
     for label, text in texts.items():
         assert [call.arguments["content"] for call in parse(text, TOOLS).calls] == [content], label
-    assert all(abs(len(build(4_000)) - 4_000) < 500 for build in LOOPS.values())
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -89,14 +87,3 @@ def test_server_reuses_its_own_text(random_gguf):
     assert ours.later < first.later
     assert ours.later < anew.later / 3
     assert rows["own prompt"].later < rows["own prompt, calls encoded"].later
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux for a process's memory")
-def test_bombs_are_answered_and_so_is_everybody_else(capsys):
-    """For a few of them; the benchmark itself measures the time."""
-    pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-    with ScriptedServer() as upstream, request_bombs.server(f"{upstream.url}/v1") as (address, process):
-        upstream.on(CHAT, as_json(200, request_bombs.DONE)).on(MODELS, as_json(200, {"data": []}))
-        health, chats, answered = request_bombs.bombarded(address, clients=2, seconds=0.5)
-        assert min(len(health), len(chats), answered - 1) >= 1
-        assert request_bombs.peak_mb(process) > 10
