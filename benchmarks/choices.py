@@ -1,4 +1,4 @@
-"""Whether a small model calls when it should, the right tool, with the right values: each help by itself and together.
+"""Whether a small model calls when it should, the right tool, with the right values: by constraints and by guiding it.
 
     python -m benchmarks.choices [MODEL.gguf] [--base-url URL] [--half build report] [--way NAME ...] [--set NAME ...]
         [--limit N] [--results FILE]
@@ -55,23 +55,14 @@ class Way:
     own: bool = False
 
 
-ALL = GuidedChoiceSettings()
-NONE = GuidedChoiceSettings(threshold=False, max_tools=None, values=False)
 WAYS = (
     Way("server alone", native=True),
     Way("words", "off"),
     Way("own", "off", own=True),
     Way("prefer", "prefer"),
     Way("required", "required"),
-    Way("signatures", parts=NONE),
-    Way("+ threshold", parts=replace(NONE, threshold=True)),
-    Way("+ shortlist of 1", parts=replace(NONE, max_tools=1)),
-    Way("+ values", parts=replace(NONE, values=True)),
-    Way("all", parts=ALL),
-    Way("all, shortlist of 3", parts=replace(ALL, max_tools=3)),
-    Way("all but threshold", parts=replace(ALL, threshold=False)),
-    Way("all but shortlist", parts=replace(ALL, max_tools=None)),
-    Way("all but values", parts=replace(ALL, values=False)),
+    Way("all", parts=GuidedChoiceSettings()),
+    Way("all but threshold", parts=GuidedChoiceSettings(threshold=False)),
 )
 
 

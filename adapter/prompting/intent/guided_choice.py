@@ -38,10 +38,6 @@ class GuidedChoiceSettings:
 
     threshold: bool = True
     """True to call a tool only if its definition is similar enough to the request; False to always call a tool."""
-    max_tools: int | None = 1
-    """Maximum number of tools offered; None for all."""
-    values: bool = True
-    """True to restrict parameters to values from the request."""
     known_paths: Sequence[str] = ()
     """Paths of the files in the workspace, to find the file that a request mentions by a part of its path."""
 
@@ -74,17 +70,12 @@ def plan_guided_choice(
     present = {kind for kind in list_request_terms(spelled) if kind.startswith("_")}
     is_path_alone = present == {"_path_"} and not ranking.find_shared_words(next(iter(scores)), request)
     names = sorted(scores, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
-    if not settings.values:
-        return GuidedChoice(ToolSet(tools[name] for name in names[: settings.max_tools]))
-    offered: list[Tool] = []
-    choices: dict[tuple[str, str] | str, Sequence[str]] = {}
-    for name in names[: settings.max_tools] if is_optional else names:
+    for name in names[:1] if is_optional else names:
         tool, found = narrow_tool(request, tools[name])
         found |= _find_known_path_candidates(tool, found, known)
-        if len(offered) != settings.max_tools and (not is_risky(tool) or _names_targets(tool, found)):
-            offered.append(tool)
-            choices |= {(tool.name, each): values for each, values in found.items()}
-    return GuidedChoice(ToolSet(offered), choices)
+        if not is_risky(tool) or _names_targets(tool, found):
+            return GuidedChoice(ToolSet([tool]), {(tool.name, each): values for each, values in found.items()})
+    return GuidedChoice()
 
 
 def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapping[str, float]) -> bool:
