@@ -114,6 +114,10 @@ class AnswerState:
     def count(self, usage: Usage) -> None:
         self._facts |= {"prompt_tokens": usage.prompt, "written_tokens": usage.written}
 
+    def add_content(self, text: str) -> None:
+        """Add text that becomes content although it was parsed as something else."""
+        self._content.add(text)
+
     def hold(self, text: str) -> None:
         self._held.append(text)
 

@@ -234,6 +234,7 @@ class ChoiceOutput:
         if self._request.parsing.reply is not None and finish_reason == "length":
             return []  # the model wrote the call only because of the constraint
         if not self._calls.is_open:
+            self.attempt.add_content(wrong.raw)
             return self._send_text(self._clean_rejected_text(wrong.raw))
         self.error = build_error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
         return []

@@ -47,7 +47,10 @@ _TEXTS = frozenset(_TEXTS_WORDS.split())
 """Words in the names of parameters for which "..." may be intended."""
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
-_INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|project)?path$", re.IGNORECASE)
+_INVENTED_PATH = re.compile(
+    r"(?:^|[/\\])path[/\\]to[/\\]\S*|^(?:(?:file|dir|folder|project)?path|filename(?:\.\w{1,5})?)$|://your[-_]",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?<=[.:])\s+")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
@@ -88,7 +91,7 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
     is_path = name in (*PATH, *SOURCE, *DESTINATION)
     if (
         (_repeats_name(name, value) and not _split_words(value) <= _split_words(request) | _FILLER)
-        or _INVENTED_PATH.search(value)
+        or (not _takes_text(name) and any(path not in request for path in _INVENTED_PATH.findall(value)))
         or (value in tool.properties and ("_" in value or is_path))
     ):
         return True
@@ -98,7 +101,7 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
     if bracketed := _BRACKETED.fullmatch(value):
         words = _split_words(bracketed[1])
         return bool(words & _split_words(name)) or (len(words) > 1 and bool(words & _GENERIC)) or "your" in words
-    yours = _YOURS.fullmatch(value)
+    yours = _YOURS.fullmatch(re.sub(r"\.\w{1,5}$", "", value) if is_path else value)
     if yours is None:
         return False
     words = _split_words(yours["what"])

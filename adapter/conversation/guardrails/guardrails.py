@@ -30,7 +30,7 @@ from adapter.conversation.guardrails.invented_file_text import invents_text
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
 from adapter.conversation.guardrails.needless_later_calls import (
     changes_unread_target,
-    is_named_by_request,
+    is_expected,
     is_unasked_action,
     repeats_in_answer,
     undoes_call,
@@ -64,6 +64,7 @@ from adapter.conversation.guardrails.response_checks import (
     find_named_tool,
     find_refused_tool,
     has_unparsed_call,
+    is_about_calls,
     is_blanket_refusal,
     is_call_shaped,
     read_leading_call,
@@ -231,7 +232,7 @@ class Guardrails:
 
     def _find_drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
         tools, current = self.tools, PastCall(call.name, call.arguments)
-        if len(earlier) >= self.max_calls and not is_named_by_request(current, earlier, past):
+        if len(earlier) >= self.max_calls and not is_expected(current, earlier, past):
             yield "too_many_calls"
         tool = tools.match(call.name)
         if tool and (
@@ -352,7 +353,8 @@ class Guardrails:
         if self._sent.is_mostly_copied(answer.content):
             yield Violation("own_words", retry_messages.build_copied_text_message())
         if answer.invalid:
-            yield self._describe_invalid(past, answer.invalid[0], examples)
+            if not self._is_example(past, answer.invalid[0]):
+                yield self._describe_invalid(past, answer.invalid[0], examples)
         elif self.must_call:
             words = retry_messages.build_missing_call_message(tools, self._find_likely_tools(past), examples)
             yield Violation("missing_call", words, tuple(tools))
@@ -385,7 +387,7 @@ class Guardrails:
             yield Violation("refusal", retry_messages.build_refusal_message(tool, examples))
         elif is_blanket_refusal(content, past):
             yield Violation("refusal", retry_messages.build_disclaimer_message(tools, bool(past.recent)))
-        if claims_unbacked_success(content, past):
+        if claims_unbacked_success(content, past, tools):
             yield Violation(
                 "unfounded_success", retry_messages.build_unfounded_success_message(tools, bool(past.recent))
             )
@@ -408,6 +410,10 @@ class Guardrails:
             return tuple(self.tools)
         scores = ToolRanking(self.tools).score_tools(past.request)
         return tuple(name for name in [*scores][: retry_messages.MAX_CHOICES] if scores[name] > 0)
+
+    def _is_example(self, past: CallHistory, invalid: InvalidToolCall) -> bool:
+        """Return whether a call of an unknown tool is an example, because the request is about JSON or calls."""
+        return bool(invalid.name) and self.tools.match(invalid.name) is None and is_about_calls(past.request)
 
     def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else find_named_tool(invalid.raw, self.tools)

@@ -47,6 +47,12 @@ _NOT_YET = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches results that may change later."""
+_TEMPORARY = re.compile(
+    r"""\b(?:429|5\d\d)\b|connection|\block(?:ed)?\b|network|overload|rate[ _-]?limit|temporar|time(?:d[ -]?)?[ -]?out
+    |too[ ]many[ ]requests|unavailable|unreachable""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches errors that may be gone when the call is repeated."""
 
 
 def repeats_text(text: str, times: int) -> bool:
@@ -139,7 +145,9 @@ def find_repeated_failure(
         return None
     for other in reversed(past.recent):
         if _are_same(other, call, tools):
-            return other if not other.ok and other.result and not _NOT_YET.search(other.result[:400]) else None
+            text = other.result[:400]
+            is_final = text and not other.ok and not _NOT_YET.search(text) and not _TEMPORARY.search(text)
+            return other if is_final else None
         if other.ok and other.changes:
             return None
     return None

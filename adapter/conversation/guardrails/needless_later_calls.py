@@ -27,6 +27,10 @@ _COUNTS = re.compile(
 )
 """Matches requests that may ask for several equal calls."""
 
+_NUMBER_WORDS = {"nine": 9, "ten": 10, "eleven": 11, "dozen": 12, "twelve": 12, "fifteen": 15, "twenty": 20}
+_NUMBERS = re.compile(rf"(?i)(?<![\w:.,/-])(?:{'|'.join(_NUMBER_WORDS)}|[1-9]\d)(?![\w:.%/-])")
+"""Matches counts in requests that ask for more calls than usual."""
+
 MIN_NAME = 3
 """Minimum length of a value that identifies its object, in characters."""
 _TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
@@ -58,11 +62,15 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
     return other.arguments.get(first) == call.arguments.get(first)
 
 
-def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallHistory) -> bool:
-    """Return whether the request contains a value of ``call`` that no call in ``earlier`` has."""
-    used = "\n".join(text for each in earlier for text in list_strings(each.arguments))
+def is_expected(call: PastCall, earlier: Sequence[PastCall], past: CallHistory) -> bool:
+    """Return whether the request asks for more calls than ``earlier``: it states a larger number, or ``call`` has a
+    value that the user or a result gave and that no call in ``earlier`` has."""
+    numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(past.request))
+    if any(len(earlier) < number for number in numbers):
+        return True
+    used, given = {text for each in earlier for text in list_strings(each.arguments)}, past.given_text
     values = (text for text in list_strings(call.arguments) if len(text) >= MIN_NAME)
-    return any(text in past.request and text not in used for text in values)
+    return any(text not in used and text.rpartition("/")[2] in given for text in values)
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
@@ -89,11 +97,18 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: Cal
 
 
 def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces its text."""
+    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces its text.
+
+    A target that a call in between used, such as a script that was written and run, may be deleted.
+    """
     given = {name: value for name, value in call.arguments.items() if not isinstance(value, bool) and value is not None}
-    for other in earlier:
+    for index, other in enumerate(earlier):
         shared = _list_targets(call) & _list_targets(other)
         if not shared or not may_change(other.name, tools):
+            continue
+        users = (each for each in earlier[index + 1 :] if shared.isdisjoint(_list_targets(each)))
+        texts = [text for each in users for text in list_strings(each.arguments)]
+        if any(target in text for target in shared for text in texts):
             continue
         if len(given) == 1 and sounds_like(call.name, "delete") and not sounds_like(other.name, "delete"):
             return True

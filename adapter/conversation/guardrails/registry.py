@@ -61,11 +61,12 @@ GUARDRAILS = {
             "unmade_change", "an answer in words, without a reason, although the user requested a change to a file"
         ),
         Guardrail(
-            "unread_file", "an invented number or placeholder in answer to a question about a file, without a tool call"
+            "unread_file",
+            "an invented number, quotation or placeholder in answer to a question about a file, without a tool call",
         ),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
-        Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
+        Guardrail("unfounded_success", "a claim of success without a tool call, or without the requested information"),
         Guardrail("invented_turn", "a call after an invented user message and an answer to this message"),
     )
 }

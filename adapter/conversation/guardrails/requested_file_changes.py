@@ -34,6 +34,8 @@ _LINE_NUMBER = re.compile(r"^\s*\d+[:|\t] ?")
 _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 """Matches placeholders in an answer: "The author is [Your Name]."."""
+_QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
+"""Matches what an answer quotes from a file: ``It says "hello".``."""
 _PATCHES = ("diff", "edits", "patch", "patches")
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
@@ -248,10 +250,10 @@ def find_readers_for_invented_content(content: str, past: CallHistory, tools: To
     """Return the tool that reads a file if the answer seems to invent the content of a file.
 
     This is so if the request is a question about a file, no tool was called, and the answer has a placeholder, or a
-    number that does not occur in the conversation.
+    number or quotation ("it says ...") that does not occur in the conversation.
     """
     if past.recent or not is_question(past.request) or not find_paths(past.request):
         return ()
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)
-    invented = [*numbers, *_YOUR.findall(content)]
+    invented = [*numbers, *_YOUR.findall(content), *_QUOTATION.findall(content)]
     return find_readers(tools) if any(each not in past.text for each in invented) else ()

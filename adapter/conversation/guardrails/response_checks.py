@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.call_history import CallHistory, may_change
 from adapter.conversation.guardrails.uninformative_answers import (
     expects_information,
     find_own_words,
     is_bare_success_claim,
+    refuses,
 )
 from adapter.core.events import (
     ContentReclassified,
@@ -27,7 +28,7 @@ from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.intent.bm25 import stem_words
-from adapter.prompting.intent.verbs import READS, find_requested_action, is_question
+from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_related_stems, find_requested_action, is_question
 from adapter.tools.call_extraction import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
@@ -41,6 +42,18 @@ _DONE = re.compile(
     |(?:erledigt|fertig|fatto|hecho|listo|feito|fait|terminé|готово|сделано)\b|(?:已完成|完成了|完了しました|完了です|완료했습니다))""",
     re.IGNORECASE | re.VERBOSE,
 )
+_CLAIM = re.compile(
+    r"""(?:\W*(?:ok(?:ay)?|done|great|sure|alright|all\s+set)\b)?\W*(?:i(?:\s+have|['’]ve)\s+(?:now\s+|just\s+)?(?:successfully\s+)?\w+(?:ed|[nt])\b
+    |i\s+(?:just\s+|successfully\s+)?(?!need)\w+ed\b|[^.!?\n]{1,80}\b(?:has|have)\s+(?:now\s+|just\s+)?been\s+\w)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches an answer that begins with a claim: "I've sent it", "The light has been turned on"."""
+_DISCLAIMER = re.compile(
+    r"""\b(?:access|as\s+an?\s+(?:\w+\s+){0,4}(?:ai|assistant|model)|brows\w+|capabilit\w+|real[- ]?time
+    |up[- ]to[- ]date)\b(?!.*\d)""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_INSTEAD = re.compile(r"\?|\b(?:can\s+(?!(?:not|help|assist)\b)|instead|only)\b", re.IGNORECASE)
 _OPEN_CALL = re.compile(
     r"""<\|?(?:function|function_calls?|invoke|tool_calls?)\b[^<>]{0,80}>|\[TOOL_CALLS?\]|<\|python_tag\|>""",
     re.IGNORECASE,
@@ -114,8 +127,26 @@ def find_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool |
     The tool's name must contain all words of the answer, apart from those that are typical of refusals. If a tool was
     called before, return None, because its result may have shown that the action is impossible.
     """
-    words = None if past.recent or _REASON.search(content) else find_own_words(content)
-    return next((tool for name, tool in tools.items() if words and words <= {*stem_words(name)}), None)
+    if past.recent:
+        return None
+    words = None if _REASON.search(content) else find_own_words(content)
+    named = (tool for name, tool in tools.items() if words and words <= {*stem_words(name)})
+    return next(named, None) or _find_disclaimed_tool(content, past.request, tools)
+
+
+def _find_disclaimed_tool(content: str, request: str, tools: ToolSet) -> Tool | None:
+    """Return the tool for the thing that a general disclaimer, such as "As an AI, I can't check the weather.", is
+    about; None if ``content`` is no such disclaimer, or says what can be done instead."""
+    if not refuses(content) or not _DISCLAIMER.search(content) or _INSTEAD.search(content):
+        return None
+    topics = {*stem_words(request), *stem_words(content)}
+    return next((tool for name, tool in tools.items() if topics & _find_object(name)), None)
+
+
+def _find_object(tool: str) -> set[str]:
+    """Return the stems of the words in a tool's name that are not verbs, or its last one: "get_weather"."""
+    stems = stem_words(tool)
+    return {*stems} - VERB_STEMS or {*stems[-1:]}
 
 
 def is_blanket_refusal(content: str, past: CallHistory) -> bool:
@@ -128,19 +159,33 @@ def is_blanket_refusal(content: str, past: CallHistory) -> bool:
     return bool(past.recent) or _OFFERS_NO_HELP.match(content) is None
 
 
-def claims_unbacked_success(content: str, past: CallHistory) -> bool:
+def claims_unbacked_success(content: str, past: CallHistory, tools: ToolSet) -> bool:
     """Return whether the answer only claims success, and the claim is unfounded.
 
     It is unfounded if no tool was called since the user's message, or if the user requested information.
     """
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
-    return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))
+    if len(content) > MAX_CLAIM:
+        return False
+    is_bare = _DONE.match(content) is not None or is_bare_success_claim(content)
+    return is_bare or (not past.calls and _claims_requested_change(content, past.request, tools))
+
+
+def _claims_requested_change(content: str, request: str, tools: ToolSet) -> bool:
+    """Return whether ``content`` claims the change that ``request`` asks for and that one of the tools can make."""
+    if not _CLAIM.match(content) or "?" in content or is_question(request):
+        return False
+    asked = {*stem_words(request)}
+    if not find_requested_action(request)[0] or asked.isdisjoint(stem_words(content)):
+        return False
+    related = asked | find_related_stems(request)
+    return any(may_change(name, tools) and not related.isdisjoint(stem_words(name)) for name in tools)
 
 
 def has_unparsed_call(answer: CandidateAnswer, request: str, tools: ToolSet) -> bool:
     """Return whether the answer contains an unparsed call of one of ``tools``, unless ``request`` is about calls."""
-    if _ABOUT_CALLS.search(request):
+    if is_about_calls(request):
         return False
     prose = _remove_code(answer.content)
     opened = (prose[match.end() : match.end() + MAX_NAME_OFFSET] for match in _OPEN_CALL.finditer(prose))
@@ -179,10 +224,15 @@ def read_leading_call(text: str) -> JsonObject:
     return call if isinstance(call, dict) else {}
 
 
+def is_about_calls(request: str) -> bool:
+    """Return whether ``request`` is about JSON or calls, so that a call in the answer may be an example."""
+    return _ABOUT_CALLS.search(request) is not None
+
+
 def is_call_shaped(content: str, request: str) -> bool:
     """Return whether the answer begins with a call in JSON, even if its control tokens are escaped. Return False if
     ``request`` is about JSON or calls."""
-    return find_leading_call(unescape_control_tokens(content)) != "" and not _ABOUT_CALLS.search(request)
+    return find_leading_call(unescape_control_tokens(content)) != "" and not is_about_calls(request)
 
 
 def begins_hopeless_call(content: str, request: str, tools: ToolSet) -> bool:
@@ -192,7 +242,7 @@ def begins_hopeless_call(content: str, request: str, tools: ToolSet) -> bool:
     """
     head = _CALL_HEAD.match(unescape_control_tokens(content[:MAX_HEAD]))
     is_call = head is not None and (head["list"] is not None or tools.match(head["name"]) is None)
-    return is_call and not _ABOUT_CALLS.search(request)
+    return is_call and not is_about_calls(request)
 
 
 def find_answer_end(content: str, request: str) -> int:

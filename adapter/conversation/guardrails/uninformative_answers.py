@@ -44,9 +44,14 @@ _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e
 """Matches questions to which "It is done." is an answer."""
 
 
+def refuses(content: str) -> bool:
+    """Return whether a short answer says that the model cannot do something."""
+    return len(content) <= MAX_LENGTH and _REFUSES.search(content) is not None
+
+
 def find_own_words(content: str) -> set[str] | None:
     """Return the stems of a refusal's words, except those typical of refusals; None if ``content`` does not refuse."""
-    if len(content) > MAX_LENGTH or not _REFUSES.search(content) or re.search(r"\d", content):
+    if not refuses(content) or re.search(r"\d", content):
         return None
     return set(stem_words(content)) - _REFUSAL_STEMS
 

@@ -36,6 +36,7 @@ _CHANGING = frozenset(
     verb for name, _, verbs in _LINES if name not in READS for verb in verbs.partition("/")[0].split()
 )
 _STEMS = [frozenset(map(stem_word, verbs)) for verbs in ACTIONS.values()]
+VERB_STEMS = frozenset().union(*_STEMS)
 _HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
 _DESTRUCTIVE = (
     frozenset().union(*(ACTIONS[name] for name in ("delete", "reset", "publish", "stop", "uninstall", "buy")))
