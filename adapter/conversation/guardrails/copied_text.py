@@ -32,7 +32,8 @@ _YOURS = re.compile(
 )
 _GENERIC_WORDS = """
 address api argument command content data date email entity file filename folder host id input key message name
-number param parameter password path placeholder project query string text title token url user username value
+number org owner param parameter password path placeholder project query repo string text title token url
+user username value
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of placeholders, in addition to the name of the parameter."""
@@ -47,10 +48,12 @@ _TEXTS = frozenset(_TEXTS_WORDS.split())
 """Words in the names of parameters for which "..." may be intended."""
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
-_INVENTED_PATH = re.compile(
-    r"(?:^|[/\\])path[/\\]to[/\\]\S*|^(?:(?:file|dir|folder|project)?path|filename(?:\.\w{1,5})?)$|://your[-_]",
-    re.IGNORECASE,
+_INVENTED = re.compile(
+    r"""(?:^|[/\\])path[/\\]to[/\\]\S*|^(?:(?:file|dir|folder|project)?path|filename(?:\.\w{1,5})?)$
+    |(?<![^\W_])your[-_][a-z]\w*|^(?:https?://(?:www\.)?|\S+@)(?P<host>example\.(?:com|net|org))\b\S*$""",
+    re.IGNORECASE | re.VERBOSE,
 )
+"""Matches paths, names and addresses that stand for real ones."""
 _SENTENCE_END = re.compile(r"(?<=[.:])\s+")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
@@ -91,7 +94,10 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
     is_path = name in (*PATH, *SOURCE, *DESTINATION)
     if (
         (_repeats_name(name, value) and not _split_words(value) <= _split_words(request) | _FILLER)
-        or (not _takes_text(name) and any(path not in request for path in _INVENTED_PATH.findall(value)))
+        or (
+            not _takes_text(name)
+            and any((match["host"] or match[0]) not in request for match in _INVENTED.finditer(value))
+        )
         or (value in tool.properties and ("_" in value or is_path))
     ):
         return True
@@ -112,7 +118,7 @@ def _repeats_name(name: str, value: str) -> bool:
     """Return whether a value has no words but those of its parameter's name and generic ones: "old_text_to_apply", "Old
     content", "This is the new file content."."""
     words, own = _split_words(value), _split_words(name)
-    if len(words) < 2 or not re.fullmatch(r"[A-Za-z_ ]+[.!]?", value):
+    if len(words) < 2 or not re.fullmatch(r"[A-Za-z_ /]+[.!]?", value):
         return False
     if "_" in value:
         return len(own) > 1 and own <= words

@@ -70,6 +70,7 @@ from adapter.conversation.guardrails.response_checks import (
     read_leading_call,
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Examples
+from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.argument_checks import check_types
 from adapter.core.callback_checks import wrap_text_function
@@ -387,7 +388,11 @@ class Guardrails:
             yield Violation("refusal", retry_messages.build_refusal_message(tool, examples))
         elif is_blanket_refusal(content, past):
             yield Violation("refusal", retry_messages.build_disclaimer_message(tools, bool(past.recent)))
-        if claims_unbacked_success(content, past, tools):
+        if "unused_tool" in self.on and (tool := find_unused_tool(content, past, tools)):
+            yield Violation(
+                "unused_tool", retry_messages.build_unused_tool_message(tool), (tool.name,), is_free_first=True
+            )
+        if claims_unbacked_success(content, past):
             yield Violation(
                 "unfounded_success", retry_messages.build_unfounded_success_message(tools, bool(past.recent))
             )

@@ -33,6 +33,12 @@ _HEAD = re.compile(r"""\{\s*"name"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"\w+"\s*:\s*\{[
 _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip")
 """Matches names of polling tools, for tools that do not declare ``polls``."""
 
+_ACCUMULATES = re.compile(
+    r"""move|press|click|scroll|swipe|rotate|turn_(?!on|off)|walk|forward|key|type|increment|decrement|undo|redo|draw|deal
+    |spin|sample|generate|shuffle|pick|guess""",
+    re.VERBOSE,
+)
+"""Matches names of tools for which two equal calls do more than one."""
 _REPEATS = re.compile(
     r"""\b(?=[abdefhjkmnprstuvwz])(?:again|another|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice
     |until|wait|while|(?:two|three)\s+of|erneut|mehrmals|noch|warte|wieder\w*|zweimal|bis|deux|fois|jusqu\w*|dos|veces
@@ -43,7 +49,7 @@ _REPEATS = re.compile(
 """Matches requests that may ask for repeated calls. The lookaheads for first characters make it ten times as fast."""
 _NOT_YET = re.compile(
     r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
-    |starting|try[ ]again|\bwait""",
+    |starting|try[ ]again|\bwait|\d[ ]?%""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches results that may change later."""
@@ -126,7 +132,7 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
     equal = [] if earlier else [other for other in past.recent if _are_same(other, call, tools)]
     if not equal or not equal[-1].ok or _NOT_YET.search(equal[-1].result[:400]):
         return False
-    if asks_for_repetition(past.request) or is_polling_tool(call.name, tools):
+    if asks_for_repetition(past.request) or is_polling_tool(call.name, tools) or accumulates(call.name):
         return False
     if any(other.result != equal[-1].result for other in equal):
         return False
@@ -189,6 +195,11 @@ def _select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
 
 def _list_texts(call: PastCall, tools: ToolSet) -> set[str]:
     return {value for value in _select_known_arguments(call, tools).values() if isinstance(value, str)}
+
+
+def accumulates(name: str) -> bool:
+    """Return whether two equal calls of a tool do more than one, judging by its name: ``scroll``, ``press_key``."""
+    return _ACCUMULATES.search(name.lower()) is not None
 
 
 def is_polling_tool(name: str, tools: ToolSet) -> bool:

@@ -11,17 +11,11 @@ from collections.abc import Sequence
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
-from adapter.conversation.guardrails.loop_detection import asks_for_repetition, is_polling_tool
+from adapter.conversation.guardrails.loop_detection import accumulates, asks_for_repetition, is_polling_tool
 from adapter.prompting.intent.bm25 import split_words, stem_words
 from adapter.prompting.intent.verbs import find_related_stems, sounds_destructive, sounds_like
 from adapter.tools.tool import Tool, ToolSet
 
-_ACCUMULATES = re.compile(
-    r"""move|press|click|scroll|swipe|rotate|turn_(?!on|off)|walk|forward|key|type|increment|decrement|undo|redo|draw|deal
-    |spin|sample|generate|shuffle|pick|guess""",
-    re.VERBOSE,
-)
-"""Matches names of tools for which two equal calls do more than one."""
 _COUNTS = re.compile(
     r"(?i)\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|couple|pair|another|double|[2-9])\b(?!\s*[:.%/-]?\d)"
 )
@@ -31,8 +25,8 @@ _NUMBER_WORDS = {"nine": 9, "ten": 10, "eleven": 11, "dozen": 12, "twelve": 12, 
 _NUMBERS = re.compile(rf"(?i)(?<![\w:.,/-])(?:{'|'.join(_NUMBER_WORDS)}|[1-9]\d)(?![\w:.%/-])")
 """Matches counts in requests that ask for more calls than usual."""
 
-MIN_NAME = 3
-"""Minimum length of a value that identifies its object, in characters."""
+MIN_NAME, MAX_NAME = 3, 200
+"""Minimum and maximum length of a value that identifies its object, in characters."""
 _TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
 _ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
 """Words that show that a request is written in English, as most names of tools are."""
@@ -43,7 +37,7 @@ def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], past: CallHis
     """Return whether ``call`` repeats one of ``earlier``, the preceding calls in the same answer, although no call in
     between could change its result."""
     keys = [each.key for each in earlier]
-    if call.key not in keys or is_polling_tool(call.name, tools) or _ACCUMULATES.search(call.name.lower()):
+    if call.key not in keys or is_polling_tool(call.name, tools) or accumulates(call.name):
         return False
     if asks_for_repetition(past.request) or _COUNTS.search(past.request):
         return False
@@ -68,9 +62,17 @@ def is_expected(call: PastCall, earlier: Sequence[PastCall], past: CallHistory) 
     numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(past.request))
     if any(len(earlier) < number for number in numbers):
         return True
-    used, given = {text for each in earlier for text in list_strings(each.arguments)}, past.given_text
-    values = (text for text in list_strings(call.arguments) if len(text) >= MIN_NAME)
-    return any(text not in used and text.rpartition("/")[2] in given for text in values)
+    used, given = {value for each in earlier for value in _list_names(each)}, past.given_text
+    return any(
+        value not in used and re.search(rf"(?<!\w){re.escape(value.rpartition('/')[2])}(?!\w)", given)
+        for value in _list_names(call)
+    )
+
+
+def _list_names(call: PastCall) -> list[str]:
+    """Return the texts and whole numbers in the arguments of ``call`` that can identify something."""
+    numbers = [str(value) for value in call.arguments.values() if type(value) is int]
+    return numbers + [text for text in list_strings(call.arguments) if MIN_NAME <= len(text) <= MAX_NAME]
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:

@@ -66,7 +66,8 @@ GUARDRAILS = {
         ),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
-        Guardrail("unfounded_success", "a claim of success without a tool call, or without the requested information"),
+        Guardrail("unused_tool", "a short answer in words, without a reason, to a request for an action of a tool"),
+        Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
         Guardrail("invented_turn", "a call after an invented user message and an answer to this message"),
     )
 }

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adapter.conversation.guardrails.call_history import CallHistory, may_change
+from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.uninformative_answers import (
     expects_information,
     find_own_words,
@@ -28,7 +28,7 @@ from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.intent.bm25 import stem_words
-from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_related_stems, find_requested_action, is_question
+from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
 from adapter.tools.call_extraction import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
@@ -42,14 +42,8 @@ _DONE = re.compile(
     |(?:erledigt|fertig|fatto|hecho|listo|feito|fait|terminé|готово|сделано)\b|(?:已完成|完成了|完了しました|完了です|완료했습니다))""",
     re.IGNORECASE | re.VERBOSE,
 )
-_CLAIM = re.compile(
-    r"""(?:\W*(?:ok(?:ay)?|done|great|sure|alright|all\s+set)\b)?\W*(?:i(?:\s+have|['’]ve)\s+(?:now\s+|just\s+)?(?:successfully\s+)?\w+(?:ed|[nt])\b
-    |i\s+(?:just\s+|successfully\s+)?(?!need)\w+ed\b|[^.!?\n]{1,80}\b(?:has|have)\s+(?:now\s+|just\s+)?been\s+\w)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Matches an answer that begins with a claim: "I've sent it", "The light has been turned on"."""
 _DISCLAIMER = re.compile(
-    r"""\b(?:access|as\s+an?\s+(?:\w+\s+){0,4}(?:ai|assistant|model)|brows\w+|capabilit\w+|real[- ]?time
+    r"""\b(?:access|as\s+an?\s+(?:\w+\s+){0,4}(?:ai|assistant|model)|abilit\w+|brows\w+|capabilit\w+|real[- ]?time
     |up[- ]to[- ]date)\b(?!.*\d)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
@@ -159,28 +153,14 @@ def is_blanket_refusal(content: str, past: CallHistory) -> bool:
     return bool(past.recent) or _OFFERS_NO_HELP.match(content) is None
 
 
-def claims_unbacked_success(content: str, past: CallHistory, tools: ToolSet) -> bool:
+def claims_unbacked_success(content: str, past: CallHistory) -> bool:
     """Return whether the answer only claims success, and the claim is unfounded.
 
     It is unfounded if no tool was called since the user's message, or if the user requested information.
     """
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
-    if len(content) > MAX_CLAIM:
-        return False
-    is_bare = _DONE.match(content) is not None or is_bare_success_claim(content)
-    return is_bare or (not past.calls and _claims_requested_change(content, past.request, tools))
-
-
-def _claims_requested_change(content: str, request: str, tools: ToolSet) -> bool:
-    """Return whether ``content`` claims the change that ``request`` asks for and that one of the tools can make."""
-    if not _CLAIM.match(content) or "?" in content or is_question(request):
-        return False
-    asked = {*stem_words(request)}
-    if not find_requested_action(request)[0] or asked.isdisjoint(stem_words(content)):
-        return False
-    related = asked | find_related_stems(request)
-    return any(may_change(name, tools) and not related.isdisjoint(stem_words(name)) for name in tools)
+    return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))
 
 
 def has_unparsed_call(answer: CandidateAnswer, request: str, tools: ToolSet) -> bool:

@@ -286,6 +286,12 @@ def build_disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
     )
 
 
+def build_unused_tool_message(tool: Tool) -> Wordings:
+    """Build the message for an answer in words to a request for ``tool``. There is only one wording, because the user
+    may have wanted words."""
+    return (f"No tool was called, so nothing is done yet. Call {tool.name}, or say why it is not needed.",)
+
+
 def build_unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
     """Build the message for a claim of success without a successful call. There is only one wording, because the claim
     is true if there was nothing to do."""

@@ -200,7 +200,7 @@ def test_hostile_answers_are_checked_in_linear_time(text):
 
 def test_every_guardrail_has_a_case():
     """Here, in the cases of steps, in `test_dropped_calls` or in `tests.server.test_tool_choice`."""
-    elsewhere = {"missing_call", "own_words", "unmade_change", "unread_file", "invented_text"}
+    elsewhere = {"unused_tool", "missing_call", "own_words", "unmade_change", "unread_file", "invented_text"}
     assert {each[0] for each in FAULTS} | BY_STEPS | WITHIN_ANSWER | elsewhere == set(GUARDRAILS)
 
 

@@ -41,6 +41,9 @@ TOOLS = ToolSet(
         definition("git_push", branch=TEXT, force={"type": "boolean"}),
         definition("create_event", "title", "start"),
         definition("http_request", "url", method=TEXT),
+        definition("close_issue", number=NUMBER),
+        definition("list_issues", "repo"),
+        definition("click", "ref"),
     ]
 )
 Before = tuple[tuple[str, dict[str, Any], str], ...]
@@ -89,6 +92,17 @@ LEFT_ALONE: dict[str, Case] = {
         "Add a licence header everywhere",
         (("grep", {"pattern": "import os"}, "\n".join(FILES[:9])),),
         "".join(edit(name, "import os", "# MIT\nimport os") for name in FILES[:9]),
+    ),
+    "eleven numbers that a result lists": (
+        "Close the stale issues",
+        (("grep", {"pattern": "stale"}, "\n".join(f"#{number} stale" for number in range(11))),),
+        "".join(call("close_issue", number=number) for number in range(11)),
+    ),
+    "a second click": ("Go to page 3", (("click", {"ref": "next"}, "clicked"),), call("click", ref="next")),
+    "a result that will change": (
+        "Is the upload finished?",
+        (("read_file", {"path": "log"}, "Uploading 40 %"),),
+        call("read_file", path="log"),
     ),
     "a template with placeholders": (
         "Create a README template in TEMPLATE.md",
@@ -236,13 +250,17 @@ RETRIED: dict[str, tuple[str, Case]] = {
         ("Read a.txt", (read("a.txt", "error: a.txt: no such file"),), call("read_file", path="a.txt")),
     ),
     "a message that was never sent": (
-        "unfounded_success",
+        "unused_tool",
         ("Send Bob a message that I'm late", (), "Your message has been sent to Bob."),
     ),
-    "a light that nobody turned on": (
-        "unfounded_success",
-        ("Turn on the kitchen light", (), "I've turned on the kitchen light."),
+    "an announcement": ("unused_tool", ("Push this to git", (), "Sure, pushing it to the remote!")),
+    "instructions for the user": (
+        "unused_tool",
+        ("Create an event 'Lunch' at noon", (), "Open your calendar, click on noon and type Lunch."),
     ),
+    "an invented number": ("unused_tool", ("How is the weather in Rome?", (), "It is sunny, with 24 degrees.")),
+    "an address of an example": ("placeholder", ("Is it up?", (), call("http_request", url="https://example.com"))),
+    "an owner of an example": ("placeholder", ("Close issue 1", (), call("list_issues", repo="owner/repo"))),
     "no access to files": (
         "refusal",
         ("What's in a.txt?", (), "I'm sorry, but I can't access files on your computer."),

@@ -1,0 +1,58 @@
+"""Detect answers in words to a request that one of the tools clearly fulfils: "Set a timer." -> "Timer set!".
+
+The words of the answer do not matter: a claim, an announcement, instructions for the user and a refusal are the same
+mistake. What counts is that the request begins with a tool's verb and names its object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from adapter.conversation.guardrails.announced_action import wants_text
+from adapter.conversation.guardrails.call_history import CallHistory, may_change
+from adapter.prompting.intent.bm25 import split_words, stem_word
+from adapter.prompting.intent.verbs import ACTIONS, VERB_STEMS, find_requested_action, is_question
+from adapter.tools.tool import Tool, ToolSet
+
+MAX_LENGTH = 300
+"""Maximum length of such an answer, in characters. A longer one may contain what the user wants."""
+_REASON = re.compile(r"\?|\b(?:because|since|there\s+(?:is|are)\s+no|already|instead|only)\b", re.IGNORECASE)
+_FIRST_WORD = re.compile(r"\W*(?:please\W+)?(\w+)", re.IGNORECASE)
+
+
+def find_unused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
+    """Return the tool that the request asks for, if no tool was called in the conversation and ``content`` neither asks
+    something nor gives a reason; otherwise None.
+
+    For a question, it is a tool that reads what the question names, if ``content`` has an invented number.
+    """
+    if past.calls or not 0 < len(content) <= MAX_LENGTH or _REASON.search(content) or wants_text(past.request):
+        return None
+    asked = {stem_word(word) for word in split_words(past.request)}
+    if is_question(past.request):
+        has_invented = any(number not in past.text for number in re.findall(r"\d+", content))
+        found = (name for name in tools if has_invented and not may_change(name, tools))
+        return next((tools[name] for name in found if not asked.isdisjoint(_find_object(name, tools))), None)
+    first = _FIRST_WORD.match(past.request)
+    literal = {stem_word(first[1].lower())} if first else set()
+    related = {stem_word(verb) for verb in ACTIONS.get(find_requested_action(past.request)[0], ())}
+    for name, tool in tools.items():
+        stems, objects = _split_name(name, tools)
+        if not stems.isdisjoint(literal | related if objects else literal) and objects <= asked:
+            return tool
+    return None
+
+
+def _find_object(name: str, tools: ToolSet) -> set[str]:
+    """Return the stems of what a reading tool returns, which is its last word if all are verbs: ``get_weather``."""
+    return _split_name(name, tools)[1] or {stem_word(word) for word in split_words(name)[-1:]}
+
+
+def _split_name(name: str, tools: ToolSet) -> tuple[set[str], set[str]]:
+    """Return the stems of the words in a tool's name, and those that are not verbs. A prefix that several tools have,
+    such as the name of their server, does not count."""
+    prefixes = Counter(words[0] for other in tools if (words := split_words(other)))
+    words = [word for word in split_words(name) if stem_word(word) in VERB_STEMS or prefixes[word] < 2]
+    stems = {stem_word(word) for word in words}
+    return stems, stems - VERB_STEMS
