@@ -73,7 +73,7 @@ _WRITING = re.compile(
     r"""\b(?:translat|rephras|paraphras|rewrite|reword|draft|compose|role-?play|pretend|proofread|dummy|lorem|
     übersetz|formulier|antworte|tradu|rédige|redact|перевед)\w*|翻译|翻訳|번역
     |\bhow\s+(?:do|would)\s+\w+\s+say\b|\b(?:reply|respond)\s+to\b|\b(?:a|your)\s+reply\b
-    |\bwrite\s+(?:an?|the|me|some|two|three)\s+(?:\w+\s+){0,3}(?:e?-?mail|letter|message|reply|story|poem|speech|
+    |\bwrite\s+(?:an?|the|me|some|two|three)\s+(?:[\w-]+\s+){0,3}(?:e?-?mail|letter|message|reply|story|poem|speech|
     dialogue|sentence|note|text|post|tweet|script|scene)|\b(?:poem|haiku|limerick|joke|slogan|story|essay)\b""",
     _FLAGS,
 )

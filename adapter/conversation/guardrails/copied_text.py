@@ -50,7 +50,7 @@ _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
 _INVENTED = re.compile(
     r"""(?:^|[/\\])path[/\\]to[/\\]\S*|^(?:(?:file|dir|folder|project)?path|filename(?:\.\w{1,5})?)$
-    |(?<![^\W_])your[-_][a-z]\w*|^(?:https?://(?:www\.)?|\S+@)(?P<host>example\.(?:com|net|org))\b\S*$""",
+    |^y{4}[-/]m{2}[-/]d{2}.*|(?<![^\W_])your[-_][a-z]\w*|^(?:https?://(?:www\.)?|\S+@)(?P<host>example\.(?:com|net|org))\b\S*$""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches paths, names and addresses that stand for real ones."""
@@ -99,6 +99,7 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
             and any((match["host"] or match[0]) not in request for match in _INVENTED.finditer(value))
         )
         or (value in tool.properties and ("_" in value or is_path))
+        or (_is_counted(value) and value not in request)
     ):
         return True
     if _ELIDED.fullmatch(value):
@@ -123,6 +124,12 @@ def _repeats_name(name: str, value: str) -> bool:
     if "_" in value:
         return len(own) > 1 and own <= words
     return bool(words & own) and words <= own | _GENERIC | _FILLER
+
+
+def _is_counted(value: str) -> bool:
+    """Return whether a number or a phone number is only counted: ``12345``, ``+1 (123) 456-7890``."""
+    digits = re.sub(r"\D", "", value)
+    return len(digits) > 4 and digits in "11234567890" and not re.search(r"[^\W\d_]", value)
 
 
 def _takes_text(name: str) -> bool:

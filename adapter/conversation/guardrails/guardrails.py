@@ -418,7 +418,7 @@ class Guardrails:
 
     def _is_example(self, past: CallHistory, invalid: InvalidToolCall) -> bool:
         """Return whether a call of an unknown tool is an example, because the request is about JSON or calls."""
-        return bool(invalid.name) and self.tools.match(invalid.name) is None and is_about_calls(past.request)
+        return invalid.name is not None and self.tools.match(invalid.name) is None and is_about_calls(past.request)
 
     def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else find_named_tool(invalid.raw, self.tools)

@@ -109,8 +109,8 @@ def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> 
         if not shared or not may_change(other.name, tools):
             continue
         users = (each for each in earlier[index + 1 :] if shared.isdisjoint(_list_targets(each)))
-        texts = [text for each in users for text in list_strings(each.arguments)]
-        if any(target in text for target in shared for text in texts):
+        used = [text for each in users for text in list_strings(each.arguments)]
+        if any(target in text for target in shared for text in used):
             continue
         if len(given) == 1 and sounds_like(call.name, "delete") and not sounds_like(other.name, "delete"):
             return True
@@ -149,7 +149,12 @@ def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHis
     own = {*stem_words(tool.name)} - before | {
         word for text in list_strings(call.arguments) for word in stem_words(text)
     }
-    return not asked.isdisjoint(before) and asked.isdisjoint(own)
+    squashed = "".join(split_words(past.user_text))  # "check out" asks for checkout
+    return (
+        not asked.isdisjoint(before)
+        and asked.isdisjoint(own)
+        and not any(word in squashed for word in own if len(word) > 4)
+    )
 
 
 def _is_destructive(tool: Tool) -> bool:

@@ -23,7 +23,7 @@ publish: post push upload / deploy publish release send share ship submit sync
 stop: cancel stop / abort kill terminate end quit
 close: close / off reboot restart shutdown
 uninstall: / format force overwrite revoke truncate uninstall
-buy: book order / buy checkout pay purchase transfer
+buy: book order / buy charge checkout pay purchase refund transfer
 run: commit execute install pop run send start toggle turn
 """
 """The verbs after a slash do not show that a tool changes something, because they are often nouns or adjectives."""

@@ -42,6 +42,9 @@ TOOLS = ToolSet(
         definition("create_event", "title", "start"),
         definition("http_request", "url", method=TEXT),
         definition("close_issue", number=NUMBER),
+        definition("create_note", "title", "content"),
+        definition("add_to_cart", "product"),
+        definition("checkout"),
         definition("list_issues", "repo"),
         definition("click", "ref"),
     ]
@@ -144,6 +147,12 @@ LEFT_ALONE: dict[str, Case] = {
         call("run_command", command="pytest"),
     ),
     "polling": ("Wait for job 7", (("job_status", {"job_id": "7"}, "running"),) * 4, call("job_status", job_id="7")),
+    "a checkout in two words": (
+        "Add p_1 to my cart and check out",
+        (),
+        call("add_to_cart", product="p_1") + call("checkout"),
+    ),
+    "a text for the user": ("Write me a two-line note for Eva", (), "Dear Eva,\nthank you!"),
     "a script that is written, run and deleted": (
         "Is 2**100 even? Use a script",
         (),
@@ -260,6 +269,11 @@ RETRIED: dict[str, tuple[str, Case]] = {
     ),
     "an invented number": ("unused_tool", ("How is the weather in Rome?", (), "It is sunny, with 24 degrees.")),
     "an address of an example": ("placeholder", ("Is it up?", (), call("http_request", url="https://example.com"))),
+    "a counted number": ("placeholder", ("Is my job done?", (), call("job_status", job_id="12345"))),
+    "a date that is a pattern": (
+        "placeholder",
+        ("Create an event", (), call("create_event", title="Lunch", start="YYYY-MM-DD")),
+    ),
     "an owner of an example": ("placeholder", ("Close issue 1", (), call("list_issues", repo="owner/repo"))),
     "no access to files": (
         "refusal",
