@@ -47,7 +47,8 @@ def find_change_flaw(
     if flaw := next(filter(None, flaws), ""):
         return flaw
     left = [*_find_remaining_names(task, tally, changes, read_file)]
-    left += _find_unused_values(task, tally) if is_stuck else []
+    named = "\n".join(left)
+    left += [value for value in _find_unused_values(task, tally) if value not in named] if is_stuck else []
     return f"the change is incomplete; left to change: {', '.join(dict.fromkeys(left))}" if left else ""
 
 

@@ -200,6 +200,15 @@ def test_old_name_that_still_stands_is_left(task, edit, text, left):
     )
 
 
+def test_file_that_is_left_is_named_once():
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("c1", "apply_edit", EDIT, ""))
+    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
+    task = "Rename the function greet to hello in a.py and in b.py"
+    _, line = describe_run_outcome(Finished("repetition", ""), tally, task, lambda _: "greet()")
+    assert line == "the change is incomplete; left to change: greet in a.py, greet in b.py (1 call)"
+
+
 def test_file_that_no_longer_parses_fails():
     """Until a later change repairs it."""
     tally = CallTally(get_dialect("blade").tools)
