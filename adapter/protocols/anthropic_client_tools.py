@@ -8,16 +8,20 @@ replaced ``insert`` by ``insert_text``.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from adapter.core.events import JsonObject
 
-_INSERT_LINE = "For insert: the number of the line after which to insert the text; 0 inserts it at the beginning."
-_TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
 _RANGE = {
     "type": "array",
-    "items": _NUMBER,
+    "items": {"type": "integer"},
     "description": "First and last line to show. Lines are numbered from 1; -1 is the last line.",
 }
+_INSERT_LINE = {
+    "type": "integer",
+    "description": "For insert: the number of the line after which to insert the text; 0 inserts it at the beginning.",
+}
+_FILE_TEXT = "For create: the content of the file."
 
 
 def define_client_tool(tool: JsonObject) -> JsonObject | None:
@@ -41,52 +45,41 @@ def _define_bash(_: str) -> tuple[str, JsonObject]:
 
 def _define_text_editor(version: str) -> tuple[str, JsonObject]:
     is_old = version < "20250429"
-    commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if is_old else [])]
-    text_parameter = "new_str" if is_old else "insert_text"
-    properties: JsonObject = {
-        "command": {"type": "string", "enum": commands},
-        "path": {**_TEXT, "description": "The file or folder."},
-        "file_text": {**_TEXT, "description": "For create: the content of the file."},
-        "old_str": {
-            **_TEXT,
-            "description": "For str_replace: the text to replace. It must occur exactly once in the file.",
-        },
-        "new_str": {**_TEXT, "description": "For str_replace: the replacement text."},
-        "insert_line": {
-            **_NUMBER,
-            "description": _INSERT_LINE,
-        },
-        "view_range": _RANGE,
+    texts = {
+        "path": "The file or folder.",
+        "file_text": _FILE_TEXT,
+        "old_str": "For str_replace: the text to replace. It must occur exactly once in the file.",
+        "new_str": "For str_replace: the replacement text.",
     }
-    properties[text_parameter] = {**_TEXT, "description": f"{_ALSO if is_old else ''}For insert: the text to insert."}
-    return "View, create and edit text files.", _define_commands(properties, "path")
-
-
-_ALSO = "For str_replace: the replacement text. "
+    if is_old:
+        texts["new_str"] += " For insert: the text to insert."
+    else:
+        texts["insert_text"] = "For insert: the text to insert."
+    last = ["undo_edit"] if is_old else []
+    return "View, create and edit text files.", _define_commands(texts, last, "path")
 
 
 def _define_memory(_: str) -> tuple[str, JsonObject]:
-    properties: JsonObject = {
-        "command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
-        "path": {**_TEXT, "description": "A file or folder in /memories. Not used by rename."},
-        "view_range": _RANGE,
-        "file_text": {**_TEXT, "description": "For create: the content of the file."},
-        "old_str": {**_TEXT, "description": "For str_replace: the text to replace."},
-        "new_str": {**_TEXT, "description": "For str_replace: the replacement text."},
-        "insert_line": {
-            **_NUMBER,
-            "description": _INSERT_LINE,
-        },
-        "insert_text": {**_TEXT, "description": "For insert: the text to insert."},
-        "old_path": {**_TEXT, "description": "For rename: the current path."},
-        "new_path": {**_TEXT, "description": "For rename: the new path."},
+    texts = {
+        "path": "A file or folder in /memories. Not used by rename.",
+        "file_text": _FILE_TEXT,
+        "old_str": "For str_replace: the text to replace.",
+        "new_str": "For str_replace: the replacement text.",
+        "insert_text": "For insert: the text to insert.",
+        "old_path": "For rename: the current path.",
+        "new_path": "For rename: the new path.",
     }
-    return "Keep notes in files in /memories, which remain available in later conversations.", _define_commands(
-        properties
-    )
+    description = "Keep notes in files in /memories, which remain available in later conversations."
+    return description, _define_commands(texts, ["delete", "rename"])
 
 
-def _define_commands(properties: JsonObject, *required: str) -> JsonObject:
+def _define_commands(texts: Mapping[str, str], more: list[str], *required: str) -> JsonObject:
+    """Return the parameters of a tool with several commands. ``texts`` describes the parameters that are strings, and
+    ``more`` are the commands that not every such tool has."""
+    commands = ["view", "create", "str_replace", "insert", *more]
+    properties: JsonObject = {"command": {"type": "string", "enum": commands}}
+    properties |= {name: {"type": "string", "description": text} for name, text in texts.items()}
+    properties |= {"insert_line": _INSERT_LINE, "view_range": _RANGE}
     return {"type": "object", "properties": properties, "required": ["command", *required]}
 
 

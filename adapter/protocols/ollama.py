@@ -19,24 +19,11 @@ from adapter.protocols.response_guard import EXTENSION
 from adapter.protocols.sse import encode_json
 from adapter.protocols.tool_type_conversion import read_object
 
-OPTIONS = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "min_p": "min_p",
-    "seed": "seed",
-    "stop": "stop",
-    "num_predict": "max_tokens",
-    "presence_penalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty",
-    "repeat_penalty": "repeat_penalty",
-    "repeat_last_n": "repeat_last_n",
-    "typical_p": "typical_p",
-    "mirostat": "mirostat",
-    "mirostat_tau": "mirostat_tau",
-    "mirostat_eta": "mirostat_eta",
-    "num_keep": "n_keep",
-}
+_SAME = (
+    "temperature top_p top_k min_p seed stop presence_penalty frequency_penalty repeat_penalty repeat_last_n typical_p "
+    "mirostat mirostat_tau mirostat_eta"
+)
+OPTIONS = {**{name: name for name in _SAME.split()}, "num_predict": "max_tokens", "num_keep": "n_keep"}
 """OpenAI's name for each of Ollama's sampling parameters."""
 
 FIELDS = build_field_table(
@@ -52,11 +39,7 @@ FIELDS = build_field_table(
 GENERATE_FIELDS: Mapping[str, FieldHandling] = {
     **{name: FIELDS[name] for name in FIELDS if name not in ("messages", "tools", "tool_choice", EXTENSION)},
     **build_field_table(
-        {
-            "mapped": "prompt system images",
-            "refused": "raw suffix context template",
-            "left out": "width height steps",
-        }
+        {"mapped": "prompt system images", "refused": "raw suffix context template", "left out": "width height steps"}
     ),
 }
 """Handling of each field of ``/api/generate``."""
@@ -67,17 +50,8 @@ EMBED_FIELDS = build_field_table(
 """Handling of each field of ``/api/embed`` and ``/api/embeddings``."""
 
 NATIVE = (
-    "model",
-    "stream",
-    "options",
-    "format",
-    "keep_alive",
-    "think",
-    "logprobs",
-    "top_logprobs",
-    "truncate",
-    "shift",
-)
+    "model", "stream", "options", "format", "keep_alive", "think", "logprobs", "top_logprobs", "truncate", "shift",
+)  # fmt: skip
 """Fields that are forwarded unchanged if the model server is Ollama."""
 
 
