@@ -31,7 +31,6 @@ from adapter.backends.openai_sdk_errors import (
     is_timeout,
     list_sdk_errors,
 )
-from adapter.backends.retries import build_retry_policy
 from adapter.backends.stream_chunks import Chunk, ChunkReader
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.argument_checks import NONE, check_types
@@ -64,6 +63,8 @@ _T = TypeVar("_T")
 REFUSED_PATIENCE_S = 3.0
 """Maximum time, in seconds, to retry while the connection is refused. It is short, because the server may be starting,
 but usually it is not running."""
+MAX_PAUSE_S = 5.0
+"""Maximum pause between retries, in seconds."""
 
 
 class ChatClient:
@@ -315,10 +316,14 @@ class ChatClient:
 
     def build_retry_settings(self) -> dict[str, Any]:
         """Return tenacity settings that retry temporary failures."""
-        from tenacity import retry_if_exception
+        from tenacity import retry_if_exception, wait_random_exponential
 
         is_temporary = retry_if_exception(lambda error: self._describe_failure(error).retry != "never")
-        return build_retry_policy(is_temporary, self._get_retry_limit_s) | {"reraise": True}
+        wait = wait_random_exponential(multiplier=0.25, max=MAX_PAUSE_S)
+        return {"retry": is_temporary, "wait": wait, "stop": self._has_waited_enough, "reraise": True}
+
+    def _has_waited_enough(self, state: RetryCallState) -> bool:
+        return (state.seconds_since_start or 0.0) + state.upcoming_sleep > self._get_retry_limit_s(state)
 
     def _get_retry_limit_s(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
