@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.document_parts import build_document, build_unsupported_document, decode_document
+from adapter.protocols.media_parts import build_document, build_unsupported_document, decode_document
 from adapter.protocols.openai_errors import RequestError, require_objects, require_type
 from adapter.protocols.openai_responses_tools import parse_call_item, parse_result_item
 

@@ -1,16 +1,18 @@
-"""Answer requests that fail before their response has begun, in the format of the client's API."""
+"""Answer requests that fail before their response has begun, in the format of the client's API: OpenAI's, Anthropic's
+or Ollama's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
+from adapter.protocols import anthropic_response, ollama
 from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
-from adapter.server.error_formats import find_error_format
 from adapter.server.response_store import StoreError
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.upstream_connection import UpstreamError
@@ -48,3 +50,14 @@ def _describe(error: _Failure) -> tuple[int, JsonObject, dict[str, str]]:
             return 503, build_error_object(str(error), "overloaded_error"), {"Retry-After": str(RETRY_AFTER_S)}
         case StoreError():
             return 503, build_error_object(str(error), "overloaded_error"), {"Retry-After": str(STORE_RETRY_AFTER_S)}
+
+
+AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
+"""Converts an OpenAI error and its HTTP status to the format of the client's API."""
+
+
+def find_error_format(path: str) -> AsError:
+    """Return the function that converts errors to the format of the API at ``path``."""
+    if path.startswith("/api/") and not path.startswith(("/api/v0/", "/api/v1/")):  # those are LM Studio's
+        return ollama.to_error
+    return anthropic_response.to_error if path.startswith("/v1/messages") else lambda error, _: error

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.protocols.openai_errors import build_error_object
 from adapter.server.concurrency_limit import RETRY_AFTER_S
-from adapter.server.error_formats import find_error_format
+from adapter.server.error_responses import find_error_format
 from adapter.server.streaming_responses import send_json
 
 DRAIN_S = 25.0

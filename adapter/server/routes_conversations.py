@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -15,7 +15,6 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError, require_objects, require_type
 from adapter.protocols.openai_responses_items import convert_items
-from adapter.server.pagination import list_object, paginate
 from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.upstream_server import ModelServer
@@ -26,6 +25,9 @@ the path names. It runs in a thread."""
 
 MAX_ITEMS = 20
 """Maximum number of items per request, as in OpenAI's API."""
+
+MAX_PAGE = 100
+"""Maximum number of items per page, as in OpenAI's API."""
 
 
 def list_routes(upstream: ModelServer) -> list[Route]:
@@ -88,6 +90,35 @@ def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> Json
     conversation = store.load_conversation(get_id(http))
     was_stored = conversation is not None and store.delete_item(conversation["id"], http.path_params["item"])
     return conversation if was_stored else None
+
+
+def paginate(items: Sequence[JsonObject] | None, http: HttpRequest) -> JsonObject | None:
+    """Return a page of ``items``, or None if there is no list.
+
+    These query parameters select it: ``order`` (``asc``, or ``desc`` for the newest first, the default), ``limit``
+    (number of items), and ``after`` (id of the last item of the previous page).
+    """
+    if items is None:
+        return None
+    query = http.query_params
+    order, limit, after = query.get("order", "desc"), query.get("limit", "20"), query.get("after")
+    if order not in ("asc", "desc") or not limit.isascii() or not limit.isdigit() or not 1 <= int(limit) <= MAX_PAGE:
+        raise RequestError(
+            f"order must be asc or desc, and limit between 1 and {MAX_PAGE}; got {order[:20]!r} and {limit[:20]!r}",
+            "limit",
+        )
+    ordered = list(items) if order == "asc" else list(reversed(items))
+    if after is not None:
+        ordered = ordered[
+            next((index + 1 for index, item in enumerate(ordered) if item["id"] == after), len(ordered)) :
+        ]
+    page, has_more = ordered[: int(limit)], len(ordered) > int(limit)
+    return list_object(page, has_more=has_more)
+
+
+def list_object(items: Sequence[JsonObject], *, has_more: bool = False) -> JsonObject:
+    first, last = (items[0]["id"], items[-1]["id"]) if items else ("", "")
+    return {"object": "list", "data": list(items), "first_id": first, "last_id": last, "has_more": has_more}
 
 
 def _check_metadata(body: JsonObject) -> JsonObject:

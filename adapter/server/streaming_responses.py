@@ -22,7 +22,7 @@ from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
-from adapter.server.error_formats import find_error_format
+from adapter.server.error_responses import find_error_format
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.translation_threads import QUICK_BYTES
 from adapter.server.upstream_connection import UpstreamError
@@ -68,17 +68,6 @@ class ProxiedResponse:
     async def exchange(self, send: Send) -> None:
         """Send the request to the model server, and send its answer to the client."""
         raise NotImplementedError
-
-    async def _fall_back_to_text(
-        self, send: Send, instead: JsonObject | None, body: JsonObject, error: TemplatePromptError
-    ) -> JsonObject | None:
-        """Return ``instead``, the request with a generated prompt. If it is None, send the client an error."""
-        if instead is None:
-            message = f"the model's chat template rejects this conversation: {error}"
-            await self.fail(send, 400, build_error_object(message, "invalid_request_error"))
-        else:
-            self._upstream.log_prompt_fallback(error, body)
-        return instead
 
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         """Send an error to the client. ``retry_after`` is the value of the model server's ``Retry-After`` header."""
@@ -199,9 +188,12 @@ class _Translated(ProxiedResponse):
             except TemplatePromptError as error:
                 if await self._uses_previous(send):
                     return True
-                body = await self._fall_back_to_text(send, self._exchange.switch_to_text(), body, error)
+                rejected, body = body, self._exchange.switch_to_text()
                 if body is None:
+                    message = f"the model's chat template rejects this conversation: {error}"
+                    await self.fail(send, 400, build_error_object(message, "invalid_request_error"))
                     return False
+                self._upstream.log_prompt_fallback(error, rejected)
                 continue
             try:
                 if response.status == 200:
