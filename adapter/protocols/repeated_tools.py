@@ -16,7 +16,7 @@ MAX_BYTES = 131_072
 them."""
 MAX_KNOWN = 16
 """Maximum number of lists of tools that are known."""
-MAX_BUILT = 8
+MAX_BUILT = 4
 """Maximum number of objects that are cached for a list of tools."""
 
 _KEY = re.compile(rb'"tools"\s*:\s*')
@@ -33,6 +33,11 @@ class _KnownTools:
 
     definitions: list[Json]
     built: dict[Hashable, Any] = field(default_factory=dict)
+    converted: list[list[Json]] = field(default_factory=list)
+    """The tools in the form of other APIs."""
+
+    def has(self, tools: Json) -> bool:
+        return tools is self.definitions or any(tools is each for each in self.converted)
 
 
 _KNOWN: dict[bytes, _KnownTools] = {}
@@ -78,12 +83,36 @@ def _remember(content: bytes, start: int, tools: list[Json]) -> None:
 
 def build_once(definitions: Json, key: Hashable, build: Callable[[], Built]) -> Built:
     """Return the object that ``build`` builds from the tools ``definitions``. It is cached if the tools are known."""
-    known = next((each for each in tuple(_KNOWN.values()) if each.definitions is definitions), None)
+    known = next((each for each in tuple(_KNOWN.values()) if each.has(definitions)), None)
     if known is None:
         return build()
+    key = key, id(definitions)  # the list exists as long as the objects that are built from it
     if key not in known.built:
         if len(known.built) >= MAX_BUILT:
             known.built.clear()
+            known.converted.clear()
         known.built[key] = build()
     built: Built = known.built[key]
     return built
+
+
+def convert_once(
+    definitions: Json, api: str, dropped: list[str], convert: Callable[[list[str]], tuple[Built, list[Json]]]
+) -> Built:
+    """Convert tools of another ``api`` to the form of chats, once if they are known.
+
+    ``convert`` gets a list to which it appends the names of dropped tools, and returns a result and the converted
+    tools. The names are also appended to ``dropped``.
+    """
+
+    def build() -> tuple[Built, list[str]]:
+        names: list[str] = []
+        result, tools = convert(names)
+        known = next((each for each in tuple(_KNOWN.values()) if each.definitions is definitions), None)
+        if known is not None:
+            known.converted[:] = [*known.converted[-1:], tools]
+        return result, names
+
+    result, names = build_once(definitions, api, build)
+    dropped += names
+    return result

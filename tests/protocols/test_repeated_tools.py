@@ -12,11 +12,12 @@ import pytest
 from adapter.core.json.load import load_json
 from adapter.protocols import repeated_tools
 from adapter.protocols.anthropic_request import convert_to_openai
+from adapter.protocols.openai_responses_request import convert_to_openai as convert_response
 from adapter.protocols.repeated_tools import MAX_BYTES, MAX_KNOWN, load_request
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.translation_options import TranslationOptions
-from tests.server.test_public_reports import ANTHROPIC, CHATS, USER
+from tests.server.test_public_reports import ANTHROPIC, CHATS, FLAT, USER
 
 TOOLS = json.dumps(CHATS)
 REQUESTS = [
@@ -69,6 +70,31 @@ def test_equal_tools_are_parsed_once():
     assert parse_tool_set(first["tools"]) is parse_tool_set(second["tools"])
     other = load_request(REQUESTS[1].replace("read_file", "write_file").encode())
     assert set(parse_tool_set(other["tools"])) == {"write_file", "bash"}
+
+
+def test_conversions_of_two_apis_do_not_mix():
+    """Both get the same bytes. What one of them drops is named each time."""
+    tools = [{"name": "a", "description": "A", "input_schema": {}}, {"type": "web_search", "name": "b"}, *FLAT]
+    content = json.dumps({"model": "m", "messages": [USER], "input": "Hi", "tools": tools}).encode()
+    for _ in range(2):
+        left_out: list[str] = []
+        chat = convert_to_openai(load_request(content), left_out)
+        assert (set(parse_tool_set(chat["tools"])), "tool web_search" in left_out) == ({"a"}, True)
+        left_out = []
+        chat = convert_response(load_request(content), None, left_out)
+        assert (set(parse_tool_set(chat["tools"])), "tool web_search" in left_out) == ({"read_file", "bash"}, True)
+
+
+def test_added_tools_are_converted_too():
+    """The tools in the request are the same."""
+    addition = {"type": "tool_addition", "tool": {"definition": {"name": "late", "input_schema": {}}}}
+    messages = [USER, {"role": "user", "content": [addition]}, USER]
+    names = []
+    for conversation in (messages[:1], messages, messages[:1]):
+        body = {"model": "m", "max_tokens": 9, "messages": conversation, "tools": ANTHROPIC}
+        chat = convert_to_openai(load_request(json.dumps(body).encode()), [])
+        names.append(sorted(parse_tool_set(chat["tools"])))
+    assert names == [["bash", "read_file"], ["bash", "late", "read_file"], ["bash", "read_file"]]
 
 
 @pytest.mark.parametrize("native", [True, False])
