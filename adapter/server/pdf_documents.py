@@ -10,13 +10,13 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections import OrderedDict
 from functools import partial
 
 from starlette.requests import Request as HttpRequest
 
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject
+from adapter.core.text.text_cache import TextCache
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_body_parsing import MAX_TEXT
 from adapter.server.request_body import read_json_body
@@ -28,17 +28,16 @@ _DATA_URL = f"data:{PDF};base64,"
 
 MAX_PDFS = 20
 """Maximum number of PDFs in a request."""
-CACHED_TEXTS = 20
-"""Number of texts in the cache. Clients send a PDF again with every turn of a conversation."""
-MAX_CACHED_CHARACTERS = 1_000_000
-"""Maximum length, in characters, of a text in the cache."""
+MAX_CACHED_CHARACTERS = 20_000_000
+"""Maximum total length of the texts in the cache, in characters. Clients send a PDF again with every turn of a
+conversation."""
 
 
 class PdfReader:
     """Reads the PDFs in requests. It reads one PDF at a time, because each needs a process for up to `PDF_SECONDS`."""
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._texts = TextCache(MAX_CACHED_CHARACTERS)
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def read_body(self, http: HttpRequest, work: WorkQueue) -> tuple[int, JsonObject]:
@@ -62,15 +61,10 @@ class PdfReader:
 
     async def _read_document_text(self, data: str, title: str) -> str:
         key = hashlib.sha256(data.encode()).hexdigest()
-        text = self._texts.get(key)
-        if text is None:
+        if (text := self._texts.find(key)) is None:
             async with self._one_at_a_time:
                 text = await asyncio.to_thread(_read_text, data, title)
-        if len(text) <= MAX_CACHED_CHARACTERS:
-            self._texts[key] = text
-            self._texts.move_to_end(key)
-            if len(self._texts) > CACHED_TEXTS:
-                self._texts.popitem(last=False)
+            self._texts.store(key, text, len(key))
         return text
 
 
