@@ -15,7 +15,7 @@ from adapter.backends.stream_chunks import list_native_calls
 from adapter.conversation.message_rendering import Message
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens
-from adapter.protocols.server_parsed_calls import NativeCalls
+from adapter.protocols.tool_call_deltas import NativeCalls
 from adapter.tools.tool import ToolSet
 
 MAX_MALFORMED = 20_000

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import convert_to_error_object, get_error_text, is_error
-from adapter.protocols.server_parsed_calls import measure_calls
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
+from adapter.protocols.tool_call_deltas import measure_calls
 from adapter.protocols.usage import Usage, parse_usage
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ passes through these modules:
 - `template_prompt` determines the requests that are sent to the model server.
 - `answer_translation` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
 - `openai_choice` parses the text of a choice. `follow_up_requests` requests more text, `choice_output` writes deltas,
-  `answer_state` records the answer, and `tool_call_deltas` numbers calls. `truncated_calls` and `server_parsed_calls`
-  handle special calls, and `prefill` lets the model continue its text.
+  `answer_state` records the answer, and `tool_call_deltas` numbers calls. `truncated_calls` recognizes calls that
+  were cut off.
 - `anthropic_response`, `ollama` or `openai_responses_stream` write the answer in the client's API. They encode the
   parts that `answer_parts` collects.
 """
@@ -47,11 +47,11 @@ __all__ = [
     "request_stats",
     "request_translation",
     "response_guard",
-    "server_parsed_calls",
     "sse",
     "template_messages",
     "template_prompt",
     "token_budgets",
+    "tool_call_deltas",
     "translated_request",
     "translation_options",
     "upstream_failures",

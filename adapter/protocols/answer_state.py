@@ -22,10 +22,10 @@ from adapter.core.events import (
 from adapter.core.text.string_builder import StringBuilder
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
+from adapter.protocols.conversation_cache import Call
 from adapter.protocols.recorded_exchange import RecordedCall, RecordedDrop, RecordedExchange
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import Usage
-from adapter.protocols.verbatim_call_cache import Call
 
 
 class AnswerState:

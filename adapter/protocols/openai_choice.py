@@ -26,8 +26,8 @@ from adapter.protocols.choice_output import EXCLUDED
 from adapter.protocols.follow_up_requests import NOTHING, FollowedChoice, Rest
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object
-from adapter.protocols.server_parsed_calls import NativeCalls, measure_calls
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
+from adapter.protocols.tool_call_deltas import NativeCalls, measure_calls
 from adapter.protocols.truncated_calls import CUT_REASONS, separate_cut_call
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"

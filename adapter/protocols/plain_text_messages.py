@@ -21,12 +21,13 @@ from adapter.prompting.template_capabilities import System
 from adapter.protocols.conversation_cache import (
     NOTHING,
     Blake2b,
+    Call,
     Conversation,
     ConvertedMessages,
+    VerbatimCallCache,
     encode_messages,
 )
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.verbatim_call_cache import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
 
 

@@ -22,14 +22,13 @@ from adapter.protocols.llama_cpp_completion import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_text_messages import find_last_request, has_misplaced_system, list_last_calls
-from adapter.protocols.prefill import Prefill
 from adapter.protocols.reasoning_budget import build_server_field, find_requested_budget, remove_budget
 from adapter.protocols.request_body_parsing import MAX_TEXT, check_size
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, build_lazy_constraint_fields
 from adapter.protocols.request_prompt import build_prompt
 from adapter.protocols.request_tools import ToolRequest, apply_shortlist, choose_request_format, parse_tool_request
 from adapter.protocols.response_guard import EXTENSION, ResponseGuard
-from adapter.protocols.template_prompt import TemplatePrompt
+from adapter.protocols.template_prompt import Prefill, TemplatePrompt
 from adapter.protocols.tool_type_conversion import FUNCTIONS, convert_tools_to_functions
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions

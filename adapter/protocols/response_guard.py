@@ -28,9 +28,9 @@ from adapter.conversation.message_content import concat_content
 from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolCall
+from adapter.protocols.conversation_cache import Call
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import RecordedDrop
-from adapter.protocols.verbatim_call_cache import Call
 from adapter.tools.tool import ToolSet
 
 EXTENSION = "adapter"

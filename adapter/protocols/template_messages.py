@@ -24,14 +24,15 @@ from adapter.prompting.escaping import escape_control_tokens, map_strings, unesc
 from adapter.prompting.template_capabilities import TemplateCapabilities, is_mistral_call_id
 from adapter.protocols.conversation_cache import (
     Blake2b,
+    Call,
     Conversation,
     ReadTemplateMessages,
+    VerbatimCallCache,
     encode_messages,
 )
 from adapter.protocols.plain_text_messages import parse_calls, read_messages, split_texts, with_system, with_texts
 from adapter.protocols.repeated_tools import build_once
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
-from adapter.protocols.verbatim_call_cache import Call, VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 

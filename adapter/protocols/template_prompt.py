@@ -27,11 +27,25 @@ from adapter.protocols.llama_cpp_completion import (
     has_lazy_grammar,
     remove_grammar,
 )
-from adapter.protocols.prefill import CONTINUED, with_final_message
 
 Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 
 MARKS = "own_prompt"
+
+CONTINUED = "continued_text"
+"""Field of a translated request with the text to append to its prompt, which is not sent to the server."""
+
+Prefill: TypeAlias = Literal["completion", "final_message", "message"]
+"""Ways to continue a text if this library does not render the chat template.
+
+completion: llama.cpp's ``/completion``, because its chat endpoint refuses to continue a text if the template allows
+reasoning. final_message: vLLM's ``continue_final_message``. message: an answer at the end of the conversation, which
+Ollama and most other servers continue.
+"""
+
+LIMITS = ("max_tokens", "max_completion_tokens")
+MIN_TOKENS = 16
+"""Minimum token limit for the rest of an answer."""
 
 PROMPT_MODES = ("auto", "own", "words")
 """Ways to describe tools. own: the model's chat template; if it cannot be used, the request fails. words: a generated
@@ -226,3 +240,22 @@ def convert_to_chat(answer: Json) -> Json:
             return {**answer, "choices": [{**converted, "finish_reason": choice.get("finish_reason")}]}
         case _:
             return llama_cpp_completion.convert_to_chat(answer)
+
+
+def continue_text(body: JsonObject, text: str, prefill: Prefill) -> JsonObject:
+    """Return the request for the continuation of ``text``."""
+    if MARKS in body or prefill == "completion":
+        return {**body, CONTINUED: text}
+    return with_final_message(body, text, is_vllm=prefill == "final_message")
+
+
+def with_final_message(body: JsonObject, text: str, *, is_vllm: bool) -> JsonObject:
+    """Append ``text`` to the messages, as an answer to continue."""
+    fields = {"add_generation_prompt": False, "continue_final_message": True} if is_vllm else {}
+    return {**body, "messages": [*body["messages"], {"role": "assistant", "content": text}], **fields}
+
+
+def with_shorter_limit(body: JsonObject, used_tokens: int) -> JsonObject:
+    """Subtract the tokens of the first part of an answer from the client's limit."""
+    limits = {name: body[name] for name in LIMITS if isinstance(body.get(name), int)}
+    return body | {name: max(MIN_TOKENS, limit - used_tokens) for name, limit in limits.items()}

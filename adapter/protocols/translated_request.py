@@ -13,8 +13,8 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
+from adapter.protocols.conversation_cache import VerbatimCallCache
 from adapter.protocols.llama_cpp_completion import remove_grammar
-from adapter.protocols.prefill import LIMITS, Prefill, continue_text, with_shorter_limit
 from adapter.protocols.reasoning_budget import (
     BUDGET_FIELD,
     BYTES_PER_TOKEN,
@@ -25,10 +25,9 @@ from adapter.protocols.reasoning_budget import (
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
 from adapter.protocols.response_guard import with_retry_message
-from adapter.protocols.template_prompt import find_transport
+from adapter.protocols.template_prompt import LIMITS, Prefill, continue_text, find_transport, with_shorter_limit
 from adapter.protocols.token_budgets import build_shortened_header
 from adapter.protocols.tool_type_conversion import FUNCTIONS, ToolTypes
-from adapter.protocols.verbatim_call_cache import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 if TYPE_CHECKING:  # not needed for replaying a recording

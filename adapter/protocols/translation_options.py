@@ -19,12 +19,12 @@ from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import system_prompt
+from adapter.protocols.conversation_cache import VerbatimCallCache
 from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.response_guard import RetryPolicy
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
 from adapter.protocols.token_budgets import Budgets, ContextBudget, validate_context_budget, validate_reasoning_budget
-from adapter.protocols.verbatim_call_cache import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())

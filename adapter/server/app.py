@@ -50,8 +50,7 @@ from adapter.server.telemetry.middleware import TelemetryMiddleware
 from adapter.server.telemetry.request_info import RequestObserver
 from adapter.server.telemetry.setup import WORKERS_DIR, make_metrics, make_traces, require_packages
 from adapter.server.translation_threads import COLLECTED, SWITCH_S
-from adapter.server.upstream_connection import SILENCE_S
-from adapter.server.upstream_retry import RETRY_S
+from adapter.server.upstream_connection import RETRY_S, SILENCE_S
 from adapter.server.upstream_server import ModelServer
 
 if TYPE_CHECKING:

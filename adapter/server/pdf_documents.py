@@ -68,12 +68,8 @@ class PdfReader:
         return text
 
 
-def _find_pdfs(body: JsonObject) -> list[tuple[JsonObject, str]]:
-    return [(part, title) for part, title in _find_documents(body) if _get_data(part)]
-
-
-def _find_documents(value: Json) -> list[tuple[JsonObject, str]]:
-    """Return each object that may hold a PDF, with the title of its document."""
+def _find_pdfs(value: Json) -> list[tuple[JsonObject, str]]:
+    """Return each object that holds a PDF, with the title of its document."""
     found: list[tuple[JsonObject, str]] = []
     waiting: list[tuple[Json, str]] = [(value, "")]
     while waiting:
@@ -87,7 +83,7 @@ def _find_documents(value: Json) -> list[tuple[JsonObject, str]]:
                 found.append((source, title))
         elif isinstance(each, list):
             waiting += [(inner, "") for inner in each]
-    return found
+    return [(part, title) for part, title in found if _get_data(part)]
 
 
 def _get_data(part: JsonObject) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 from adapter.backends.endpoint_discovery import Kind
 from adapter.conversation.token_estimate import estimate_tokens
@@ -12,6 +11,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.llama_cpp_completion import build_template_request
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.usage import get_object
 from adapter.server.streaming_responses import CHAT
 from adapter.server.upstream_connection import UpstreamConnection
 
@@ -32,7 +32,7 @@ async def count_prompt_tokens(connection: UpstreamConnection, kind: Kind | None,
             counted = await _count_by_llama_cpp(connection, last.body)
         elif kind == "vllm":
             fields = {key: last.body[key] for key in _SHOWN if key in last.body}
-            counted = _get_field(await connection.post_json(HttpPost("/tokenize", fields)), "count")
+            counted = get_object(await connection.post_json(HttpPost("/tokenize", fields))).get("count")
     except TransportError:
         pass  # the actual request will report the error
     return counted if isinstance(counted, int) else estimate_prompt_tokens(last.body)
@@ -62,20 +62,15 @@ _FRAME = 5
 async def _count_by_llama_cpp(connection: UpstreamConnection, body: JsonObject) -> Json:
     prompt = body.get("prompt")
     if prompt is None:
-        prompt = _get_field(
-            await connection.post_json(HttpPost("/apply-template", build_template_request(body))), "prompt"
-        )
+        rendered = await connection.post_json(HttpPost("/apply-template", build_template_request(body)))
+        prompt = get_object(rendered).get("prompt")
     if not isinstance(prompt, str):
         return None
     answer = await connection.post_json(
         HttpPost("/tokenize", {"content": prompt, "add_special": True, "parse_special": True})
     )
-    tokens = _get_field(answer, "tokens")
+    tokens = get_object(answer).get("tokens")
     return len(tokens) if isinstance(tokens, list) else None
-
-
-def _get_field(answer: Json, name: str) -> Json:
-    return answer.get(name) if isinstance(answer, Mapping) else None
 
 
 def _get_text(content: Json) -> str:

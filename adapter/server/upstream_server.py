@@ -32,8 +32,7 @@ from adapter.server.pdf_documents import PdfReader
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
 from adapter.server.translation_threads import WorkQueue
-from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection
-from adapter.server.upstream_retry import RETRY_S
+from adapter.server.upstream_connection import RETRY_S, SILENCE_S, UpstreamConnection
 
 KNOWN_FOR_S = 60.0
 """Seconds for which detected information about the models of llama.cpp or Ollama is valid."""

@@ -16,12 +16,12 @@ from adapter.protocols.conversation_cache import (
     MAX_CONVERSATIONS,
     Conversation,
     ConversationCache,
+    VerbatimCallCache,
     encode_messages,
 )
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.protocols.verbatim_call_cache import VerbatimCallCache
 from tests.server.test_serve_bombs import asking, steps
 
 TEXTS = st.sampled_from(["", "Go on.", "<tool_call>", "é\ud800", [{"type": "text", "text": "a"}, {"type": "x"}], None])

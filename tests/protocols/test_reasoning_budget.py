@@ -8,10 +8,9 @@ import pytest
 
 from adapter.parsing.formats import get_format
 from adapter.protocols.answer_translation import StreamedExchange
-from adapter.protocols.prefill import CONTINUED
 from adapter.protocols.reasoning_budget import ReasoningWatch, ends_in_loop, find_closing_words, find_requested_budget
 from adapter.protocols.request_translation import translate_chat_request
-from adapter.protocols.template_prompt import iter_prompt_steps
+from adapter.protocols.template_prompt import CONTINUED, iter_prompt_steps
 from adapter.protocols.token_budgets import Budgets
 from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import as_stream, delta

@@ -12,12 +12,12 @@ from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols.conversation_cache import (
     Conversation,
     ReadTemplateMessages,
+    VerbatimCallCache,
     encode_messages,
     hash_beginning,
 )
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
-from adapter.protocols.verbatim_call_cache import VerbatimCallCache
 from adapter.tools.tool import ToolSet
 from tests.template_server import CHATML
 
