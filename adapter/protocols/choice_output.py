@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from adapter.conversation.guardrails.call_history import build_call_key
@@ -159,12 +160,13 @@ class ChoiceOutput:
     @property
     def _tool_names(self) -> set[str]:
         """The names of the described tools."""
-        return {*self._request.tools, *self._request.parsing.excluded}
+        return {*self._request.tools, *self._request.parsing.described}
 
-    def _drop_excluded(self, name: str | None, raw: str = "") -> bool:
+    def _drop_excluded(self, name: str | None, raw: str = "", fixes: Sequence[str] = ()) -> bool:
         """Drop the call ``raw`` of the tool ``name`` if the client's ``tool_choice`` excludes it. Return whether it was
-        dropped. A call in a code fence is an example, which stays in the text."""
-        if not self._request.parsing.is_restricted or raw.startswith("```"):
+        dropped. A call in a code fence that the format does not require is an example, which stays in the text."""
+        is_example = "code-fence" in fixes and raw.startswith("```")
+        if not self._request.parsing.is_restricted or is_example:
             return False
         if not self._request.tools:
             name = name or find_tool(raw, self._tool_names) or "any"  # even a broken call is excluded

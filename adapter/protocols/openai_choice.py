@@ -297,7 +297,9 @@ class ChoiceStream(FollowedChoice):
                 return self._end_before_call()
             case ToolCall() | InvalidToolCall() if self._is_wrongly_continued(event):
                 return self._give_up()
-            case ToolCall(name=name, raw=raw) | InvalidToolCall(name=name, raw=raw) if self._drop_excluded(name, raw):
+            case ToolCall(name=name, raw=raw, fixes=fixes) if self._drop_excluded(name, raw, fixes):
+                pass
+            case InvalidToolCall(name=name, raw=raw) if self._drop_excluded(name, raw):
                 pass
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry

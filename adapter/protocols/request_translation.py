@@ -239,7 +239,7 @@ def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) 
             policy=options.policy,
             stream_arguments=options.stream_arguments,
             is_restricted=request.is_restricted,
-            excluded=frozenset(request.described) - frozenset(request.allowed),
+            described=request.described if request.is_restricted else ToolSet(),
         ),
         reasoning_budget=request.reasoning_budget,
         prefill=_PREFILLS.get(options.kind or "", "message"),

@@ -72,8 +72,8 @@ class ParserSettings:
     control_tokens: tuple[str, ...] = ()
     is_restricted: bool = False
     """True if only some of the described tools may be called. Calls of other tools are dropped."""
-    excluded: frozenset[str] = frozenset()
-    """Names of the described tools that may not be called."""
+    described: ToolSet = field(default_factory=ToolSet)
+    """All tools that are described, if only some may be called. Calls of the others are recognized by them."""
     reply: Tool | None = None
     """The tool that a constrained model calls to reply in words."""
 
@@ -198,10 +198,11 @@ class TranslatedRequest:
         text continues."""
         settings, turn = self.parsing, f"{self.turn}{index or ''}"
         format, streams = resolve_format(settings.format), settings.stream_arguments and streams
+        tools = settings.described or self.tools
         if settings.reply is not None:
             return ReplyParser(self.tools, settings.reply, turn=turn, stream_arguments=streams, format=format)
         return Parser(
-            format, tools=self.tools, generation_prompt=generation_prompt, turn=turn, policy=settings.policy,
+            format, tools=tools, generation_prompt=generation_prompt, turn=turn, policy=settings.policy,
             stream_arguments=streams,
         )  # fmt: skip
 
