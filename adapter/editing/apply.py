@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias, get_args
+from typing import NamedTuple, TypeAlias, get_args
 
 from adapter.core.argument_checks import NONE, check_types
 from adapter.core.errors import EditError, FormatError, UsageError
@@ -89,28 +89,30 @@ def patch_text(
     for argument, value, choices in (("basis", basis, PatchBasis), ("empty_old_text", empty_old_text, EmptyOldText)):
         if value not in get_args(choices):
             raise UsageError(f"patch_text: {argument} must be {' or '.join(get_args(choices))}, got {value!r}")
-    names = names or ParameterNames()
-    checked = _validate_patches(patches, names)
+    options = _Options(basis, empty_old_text, names or ParameterNames())
+    checked = _validate_patches(patches, options.names)
     sources = join_sources(text) if path.endswith(".ipynb") else None
     if sources is not None:
-        return _patch_notebook(text, sources, checked, path, basis, empty_old_text, names)
-    return _patch(text, checked, path, basis, empty_old_text, names)
+        return _patch_notebook(text, sources, checked, path, options)
+    return _patch(text, checked, path, options)
 
 
-def _patch(
-    text: str,
-    patches: Sequence[Patch],
-    path: str,
-    basis: PatchBasis,
-    empty_old_text: EmptyOldText,
-    names: ParameterNames,
-) -> PatchResult:
+class _Options(NamedTuple):
+    """The keyword arguments of `patch_text`."""
+
+    basis: PatchBasis
+    empty_old_text: EmptyOldText
+    names: ParameterNames
+
+
+def _patch(text: str, patches: Sequence[Patch], path: str, options: _Options) -> PatchResult:
     places: tuple[int, ...] = ()
-    if basis == "sequence":
-        patched, groups = _apply_in_sequence(text, patches, names, empty_old_text)
+    names = options.names
+    if options.basis == "sequence":
+        patched, groups = _apply_in_sequence(text, patches, options)
         diff = render_unified_diff(text, patched, path)
     else:
-        spliced, groups = _match_against_original(text, patches, names, empty_old_text)
+        spliced, groups = _match_against_original(text, patches, options)
         patched, places = splice_edits(text, spliced), tuple(list_change_offsets(spliced))
         diff = render_unified_diff(text, patched, path, list_changed_lines(text, spliced))
     notes = _list_grammar_notes(text, patched, path, patches, groups, names)
@@ -121,7 +123,7 @@ def _patch(
     for repair, note in repairs:
         if notes and (repaired := [repair(text, patch) for patch in patches]) != [*patches]:
             with suppress(EditError):
-                result = _patch(text, repaired, path, basis, empty_old_text, names)
+                result = _patch(text, repaired, path, options)
                 if not result.notes:
                     return replace(result, notes=(note,))
     return PatchResult(patched, tuple(map(_build_applied_patch, groups)), diff, places, notes)
@@ -146,28 +148,20 @@ def _drop_repeated_line(text: str, patch: Patch) -> Patch:
     return replace(patch, new_text=rest + patch.new_text[len(patch.new_text.rstrip("\n")) :])
 
 
-def _patch_notebook(
-    text: str,
-    sources: str,
-    patches: Sequence[Patch],
-    path: str,
-    basis: PatchBasis,
-    empty_old_text: EmptyOldText,
-    names: ParameterNames,
-) -> PatchResult:
+def _patch_notebook(text: str, sources: str, patches: Sequence[Patch], path: str, options: _Options) -> PatchResult:
     """Apply patches to ``sources``, the code and text of a notebook's cells. If they do not match, apply them to the
     notebook's JSON, provided that the result is valid JSON."""
     olds = [normalize_newlines(patch.old_text).strip("\n") for patch in patches]
     if all(f"\n{old}\n" in text for old in olds):
-        return _patch(text, patches, path, basis, empty_old_text, names)
+        return _patch(text, patches, path, options)
     try:
-        result = _patch(sources, patches, "", basis, "refuse", names)
+        result = _patch(sources, patches, "", options._replace(empty_old_text="refuse"))
         patched = replace_sources(text, result.text)
         if patched is None:
             raise EditError(f"the patches would join or split cells; change one cell at a time. {_NOTHING_CHANGED}")
     except EditError as error:
         try:
-            result = _patch(text, patches, path, basis, empty_old_text, names)
+            result = _patch(text, patches, path, options)
         except EditError:
             raise error from None
         if result.notes:
@@ -217,13 +211,12 @@ def _is_adapted(patch: Patch, edit: ResolvedEdit, patched: str) -> bool:
     return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
 
 
-def _match_against_original(
-    text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
-) -> tuple[list[LineEdit], _Groups]:
+def _match_against_original(text: str, patches: Sequence[Patch], options: _Options) -> tuple[list[LineEdit], _Groups]:
+    names = options.names
     search = DocumentIndex(TextDocument(text))
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
-    for index, found in enumerate(_resolve_jointly(search, patches, names, empty_old_text)):
+    for index, found in enumerate(_resolve_jointly(search, patches, options)):
         match found:
             case Rejection() as rejection:
                 dependence = _describe_dependence(index, patches, names)
@@ -244,14 +237,12 @@ def _match_against_original(
     return _reject_overlaps(changes, groups, patches), groups
 
 
-def _apply_in_sequence(
-    text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
-) -> tuple[str, _Groups]:
+def _apply_in_sequence(text: str, patches: Sequence[Patch], options: _Options) -> tuple[str, _Groups]:
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, patch in enumerate(patches):
         search = DocumentIndex(TextDocument(text))
-        match _resolve(search, patch, names, empty_old_text):
+        match _resolve(search, patch, options):
             case Rejection() as rejection:
                 rejections[index] = rejection
             case edits:
@@ -261,26 +252,24 @@ def _apply_in_sequence(
     return text, groups
 
 
-def _resolve_jointly(
-    search: DocumentIndex, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
-) -> Sequence[Resolution]:
+def _resolve_jointly(search: DocumentIndex, patches: Sequence[Patch], options: _Options) -> Sequence[Resolution]:
     """Resolve each patch separately. Then resolve a patch again if the matches of the other patches show that it should
     apply to another line."""
-    resolutions = [_resolve(search, patch, names, empty_old_text) for patch in patches]
+    resolutions = [_resolve(search, patch, options) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
-        resolutions[index] = _resolve(search, placed, names, empty_old_text)
+        resolutions[index] = _resolve(search, placed, options)
     return resolutions
 
 
-def _resolve(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
+def _resolve(search: DocumentIndex, patch: Patch, options: _Options) -> Resolution:
     match patch:
         case WholeFileRewrite():
-            return locate_whole_file(search, patch, names)
+            return locate_whole_file(search, patch, options.names)
         case Hunk():
-            return locate_hunk(search, patch, names)
+            return locate_hunk(search, patch, options.names)
         case _:
-            return locate(search, patch, names, empty_old_text)
+            return locate(search, patch, options.names, options.empty_old_text)
 
 
 def _build_applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
