@@ -7,6 +7,7 @@ applied.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
@@ -17,7 +18,7 @@ from adapter.editing.matching.document_index import DocumentIndex, find_occurren
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
 from adapter.editing.matching.normalize import count_letters, is_comment, list_keys, loosen_line, normalize_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines, splits_word
-from adapter.editing.repairs.reindent import get_indent, measure_indent
+from adapter.editing.repairs.reindent import measure_indent
 
 MIN_VISIBLE = 8
 """Minimum number of visible characters of a text whose occurrence elsewhere is significant. ``}``, for example, occurs
@@ -93,50 +94,25 @@ def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: in
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
     """Return whether the document's lines ``rows`` equal ``new`` and not ``old``, ignoring indentation.
 
-    If the patch changes only whitespace, whitespace within the lines is also compared, and the indentation of all lines
-    must differ from the new text by the same number of columns.
+    If the patch changes only whitespace, all whitespace that it changes must be in the document. The indentation may
+    differ from the new text by as many columns as that of the lines that keep theirs.
     """
-    before, after, current = (
-        _list_nonblank_lines(old),
-        _list_nonblank_lines(new),
-        [search.document.lines[row] for row in rows],
-    )
-    widths = list(zip(map(measure_indent, after), map(measure_indent, current), strict=True))
-    if widths[0][0] == 0:
-        widths = widths[1:]  # models omit the indentation of a text's first line
+    sides = _list_nonblank_lines(old), _list_nonblank_lines(new), [search.document.lines[row] for row in rows]
+    before, after, current = ([line.rstrip() for line in side] for side in sides)
+    widths = [[measure_indent(line) for line in side] for side in sides]
+    trusted = slice(int(widths[1][0] == 0), None)  # models omit the indentation of a text's first line
     if list(map(normalize_line, before)) != list(map(normalize_line, after)):
-        return _keeps_order(widths)
-    shifts = {written - actual for written, actual in widths}
-    is_reindented = list(map(measure_indent, before)) != list(map(measure_indent, after))
-    if is_reindented and _are_moved(before, after, current):
-        shifts = {0}  # an unmoved line may be indented differently
-    if len(shifts) > 1 and (is_reindented or not _keeps_order(widths)):
-        return False
-    bodies = list(zip(*([line.lstrip(" \t") for line in lines] for lines in (before, after, current)), strict=True))
-    gaps = list(zip(_measure_gaps(old), _measure_gaps(new), _measure_distances(rows), strict=True))
-    if any(prior != target != actual for prior, target, actual in bodies):
-        return False
-    if any(
-        prior != target and (actual < target if target > prior else actual > target) for prior, target, actual in gaps
-    ):
-        return False
-    has_content_change = any(prior != target for prior, target, _ in (*bodies, *gaps))
-    is_moved = (is_reindented and shifts == {0}) or _measure_depths(before) != _measure_depths(after)
-    is_verbatim = _strip_right(current) == _strip_right(after) != _strip_right(before)
-    return has_content_change or is_moved or is_verbatim
-
-
-def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[str]) -> bool:
-    """Return whether all lines that the patch reindents have their new indentation, and most of the other lines have
-    the indentation of the old text."""
-    rows = list(zip(before, after, current, strict=True))
-    moved = [(target, actual) for prior, target, actual in rows if get_indent(prior) != get_indent(target)]
-    unmoved = [
-        get_indent(prior) == get_indent(actual)
-        for prior, target, actual in rows
-        if get_indent(prior) == get_indent(target)
-    ]
-    return all(get_indent(target) == get_indent(actual) for target, actual in moved) and 2 * sum(unmoved) > len(unmoved)
+        return _keeps_order(list(zip(widths[1][trusted], widths[2][trusted], strict=True)))
+    if current == after != before:
+        return True
+    rows_kept = (row for row in zip(*(side[trusted] for side in widths), strict=True) if row[0] == row[1])
+    shifts = Counter(actual - target for _, target, actual in rows_kept).most_common(1)
+    widths[2] = [width - sum(shift for shift, _ in shifts) for width in widths[2]]
+    bodies = [[line.lstrip(" \t") for line in side] for side in sides]
+    gaps = [_measure_gaps(old), _measure_gaps(new), _measure_distances(rows)]
+    parts = (part for kind in (widths, bodies, gaps) for part in zip(*kind, strict=True))
+    changed = [target == actual for prior, target, actual in parts if prior != target]
+    return bool(changed) and all(changed)
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
@@ -146,10 +122,6 @@ def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
 
-def _strip_right(lines: Sequence[str]) -> list[str]:
-    return [line.rstrip() for line in lines]
-
-
 def _measure_gaps(text: str) -> list[int]:
     """Return the distance from each non-blank line to the next one."""
     return _measure_distances([at for at, line in enumerate(split_view_lines(text)) if line.strip()])
@@ -157,11 +129,6 @@ def _measure_gaps(text: str) -> list[int]:
 
 def _measure_distances(rows: Sequence[int]) -> list[int]:
     return [below - above for above, below in pairwise(rows)]
-
-
-def _measure_depths(lines: Sequence[str]) -> list[int]:
-    """Return the indentation of each line relative to the first line."""
-    return [measure_indent(line) - measure_indent(lines[0]) for line in lines]
 
 
 def _list_nonblank_lines(text: str) -> list[str]:
