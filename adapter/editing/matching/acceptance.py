@@ -37,7 +37,6 @@ MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 SURE_LETTERS = 16
 """Minimum number of letters and digits that make a changed line sufficient to locate a change whose neighboring lines
 differ. ``address_family:`` is too short."""
-MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
@@ -69,21 +68,8 @@ class RejectedMatch(NamedTuple):
     reason: str
 
 
-def accept_best_match(
-    search: DocumentIndex,
-    old: Sequence[str],
-    new: Sequence[str],
-    candidates: Sequence[MatchCandidate],
-    hint: int | None,
-    lead: int,
-) -> MatchCandidate | RejectedMatch:
-    """Return the match to edit, or the reason why no match is safe.
-
-    - ``candidates``: all matches, best first.
-    - ``hint``: the 0-based line at which the old text should be, or None.
-    - ``lead``: the factor `COPIED_LEAD` or `COUNTED_LEAD`.
-    """
-    match = _Features(search, old, new, candidates, hint, lead)
+def accept_best_match(match: MatchFeatures) -> MatchCandidate | RejectedMatch:
+    """Return the match to edit, or the reason why no match is safe."""
     for name, find_reason in VETOES.items():
         if reason := find_reason(match):
             return RejectedMatch(name, reason)
@@ -105,8 +91,13 @@ def find_nearest(distances: Sequence[int], lead: int) -> int | None:
 # --------------------------------------------------------------------------- features
 
 
-class _Features:
-    """The best candidate, its rivals, and the lines that the patch changes."""
+class MatchFeatures:
+    """The best candidate, its rivals, and the lines that the patch changes.
+
+    - ``candidates``: all matches, best first.
+    - ``hint``: the 0-based line at which the old text should be, or None.
+    - ``lead``: the factor `COPIED_LEAD` or `COUNTED_LEAD`.
+    """
 
     def __init__(
         self,
@@ -147,9 +138,6 @@ class _Features:
         ``row``."""
         return self.search.keys[self.lines[row]] if row in self.lines else self.keys[row]
 
-    def is_moved(self, row: int) -> bool:
-        return measure_indent(self.old[row]) != measure_indent(self.search.document.lines[self.lines[row]])
-
     def find_neighbors(self, hunk: LineChange) -> tuple[int | None, int | None]:
         """Return the nearest non-blank rows above and below a hunk."""
         above = next((row for row in range(hunk.start - 1, -1, -1) if self.keys[row]), None)
@@ -162,24 +150,10 @@ class _Features:
             return ""
         return "does not match the file" if comparison else "is not in the file"
 
-    def is_located(self, row: int) -> bool:
-        """Return whether a matched row is distinctive enough to identify its location."""
-        comparison = self.compared[row]
-        if (
-            comparison.conflicts
-            or comparison.similarity < MIN_DISTINCTIVE_SIMILARITY
-            or not is_distinctive(self.keys[row])
-        ):
-            return False
-        return (
-            max(len(self.find_places(row)), len(self.search.find_lines_with_key(self.get_actual(row))))
-            <= MAX_DISTINCTIVE_PLACES
-        )
-
     def count_unique(self) -> int:
         """Count the matched rows that occur only once in the file."""
         exact = (row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY)
-        return sum(len(self.find_places(row)) == 1 for row in exact if self.is_located(row))
+        return sum(len(self.find_places(row)) == 1 for row in exact if is_distinctive(self.keys[row]))
 
     def is_change_beyond_doubt(self) -> bool:
         """Return whether every hunk touches lines that match exactly and occur only once in the file, and the whole
@@ -192,7 +166,7 @@ class _Features:
         if any(row not in self.compared or self.compared[row].similarity < LOOSE_SIMILARITY for row in block):
             return False
         sure = (row for row in block if is_distinctive(self.keys[row], letters))
-        return any(self.is_located(row) and len(self.find_places(row)) == 1 for row in sure)
+        return any(len(self.find_places(row)) == 1 for row in sure)
 
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
         """Return whether the line hint points to the line ``first``, rather than to one of ``others``."""
@@ -218,7 +192,7 @@ def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange)
 # ----------------------------------------------------------------------------- vetoes
 
 
-def _check_changed_lines(match: _Features) -> str:
+def _check_changed_lines(match: MatchFeatures) -> str:
     """Require every changed line to be in the file. A typo is tolerated if all other lines match."""
     for row in match.nonblank:
         if row not in match.removed:
@@ -233,8 +207,6 @@ def _check_changed_lines(match: _Features) -> str:
             return f"{line} does not match the file"
         if match.best.mismatches and loosen_line(key) != loosen_line(actual):
             return f"{line} does not match the file, and neither do others"
-        if _is_moved_alone(match, row):
-            return f"{line} is indented differently in the file"
     return ""
 
 
@@ -242,16 +214,7 @@ def _keep_marks(key: str) -> str:
     return re.sub(r"\w", "", loosen_line(key))
 
 
-def _is_moved_alone(match: _Features, row: int) -> bool:
-    """Return whether only ``row``, an indistinctive line such as a closing bracket, is indented differently, while
-    distinctive lines are not."""
-    if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
-        return False
-    distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]
-    return bool(distinctive) and not any(map(match.is_moved, distinctive))
-
-
-def _check_elided_twin(match: _Features) -> str:
+def _check_elided_twin(match: MatchFeatures) -> str:
     """Reject the match if the lines to change are next to a ``...``, and the lines that the ``...`` may stand for
     include them several times."""
     for hunk in match.hunks:
@@ -275,7 +238,7 @@ def _check_elided_twin(match: _Features) -> str:
     return ""
 
 
-def _check_displaced(match: _Features) -> str:
+def _check_displaced(match: MatchFeatures) -> str:
     """Reject the match if one of its lines differs here but occurs elsewhere in the file, which suggests another
     location."""
     near = range(match.best.first_line - NEAR, match.best.last_line + NEAR + 1)
@@ -290,7 +253,7 @@ def _check_displaced(match: _Features) -> str:
     return ""
 
 
-def _check_scope(match: _Features) -> str:
+def _check_scope(match: MatchFeatures) -> str:
     """Require the lines that enclose the change (a function, a section, a key) to match."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
@@ -302,7 +265,7 @@ def _check_scope(match: _Features) -> str:
     return ""
 
 
-def _check_neighbors(match: _Features) -> str:
+def _check_neighbors(match: MatchFeatures) -> str:
     """Require the lines next to a change to match, unless the location of the change is beyond doubt."""
     for hunk in match.hunks:
         for row in match.find_neighbors(hunk):
@@ -312,7 +275,7 @@ def _check_neighbors(match: _Features) -> str:
     return ""
 
 
-def _check_conflicts(match: _Features) -> str:
+def _check_conflicts(match: MatchFeatures) -> str:
     conflicting = [row for row, found in match.compared.items() if found.conflicts]
     drifted = len(conflicting) + sum(row not in match.compared for row in match.shown)
     if not conflicting or (drifted == 1 and match.count_unique() >= MIN_UNIQUE):
@@ -322,7 +285,7 @@ def _check_conflicts(match: _Features) -> str:
     return f"line {conflicting[0] + 1} of the old text does not match the file"
 
 
-def _check_any_exact(match: _Features) -> str:
+def _check_any_exact(match: MatchFeatures) -> str:
     """Require at least one of several lines to match exactly, because typos do not affect every line."""
     compared = match.compared.values()
     if len(compared) < 2 or any(found.similarity >= WRAPPED for found in compared):
@@ -330,9 +293,9 @@ def _check_any_exact(match: _Features) -> str:
     return "every line of the old text differs from the file"
 
 
-def _check_score(match: _Features) -> str:
+def _check_score(match: MatchFeatures) -> str:
     score = match.best.score
-    distinctive = sum(map(match.is_located, match.compared))
+    distinctive = sum(is_distinctive(match.keys[row]) for row in match.compared)
     needed = next(needed for lines, needed in MIN_SCORES if distinctive >= lines)
     if score >= needed or _leaves_out_only_comments(match):
         return ""
@@ -341,7 +304,7 @@ def _check_score(match: _Features) -> str:
     return f"a similarity of {max(0, round(100 * score))} % is too low"
 
 
-def _leaves_out_only_comments(match: _Features) -> bool:
+def _leaves_out_only_comments(match: MatchFeatures) -> bool:
     """Return whether every line matches exactly, and the lines of the file that the old text omits are only
     comments."""
     is_there = all(row in match.lines and match.compared[row].similarity == 1 for row in match.shown)
@@ -350,7 +313,7 @@ def _leaves_out_only_comments(match: _Features) -> bool:
     return is_there and all(not key or is_comment(key) for key in keys)
 
 
-def _check_repeated(match: _Features) -> str:
+def _check_repeated(match: MatchFeatures) -> str:
     """Require the matched lines to be unique or near the line hint."""
     keys = match.search.keys
     nonblank = [line for line in range(match.best.first_line, match.best.last_line + 1) if keys[line]]
@@ -360,7 +323,7 @@ def _check_repeated(match: _Features) -> str:
     return f"the matched lines occur in {len(places)} places ({format_line_indexes(places)})"
 
 
-def _check_rivals(match: _Features) -> str:
+def _check_rivals(match: MatchFeatures) -> str:
     """Require that the match clearly leads all other candidates in score or mismatches, or is nearest to the line
     hint."""
     best = match.best
@@ -380,7 +343,7 @@ def _check_rivals(match: _Features) -> str:
     return f"it is equally similar to {len(places)} places ({format_line_indexes(places)})"
 
 
-Veto: TypeAlias = Callable[[_Features], str]
+Veto: TypeAlias = Callable[[MatchFeatures], str]
 """A check that returns the reason to reject a match, or an empty string."""
 
 LOW_SCORE = "low score"

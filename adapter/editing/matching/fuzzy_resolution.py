@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.editing.error_messages import build_not_found_message, describe_match
-from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match
+from adapter.editing.matching.acceptance import HINT_REACH, MatchFeatures, RejectedMatch, accept_best_match
 from adapter.editing.matching.already_applied import find_roughly_applied
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
 from adapter.editing.matching.patch_context import PatchContext
@@ -38,7 +38,8 @@ def resolve_fuzzily(context: PatchContext, alternatives: Sequence[Interpretation
         )
     interpretation, old, candidates = max(tried, key=lambda one: one[2][0].score)
     hint, new = context.find_hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
-    best = accept_best_match(context.search, old, new, candidates, None if hint is None else hint - 1, context.lead)
+    first_line = None if hint is None else hint - 1
+    best = accept_best_match(MatchFeatures(context.search, old, new, candidates, first_line, context.lead))
     edits: tuple[ResolvedEdit, ...] = ()
     match best:
         case MatchCandidate():

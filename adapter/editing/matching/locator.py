@@ -112,9 +112,8 @@ class _Locator(PatchContext):
                 if matches := list(stage(self.search, written)):
                     return self._resolve(matches, written)
         alternatives = [one for one in list_interpretations(written) if not self._reads_own_markers(one)]
-        others = sorted(alternatives[1:], key=self._measure_unfamiliarity)
         for stage in _STAGES:
-            for interpretation in others:
+            for interpretation in alternatives[1:]:
                 if matches := list(stage(self.search, interpretation)):
                     return self._resolve(matches, interpretation)
         with_context = filter(_keeps_lines, alternatives)  # only a copy of these is evidence that the patch was applied
@@ -131,13 +130,6 @@ class _Locator(PatchContext):
         character."""
         marked = (line for line in split_view_lines(self.old) if line[:1] in ("+", "-"))
         return OLD_MARKERS_NOTE in interpretation.notes and any(map(self.is_in_file, marked))
-
-    def _measure_unfamiliarity(self, interpretation: Interpretation) -> tuple[float, float]:
-        """Return a sort key: the shares of the old lines that occur in the document and in the new text, both negative,
-        so that high shares come first."""
-        old = {line for line in split_view_lines(interpretation.old) if line.strip()}
-        kept = old.intersection(split_view_lines(interpretation.new))
-        return -len(self.search.lines_set.intersection(old)) / max(len(old), 1), -len(kept) / max(len(old), 1)
 
     # --------------------------------------------------------------------- insertions
 
