@@ -43,8 +43,6 @@ lines."""
 MAX_COMPARISONS = 60_000
 """Maximum number of line comparisons for one change, which take about 0.1 s. A change that needs more is not
 located."""
-MAX_DISTINCTIVE_PLACES = 2
-"""Maximum number of occurrences of a line that identifies a location."""
 MAX_SCOPE = 1_000
 """Number of lines above a location that are searched for the enclosing function or section."""
 NEAR = 15
@@ -248,7 +246,7 @@ class _Anchors:
             (is_only or is_between) and is_distinct and is_as_shown and context.sum_bits(rows) + best.bits >= MIN_BITS
         )
         anchor = _Anchor(rows, *span)
-        return anchor if is_alone and is_adjacent and is_sure and self._is_consistent(anchor, best) else None
+        return anchor if is_alone and is_adjacent and is_sure and self._is_in_scope(anchor) else None
 
     def _find_adjacent_rows(self, rows: range, first: int, last: int) -> frozenset[int]:
         """Return the nearest context rows that are also adjacent to this location in the document."""
@@ -289,14 +287,6 @@ class _Anchors:
         may be the location to change."""
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
-
-    def _is_consistent(self, anchor: _Anchor, context: ContextMatch) -> bool:
-        """Return whether the scope matches and no context line indicates another location."""
-        outside = (row for row in range(len(self.keys)) if row not in anchor.rows and row not in context.rows)
-        return self._is_in_scope(anchor) and not any(self._is_elsewhere(self.keys[row]) for row in outside)
-
-    def _is_elsewhere(self, key: str) -> bool:
-        return is_distinctive(key) and 0 < self.context.counts[key] <= MAX_DISTINCTIVE_PLACES
 
     def _is_in_scope(self, anchor: _Anchor) -> bool:
         """Return whether the document has the change in the same function, section or key as the old text."""
