@@ -32,7 +32,7 @@ class _KnownTools:
     """Tools, which must not be changed, and the objects that were built from them."""
 
     definitions: list[Json]
-    built: dict[Hashable, Any] = field(default_factory=dict)
+    built: dict[Hashable, tuple[Json, Any]] = field(default_factory=dict)
     converted: list[list[Json]] = field(default_factory=list)
     """The tools in the form of other APIs."""
 
@@ -86,13 +86,14 @@ def build_once(definitions: Json, key: Hashable, build: Callable[[], Built]) -> 
     known = next((each for each in tuple(_KNOWN.values()) if each.has(definitions)), None)
     if known is None:
         return build()
-    key = key, id(definitions)  # the list exists as long as the objects that are built from it
-    if key not in known.built:
+    key = key, id(definitions)
+    entry = known.built.get(key)
+    if entry is None:
         if len(known.built) >= MAX_BUILT:
             known.built.clear()
             known.converted.clear()
-        known.built[key] = build()
-    built: Built = known.built[key]
+        entry = known.built[key] = (definitions, build())  # with the list, so that no other one gets its id
+    built: Built = entry[1]
     return built
 
 
