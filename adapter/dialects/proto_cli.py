@@ -20,7 +20,6 @@ from adapter.dialects.tool_class import (
     ToolMetadata,
     Unsigned,
     render_as,
-    require_outcome,
 )
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
@@ -59,7 +58,7 @@ class ProtoListDirectory(ToolClass):
         ignore = tuple(self.ignore or ())
         return ops.Tree(self.path, limit=MAX_ENTRIES, gitignore=respected, ignore=ignore, order="directories_first")
 
-    render = render_as(ops.Listing, result_formatting.format_listing)
+    render = render_as(result_formatting.format_listing)
 
 
 class ProtoReadFile(ToolClass):
@@ -81,15 +80,13 @@ class ProtoReadFile(ToolClass):
         lines = MAX_READ_LINES if self.limit is None else self.limit
         return ops.ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS, counts_from=0)
 
-    def render(self, outcome: ops.Outcome) -> Rendered:
+    def render(self, read: ops.FileText) -> Rendered:
         limit = self.limit or MAX_READ_LINES
 
         def read_on(line: int) -> str:
             return f"offset {line - 1} is line {line}; continue with offset {line - 1} and limit {limit}"
 
-        return result_formatting.format_plain_page(
-            require_outcome(outcome, ops.FileText), MAX_READ_BYTES, read_on
-        ), None
+        return result_formatting.format_plain_page(read, MAX_READ_BYTES, read_on), None
 
     def list_notes(self) -> tuple[str, ...]:
         if self.offset is None or self.limit is not None:
@@ -102,15 +99,12 @@ class ProtoWriteFile(ToolClass):
 
     naming = ToolMetadata(
         "write_file",
+        ops.WriteText,
         aliases=("write", "create_file", "create", "save_file", "write_to_file", "new_file"),
-        effect="write",
     )
     example = {"file_path": "src/config.ts", "content": "export const port = 8000;\n"}
     file_path: Annotated[PathText, Parameter("Absolute path to write to (or relative to the project root)", *PATH)]
     content: Annotated[str, Parameter("Content to write", *CONTENT)]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.WriteText(self.file_path, self.content)
 
 
 class ProtoEdit(ToolClass):
@@ -159,8 +153,6 @@ class ProtoGlobTool(ToolClass):
     def to_operation(self) -> ops.Operation:
         return ops.Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
 
-    render = render_as(ops.PathList, result_formatting.format_paths, "pattern")
-
 
 class ProtoGrepSearch(ToolClass):
     """Search file contents using a regular expression, as ripgrep does. Gives path:line:text."""
@@ -182,8 +174,7 @@ class ProtoGrepSearch(ToolClass):
         globs = (self.glob,) if self.glob else ()
         return ops.Grep(self.pattern, self.path, globs, max_results=MAX_MATCHES if self.limit is None else self.limit)
 
-    def render(self, outcome: ops.Outcome) -> Rendered:
-        found = require_outcome(outcome, ops.GrepResult)
+    def render(self, found: ops.GrepResult) -> Rendered:
         return "\n".join(
             [result_formatting.format_matches(found, self.pattern), *result_formatting.format_omitted_matches(found)]
         ), None

@@ -233,13 +233,13 @@ def format_answers(answers: ops.UserAnswers) -> str:
     return _join(*lines, notes=answers.notes)
 
 
-_MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
+TODO_MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 
 
 def format_todos(todos: ops.TodoList) -> str:
     """Format a line with the number of completed items, then one item per line."""
     items = [
-        f"[{_MARKS[todo.status]}] {todo.content}" + (f" ({todo.priority})" if todo.priority else "")
+        f"[{TODO_MARKS[todo.status]}] {todo.content}" + (f" ({todo.priority})" if todo.priority else "")
         for todo in todos.todos
     ]
     head = f"{todos.count('completed')} of {len(items)} completed." if items else "The todo list is empty."
@@ -311,9 +311,14 @@ _FORMATTERS: dict[type, Callable[[Any], str]] = {
 
 def format_outcome(operation: ops.Operation, outcome: ops.Outcome) -> str:
     """Return the usual text for the outcome of an operation. Raises NotImplementedError if there is none."""
-    if type(operation) not in _FORMATTERS:
-        raise NotImplementedError(f"a tool that performs {type(operation).__name__} must define render()")
-    return _FORMATTERS[type(operation)](outcome)
+    match operation, outcome:
+        case ((ops.Glob(pattern=pattern) | ops.FindByName(text=pattern)), ops.PathList()):
+            return format_paths(outcome, pattern)
+        case ops.Grep(pattern=pattern), ops.GrepResult():
+            return format_matches(outcome, pattern)
+        case _ if type(operation) in _FORMATTERS:
+            return _FORMATTERS[type(operation)](outcome)
+    raise NotImplementedError(f"a tool that performs {type(operation).__name__} must define render()")
 
 
 def _format_notes(notes: Sequence[str]) -> list[str]:

@@ -5,12 +5,11 @@
     class ReadFile(ToolClass):
         "Read a whole file."                                    # the description
 
-        naming = ToolMetadata("read_file", aliases=("cat",))
+        naming = ToolMetadata("read_file", ReadText, aliases=("cat",))
         example = {"path": "src/main.rs"}
         path: Annotated[str, Parameter("File path", "file_path")]
 
-        def to_operation(self) -> Operation: ...
-        render = render_as(FileText, format_numbered_lines)     # unless the usual format for the operation will do
+        render = render_as(format_numbered_lines)               # unless the usual format for the operation will do
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Concatenate, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
@@ -29,13 +28,12 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
 from adapter.dialects.result_formatting import format_outcome
 from adapter.tools.argument_synonyms import normalize_key
-from adapter.tools.operations import Effect, Operation, Outcome
+from adapter.tools.operations import EFFECTS, Effect, Operation
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.schema_simplify import REQUIRED_KEY, simplify_schema
 from adapter.tools.tool import FailureRenderer, Tool
 
 Rendered: TypeAlias = tuple[str, Json]
-OutcomeT = TypeVar("OutcomeT")
 
 
 class Parameter:
@@ -93,11 +91,13 @@ Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
 class ToolMetadata:
     """The names and metadata of a tool.
 
-    ``second_names``: further documented names. ``aliases``: undocumented names that models use. The other fields are
-    the same as in `adapter.tools.tool.Tool`.
+    ``action``: the kind of operation that a call performs, on the call's arguments in their order; None if the class
+    defines ``to_operation()``, and then also the ``effect``. ``second_names``: further documented names. ``aliases``:
+    undocumented names that models use. The other fields are the same as in `adapter.tools.tool.Tool`.
     """
 
     name: str
+    action: Callable[..., Operation] | None = None
     second_names: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     effect: Effect = "read"
@@ -119,9 +119,12 @@ class ToolClass(BaseModel):
     """Arguments of a valid call."""
 
     def to_operation(self) -> Operation:
-        raise NotImplementedError(f"{type(self).__name__} must define to_operation(), which returns its action as data")
+        """Return what the call does, as data."""
+        if self.naming.action is None:
+            raise NotImplementedError(f"{type(self).__name__} must have an action, or define to_operation()")
+        return self.naming.action(*(getattr(self, name) for name in type(self).model_fields))
 
-    def render(self, outcome: Outcome, /) -> Rendered:
+    def render(self, outcome: Any, /) -> Rendered:
         """Return the text for the model and, if documented, the result as JSON. By default, the text is the one that
         `format_outcome` gives for the operation."""
         return format_outcome(self.to_operation(), outcome), None
@@ -135,22 +138,22 @@ class ToolClass(BaseModel):
     def build_tool(cls) -> Tool:
         """Return the `Tool` for parsers, prompts and servers. The result is cached, because building a schema takes
         milliseconds."""
-        parameters = simplify_schema(cls)
+        parameters, naming = simplify_schema(cls), cls.naming
         return Tool(
-            name=cls.naming.name,
+            name=naming.name,
             description=inspect.cleandoc(cls.__doc__ or ""),
             parameters=parameters,
             unlisted=tuple(name for name in cls.model_fields if name not in parameters["properties"]),
-            aliases=cls.naming.second_names + cls.naming.aliases,
+            aliases=naming.second_names + naming.aliases,
             argument_aliases={name: names for name in cls.model_fields if (names := _list_aliases(cls, name))},
-            effect=cls.naming.effect,
+            effect=naming.effect if naming.action is None else EFFECTS[naming.action],  # type: ignore[index]
             example=cls.example,
             validate=cls.model_validate,
-            needs=cls.naming.needs,
-            max_lines=cls.naming.max_lines,
-            label=cls.naming.label,
-            polls=cls.naming.is_polling,
-            failure=cls.naming.failure,
+            needs=naming.needs,
+            max_lines=naming.max_lines,
+            label=naming.label,
+            polls=naming.is_polling,
+            failure=naming.failure,
         )
 
 
@@ -193,20 +196,11 @@ def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
     )
 
 
-def require_outcome(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
-    """Return ``outcome``, which must be a ``kind``, the outcome of the tool's operation. Any other type is a bug."""
-    if not isinstance(outcome, kind):
-        raise TypeError(f"expected {kind.__name__}, got {type(outcome).__name__}")
-    return outcome
-
-
-def render_as(
-    kind: type[OutcomeT], format_outcome: Callable[Concatenate[OutcomeT, ...], str], *arguments: str
-) -> Callable[[Any, Outcome], Rendered]:
+def render_as(format_outcome: Callable[..., str], *arguments: str) -> Callable[[Any, Any], Rendered]:
     """Return a ``render`` method for a tool whose result is only text. ``arguments``: names of the tool's fields to
     pass to ``format_outcome``."""
 
-    def render(self: Any, outcome: Outcome) -> Rendered:
-        return format_outcome(require_outcome(outcome, kind), *(getattr(self, name) for name in arguments)), None
+    def render(self: Any, outcome: Any) -> Rendered:
+        return format_outcome(outcome, *(getattr(self, name) for name in arguments)), None
 
     return render

@@ -17,7 +17,6 @@ from adapter.dialects.tool_class import (
     ToolClass,
     ToolMetadata,
     render_as,
-    require_outcome,
 )
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
@@ -29,13 +28,10 @@ MAX_PAGE_BYTES = MAX_BYTES - 2_000
 class WriteToFile(ToolClass):
     """Write content to a file, creating or overwriting it."""
 
-    naming = ToolMetadata("WriteToFile", effect="write")
+    naming = ToolMetadata("WriteToFile", ops.WriteText)
     example = {"file": "notes/plan.txt", "content": "first step\n"}
     file: Annotated[PathText, Parameter("File to write", *PATH)]
     content: Annotated[str, Parameter("Complete new content", *CONTENT)]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.WriteText(self.file, self.content)
 
 
 class SearchAndReplace(ToolClass):
@@ -55,12 +51,9 @@ class SearchAndReplace(ToolClass):
 class MakeDirectories(ToolClass):
     """Create a directory and its parents."""
 
-    naming = ToolMetadata("MakeDirectory", effect="write")
+    naming = ToolMetadata("MakeDirectory", ops.MakeDirectory)
     example = {"dir": "src/parts"}
     dir: Annotated[PathText, Parameter("Directory to create", *DIRECTORY, "path")]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.MakeDirectory(self.dir)
 
 
 class RemoveFiles(ToolClass):
@@ -77,45 +70,34 @@ class RemoveFiles(ToolClass):
 class MoveFiles(ToolClass):
     """Move or rename a file or directory."""
 
-    naming = ToolMetadata("MoveFiles", effect="write")
+    naming = ToolMetadata("MoveFiles", ops.Move)
     example = {"source": "a.txt", "destination": "docs/a.txt"}
     source: Annotated[PathText, Parameter("Path to move", *SOURCE)]
     destination: Annotated[PathText, Parameter("Its new path", *DESTINATION)]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Move(self.source, self.destination)
 
 
 class CopyFiles(ToolClass):
     """Copy a file, or a directory with its contents."""
 
-    naming = ToolMetadata("CopyFiles", effect="write")
+    naming = ToolMetadata("CopyFiles", ops.Copy)
     example = {"source": "a.txt", "destination": "b.txt"}
     source: Annotated[PathText, Parameter("Path to copy", *SOURCE)]
     destination: Annotated[PathText, Parameter("The path of the copy", *DESTINATION)]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Copy(self.source, self.destination)
 
 
 class SearchText(ToolClass):
     """Find the lines that match a regular expression, as path:line:text."""
 
-    naming = ToolMetadata("SearchText")
+    naming = ToolMetadata("SearchText", ops.Grep)
     example = {"pattern": "TODO|FIXME", "path": "src"}
     pattern: Annotated[str, Parameter("Regular expression", *PATTERN)]
     path: Annotated[PathText, Parameter("File or directory to search", *PATH, *DIRECTORY)]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Grep(self.pattern, self.path)
-
-    render = render_as(ops.GrepResult, result_formatting.format_matches, "pattern")
 
 
 class RipGrep(SearchText):
     """Find the lines that match a regular expression, leaving out ignored files."""
 
-    naming = ToolMetadata("RipGrep")
+    naming = ToolMetadata("RipGrep", ops.Grep)
     example = {"pattern": "TODO|FIXME", "path": "src"}
 
 
@@ -152,7 +134,7 @@ class ListFiles(ToolClass):
     def to_operation(self) -> ops.Operation:
         return ops.Tree(self.path, limit=MAX_ENTRIES, details=True)
 
-    render = render_as(ops.Listing, result_formatting.format_listing)
+    render = render_as(result_formatting.format_listing)
 
 
 class PromptlyFindFiles(ToolClass):
@@ -166,7 +148,7 @@ class PromptlyFindFiles(ToolClass):
     def to_operation(self) -> ops.Operation:
         return ops.Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
 
-    render = render_as(ops.PathList, result_formatting.format_paths, "pattern")
+    render = render_as(result_formatting.format_paths, "pattern")
 
 
 class ShowFileContents(ToolClass):
@@ -182,11 +164,10 @@ class ShowFileContents(ToolClass):
         start = self.startLine + 1 if self.startLine else None
         return ops.ReadText(self.file, start, max_lines=self.lineCount or MAX_LINES)
 
-    def render(self, outcome: ops.Outcome) -> Rendered:
+    def render(self, read: ops.FileText) -> Rendered:
         def read_on(line: int) -> str:
             return f"for more: startLine={line - 1}"
 
-        read = require_outcome(outcome, ops.FileText)
         if read.end_line - read.start_line + 1 == self.lineCount:  # the whole requested range
             read = replace(read, truncated=False)
         return result_formatting.format_plain_page(read, MAX_PAGE_BYTES, read_on), None
@@ -202,6 +183,5 @@ class LineCount(ToolClass):
     def to_operation(self) -> ops.Operation:
         return ops.Stat(self.file, count_lines=True)
 
-    def render(self, outcome: ops.Outcome) -> Rendered:
-        info = require_outcome(outcome, ops.FileInfo)
+    def render(self, info: ops.FileInfo) -> Rendered:
         return f"{info.lines} {info.path}", None

@@ -19,7 +19,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.validation_errors import simplify_message
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Rendered, require_outcome
+from adapter.dialects.tool_class import Rendered
 from adapter.tools.argument_synonyms import DIRECTORY, PATH
 from adapter.tools.operations import Operation, Outcome, PathValue, ProgramArgument, ProgramOutput, RunProgram
 from adapter.tools.schema_refs import resolve_references
@@ -193,8 +193,8 @@ class ShellToolCall:
             slice_output=self.tool.truncate_output,
         )
 
-    def render(self, outcome: Outcome) -> Rendered:
-        run = require_outcome(outcome, ProgramOutput)
+    def render(self, run: Outcome) -> Rendered:
+        assert isinstance(run, ProgramOutput)
         data: JsonObject = {"exitCode": run.exit_code, "output": run.output}
         if run.skipped_lines:
             data |= {"skippedLines": run.skipped_lines, "regex": list(run.patterns)}

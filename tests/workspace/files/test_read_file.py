@@ -6,8 +6,7 @@ import zlib
 import pytest
 
 from adapter.core.errors import ToolError
-from adapter.dialects.tool_class import require_outcome
-from adapter.tools.operations import FileText, Listing, Media, ReadText
+from adapter.tools.operations import ReadText
 from adapter.workspace.files import media, read_file
 from adapter.workspace.files.read_file import read_text
 
@@ -17,7 +16,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 @pytest.fixture
 def read(desk):
     """Read a file that must be text."""
-    return lambda *arguments, **options: require_outcome(read_text(desk, ReadText(*arguments, **options)), FileText)
+    return lambda *arguments, **options: read_text(desk, ReadText(*arguments, **options))
 
 
 def test_max_lines_limits_the_result(read, directory):
@@ -47,7 +46,7 @@ def test_directory_is_listed_on_request(desk, directory):
     for name in ("b.txt", "A.txt", ".hidden"):
         (directory / name).touch()
     (directory / "z").mkdir()
-    listing = require_outcome(read_text(desk, ReadText(".", or_list=True)), Listing)
+    listing = read_text(desk, ReadText(".", or_list=True))
     assert [entry.path for entry in listing.entries] == ["z", ".hidden", "A.txt", "b.txt"]
     with pytest.raises(ToolError, match="is a directory"):
         read_text(desk, ReadText("."))
@@ -66,7 +65,7 @@ def test_directory_is_listed_on_request(desk, directory):
 def test_media_are_returned_if_model_accepts_them(desk, directory, head, kind, mime):
     """Their bytes are unchanged. Other models get a sentence."""
     (directory / "f").write_bytes(head)
-    media = require_outcome(read_text(desk, ReadText("f", media=frozenset({kind}))), Media)
+    media = read_text(desk, ReadText("f", media=frozenset({kind})))
     assert (media.kind, media.mime, media.data) == (kind, mime, head)
     if kind != "pdf":
         with pytest.raises(ToolError, match=f"{mime}.*this model cannot (?:see|process)"):
