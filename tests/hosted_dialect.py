@@ -37,8 +37,7 @@ from adapter.tools.operations import (
     ViewMemory,
     WriteMemory,
 )
-from adapter.tools.operations.agent_state import Delivery, parse_todo_status
-from adapter.tools.operations.web import DocsMode
+from adapter.tools.operations.host import Delivery, DocsMode, parse_todo_status
 
 
 class Shown(ToolClass):

@@ -43,7 +43,7 @@ from adapter.tools.argument_synonyms import (
     WORKING_DIRECTORY,
 )
 from adapter.tools.call_extraction import parse_arguments
-from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, parse_todo_status
+from adapter.tools.operations.host import TodoPriority, TodoStatus, parse_todo_status
 
 FilePath = Annotated[PathText, Parameter("Absolute path (or relative to the project root)", *PATH)]
 

@@ -39,7 +39,7 @@ from adapter.tools.argument_synonyms import (
     PATTERN,
     WORKING_DIRECTORY,
 )
-from adapter.tools.operations.agent_state import TodoStatus, parse_todo_status
+from adapter.tools.operations.host import TodoStatus, parse_todo_status
 from adapter.tools.tool import FailureRenderer
 
 FilePath = Annotated[PathText, Parameter("Absolute path of the file", *PATH)]

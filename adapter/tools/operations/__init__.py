@@ -10,17 +10,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from adapter.tools.operations.agent_state import *
 from adapter.tools.operations.commands import *
 from adapter.tools.operations.files import *
-from adapter.tools.operations.ide import *
-from adapter.tools.operations.nested_calls import *
-from adapter.tools.operations.outline import *
-from adapter.tools.operations.search import *
-from adapter.tools.operations.user_interaction import *
-from adapter.tools.operations.web import *
+from adapter.tools.operations.host import *
 
-__all__ = ["agent_state", "autorun_files", "capabilities", "files", "nested_calls", "permissions", "shell_words"]
+__all__ = ["autorun_files", "capabilities", "files", "host", "permissions", "shell_words"]
 
 _OPERATIONS: dict[Effect, tuple[type, ...]] = {
     "read": (

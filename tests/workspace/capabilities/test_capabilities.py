@@ -11,8 +11,8 @@ import pytest
 from adapter.core.errors import ToolError, UsageError
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import EFFECTS, CallFunction, HostOperation, Operation
-from adapter.tools.operations.agent_state import parse_todo_status
 from adapter.tools.operations.capabilities import list_default_capabilities
+from adapter.tools.operations.host import parse_todo_status
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_folder, find_state_folder
