@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
-from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.announced_action import announces_action
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.copied_text import (
@@ -69,7 +68,18 @@ from adapter.conversation.guardrails.response_checks import (
     is_call_shaped,
     read_leading_call,
 )
-from adapter.conversation.guardrails.retry_messages import Encode, Examples
+from adapter.conversation.guardrails.retry_messages import (
+    MAX_CHOICES,
+    Encode,
+    Examples,
+    describe_error,
+    join_with_and,
+    join_with_or,
+    list_tools,
+    render_message,
+    shorten_to_line,
+    suggest_tools,
+)
 from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.argument_checks import check_types
@@ -295,7 +305,7 @@ class Guardrails:
 
     def _check_calls(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         if self.answer_has_ended(past, answer.content):
-            yield Violation("invented_turn", retry_messages.build_other_speaker_message())
+            yield _build_violation("invented_turn")
         earlier: list[PastCall] = []
         for call in answer.calls:
             yield from self._check_schema(past, call)
@@ -307,8 +317,8 @@ class Guardrails:
         if tool is None:
             yield self._build_unknown_tool(past, call.name, call.arguments, examples)
         elif "wrong_arguments" in self.on and (wrong := find_schema_errors(tool, call.arguments)):
-            words = retry_messages.build_wrong_arguments_message(tool, call.arguments, wrong, examples)
-            yield Violation("wrong_arguments", words, (tool.name,))
+            example = examples.describe(tool, call.arguments)
+            yield _build_violation("wrong_arguments", tool.name, errors="; ".join(wrong), example=example)
 
     def check_call(
         self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall], repetitions: int = REPETITIONS
@@ -316,105 +326,110 @@ class Guardrails:
         """Yield the reasons not to run a valid call now. ``earlier``: preceding calls in the same answer."""
         steps, current = self.steps, PastCall(call.name, call.arguments)
         if steps.has_ended(past):
-            yield Violation("after_the_end", retry_messages.build_after_the_end_message(" or ".join(steps.ends_with)))
+            yield Violation("after_the_end", render_message("after_the_end", tool=" or ".join(steps.ends_with)))
         if missing := steps.missing_before(past, current, earlier):
-            words = retry_messages.build_prerequisite_message(
-                call.name, call.arguments, missing, self.tools, Examples(self.encode, past)
-            )
+            example = Examples(self.encode, past).describe(self.tools.get(missing[0]), call.arguments)
+            values = {"tool": call.name, "first": missing[0], "example": example}
+            words = render_message("missing_prerequisite", missing=join_with_and(missing), **values)
             yield Violation("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
-            words = retry_messages.build_missing_steps_message(pending, False, self.tools, Examples(self.encode, past))
-            yield Violation("missing_steps", words, pending)
+            yield self._build_missing_steps(past, pending, join_with_and(pending))
         yield from self._check_copies(past, call)
         if loses_text(current, past, self.tools):
             next_tools = find_next_tools(past, self.tools)
-            words = retry_messages.build_unasked_removal_message(call.name, next_tools)
-            yield Violation("unasked_action", words, next_tools)
+            step = f"Call {join_with_or(next_tools)}" if next_tools else "Answer"
+            yield Violation("unasked_action", render_message("unasked_action", tool=call.name, step=step), next_tools)
         if invents_text(current, past, self.tools):
-            words = retry_messages.build_invented_text_message(past.request)
-            yield Violation("invented_text", words, (call.name,))
+            yield _build_violation("invented_text", call.name, request=shorten_to_line(past.request))
         if found := describe_repetition(past, current, earlier, self.tools, self.encode, repetitions):
             yield found
         tool = self.tools.match(call.name)
         if tool and tool.validate is None and changes_nothing(tool, call.arguments):
-            yield Violation("wrong_arguments", retry_messages.build_equal_texts_message(call.name), (call.name,))
+            yield Violation("wrong_arguments", render_message("equal_texts", tool=call.name), (call.name,))
+
+    def _build_missing_steps(self, past: CallHistory, missing: tuple[str, ...], names: str) -> Violation:
+        example = Examples(self.encode, past).describe(self.tools.get(missing[0]))
+        words = render_message("missing_steps", missing=names, first=missing[0], example=example)
+        return Violation("missing_steps", words, missing)
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past)):
-            words = retry_messages.build_placeholder_message(call.name, name, list_known_values(name, past))
-            yield Violation("placeholder", words, (call.name,))
+            known = list_known_values(name, past)
+            some = f", such as {', '.join(known)}" if known else ""
+            yield _build_violation("placeholder", call.name, argument=name, some=some)
         is_error = copies_error(PastCall(call.name, call.arguments), past)
         if is_error or self._sent.find_in_arguments(call.arguments):
-            yield Violation("own_words", retry_messages.build_copied_text_message())
+            yield _build_violation("own_words")
 
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         tools, steps, examples = self.tools, self.steps, Examples(self.encode, past)
         content = answer.content[: find_answer_end(answer.content, past.request)]
         if self._sent.is_mostly_copied(answer.content):
-            yield Violation("own_words", retry_messages.build_copied_text_message())
+            yield _build_violation("own_words")
         if answer.invalid:
             if not self._is_example(past, answer.invalid[0]):
                 yield self._describe_invalid(past, answer.invalid[0], examples)
         elif self.must_call:
-            words = retry_messages.build_missing_call_message(tools, self._find_likely_tools(past), examples)
-            yield Violation("missing_call", words, tuple(tools))
+            likely = self._find_likely_tools(past)
+            which = join_with_or(likely) if 0 < len(likely) <= MAX_CHOICES else "one of the tools"
+            example = examples.describe(tools[likely[0]] if len(likely) == 1 else None)
+            yield Violation("missing_call", render_message("missing_call", which=which, example=example), tuple(tools))
         elif not content.strip() and not answer.has_invented:
-            yield Violation("empty_answer", retry_messages.build_empty_message(answer.has_reasoned, bool(past.recent)))
+            error = "Your answer has only reasoning" if answer.has_reasoned else "Your answer is empty"
+            step = "Report the tool results, or make the next tool call" if past.recent else _FIRST_STEP
+            yield _build_violation("empty_answer", error=error, step=step)
         if answer.has_invented and not past.recent:  # after a call, it may be a copy of a real result
-            words = retry_messages.build_invented_result_message()
-            yield Violation("invented_result", words, tuple(tools), is_free_first=True)
+            yield Violation("invented_result", render_message("invented_result"), tuple(tools), is_free_first=True)
         if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
-            words = retry_messages.build_wrong_markup_message(find_named_tool(answer.text, tools), examples)
+            words = render_message("wrong_markup", example=examples.describe(find_named_tool(answer.text, tools)))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif self._is_call_shaped(past, content):
             likely = find_next_tools(past, tools)
-            words = retry_messages.build_call_as_answer_message(tools, likely or self._find_likely_tools(past))
-            yield Violation("call_as_answer", words, likely)
+            names = join_with_or(likely or self._find_likely_tools(past)) or list_tools(tools)
+            yield Violation("call_as_answer", render_message("call_as_answer", tools=names), likely)
         if named := tools.get(content.strip("`*.() \n")):
-            yield Violation("announced_call", retry_messages.build_announced_call_message(), (named.name,))
+            yield _build_violation("announced_call", named.name)
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
-            is_end = not steps.pending(past)
-            yield Violation(
-                "missing_steps", retry_messages.build_missing_steps_message(missing, is_end, tools, examples), missing
+            yield self._build_missing_steps(
+                past, missing, join_with_and(missing) if steps.pending(past) else " or ".join(missing)
             )
         if next_tools := find_tools_for_omitted_change(content, past, tools):
-            yield Violation("unmade_change", retry_messages.build_unmade_change_message(next_tools), next_tools)
+            words = render_message("unmade_change", tools=join_with_or(next_tools))
+            yield Violation("unmade_change", words, next_tools)
         if readers := find_readers_for_invented_content(content, past, tools):
-            yield Violation("unread_file", retry_messages.build_unread_file_message(readers[0]), readers)
+            yield _build_violation("unread_file", readers[0])
         if "announced_call" in self.on and announces_action(content, past.request, tools):
-            yield Violation("announced_call", retry_messages.build_announced_call_message())
+            yield _build_violation("announced_call")
         if "refusal" in self.on and (tool := find_refused_tool(content, past, tools)):
-            yield Violation("refusal", retry_messages.build_refusal_message(tool, examples))
+            yield Violation("refusal", render_message("refusal", tool=tool.name, example=examples.describe(tool)))
         elif is_blanket_refusal(content, past):
-            yield Violation("refusal", retry_messages.build_disclaimer_message(tools, bool(past.recent)))
+            results = "use the results you have, or " if past.recent else ""
+            yield Violation("refusal", render_message("disclaimer", results=results, tools=list_tools(tools)))
         if "unused_tool" in self.on and (tool := find_unused_tool(content, past, tools)):
-            yield Violation(
-                "unused_tool", retry_messages.build_unused_tool_message(tool), (tool.name,), is_free_first=True
-            )
+            words = render_message("unused_tool", tool=tool.name)
+            yield Violation("unused_tool", words, (tool.name,), is_free_first=True)
         if claims_unbacked_success(content, past):
-            yield Violation(
-                "unfounded_success", retry_messages.build_unfounded_success_message(tools, bool(past.recent))
-            )
+            message = "success_without_results" if past.recent else "unfounded_success"
+            yield Violation("unfounded_success", render_message(message, tools=list_tools(tools)))
 
     def _build_unknown_tool(self, past: CallHistory, name: str, arguments: JsonObject, examples: Examples) -> Violation:
         fitting = find_tool_with_arguments(arguments, self.tools)
         if fitting and is_valid(ToolCall("", fitting.name, arguments, ""), self.tools):
-            words = retry_messages.build_misnamed_tool_message(name, fitting, arguments, examples)
-            return Violation("unknown_tool", words, (fitting.name,))
+            values = {"name": name, "tool": fitting.name, "example": examples.describe(fitting, arguments)}
+            return Violation("unknown_tool", render_message("misnamed_tool", **values), (fitting.name,))
         likely = tuple(self.tools.find_nearest(name)[:1]) or find_next_tools(past, self.tools)
         likely = likely or (find_readers(self.tools) if find_unread_paths(past) else ())
-        words = retry_messages.build_unknown_tool_message(
-            name, self.tools, examples, likely or self._find_likely_tools(past)
-        )
+        instead = suggest_tools(name, self.tools, examples, likely or self._find_likely_tools(past))
+        words = render_message("unknown_tool", name=name, instead=instead, tools=list_tools(self.tools))
         return Violation("unknown_tool", words, likely or tuple(self.tools))
 
     def _find_likely_tools(self, past: CallHistory) -> tuple[str, ...]:
         """Return a few tools that match the request. With a longer list, small models call one tool after another."""
-        if len(self.tools) <= retry_messages.MAX_CHOICES:
+        if len(self.tools) <= MAX_CHOICES:
             return tuple(self.tools)
         scores = ToolRanking(self.tools).score_tools(past.request)
-        return tuple(name for name in [*scores][: retry_messages.MAX_CHOICES] if scores[name] > 0)
+        return tuple(name for name in [*scores][:MAX_CHOICES] if scores[name] > 0)
 
     def _is_example(self, past: CallHistory, invalid: InvalidToolCall) -> bool:
         """Return whether a call of an unknown tool is an example, because the request is about JSON or calls."""
@@ -425,6 +440,14 @@ class Guardrails:
         if invalid.name and tool is None:
             return self._build_unknown_tool(past, invalid.name, find_arguments(invalid.raw), examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
-        arguments = find_arguments(invalid.raw)
-        words = retry_messages.build_unreadable_call_message(invalid.error, tool, arguments, examples)
+        example = examples.describe(tool, find_arguments(invalid.raw))
+        words = render_message("unreadable_call", reason=describe_error(invalid.error), example=example)
         return Violation("unreadable_call", words, held_to)
+
+
+_FIRST_STEP = "Answer the user, or call a tool"
+
+
+def _build_violation(guardrail: str, tool: str = "", **values: object) -> Violation:
+    """Build the violation of a guardrail whose message has its name. ``tool``: the tool that a retry is held to."""
+    return Violation(guardrail, render_message(guardrail, tool=tool, **values), (tool,) if tool else ())

@@ -13,8 +13,8 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_unused_values,
     has_changed,
 )
+from adapter.conversation.guardrails.response_checks import expects_information
 from adapter.conversation.guardrails.retry_messages import Encode
-from adapter.conversation.guardrails.uninformative_answers import expects_information
 from adapter.conversation.guardrails.verdicts import Violation
 from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool import ToolSet
@@ -40,7 +40,9 @@ def describe_repetition(
         words = retry_messages.build_repeated_call_message(call.name, times, next_tools)
         return Violation("repeated_call", words, next_tools)
     if (is_repeated or failed) and has_changed(past) and next_tools:
-        words = retry_messages.build_unfinished_change_message(call.name, find_unused_values(past), next_tools)
+        rest = ", ".join(find_unused_values(past)[: retry_messages.MAX_NAMES])
+        tools_text = retry_messages.join_with_or(next_tools)
+        words = retry_messages.render_message("unfinished_change", tool=call.name, rest=rest, tools=tools_text)
         return Violation("made_already" if is_repeated else "failed_already", words, next_tools)
     if is_repeated or (failed and has_changed(past)):
         is_asked = is_question(past.request) or expects_information(past.request)

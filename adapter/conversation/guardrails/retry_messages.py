@@ -8,7 +8,7 @@ twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -57,104 +57,147 @@ class Examples:
         example = build_example_call(tool, {**known, **written})
         return "" if example is None else self.encode([(tool.name, example)]).strip()
 
-    def show(self, lead: str, tool: Tool | None, arguments: JsonObject | None = None) -> str:
-        """Return ``lead`` and a valid call. If its values are not known, return only the tool's parameters, because the
-        model would copy invented values."""
-        if tool is None:
+    def describe(self, tool: Tool | None, arguments: JsonObject | None = None) -> ExampleCall:
+        """Return the example of a call for a message; of None, an empty one."""
+        return ExampleCall(self, tool, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleCall:
+    """A valid call in a message. ``{example:LEAD}`` in the message becomes the text ``LEAD`` and the call.
+
+    If the values of the call are not known, only the tool's parameters are shown, because the model would copy invented
+    values.
+    """
+
+    examples: Examples
+    tool: Tool | None
+    arguments: JsonObject | None = None
+
+    def __format__(self, lead: str) -> str:
+        if self.tool is None:
             return ""
-        if example := self.render(tool, arguments):
+        if example := self.examples.render(self.tool, self.arguments):
             return f" {lead}:\n{example}"
-        return f" Parameters of {tool.name}: {format_parameters(tool) or 'none'}."
+        return f" Parameters of {self.tool.name}: {format_parameters(self.tool) or 'none'}."
 
 
 Wordings: TypeAlias = tuple[str, ...]
 """The wordings of a message: for the first retry, and for later ones."""
 
-
-def build_unreadable_call_message(error: str, tool: Tool | None, arguments: JsonObject, examples: Examples) -> Wordings:
-    """Build the message for a call that cannot be parsed. ``arguments``: the arguments that could be read."""
-    reason = _shorten_to_line(error).partition(". ")[0].rstrip(".")
-    return (
-        f"Your tool call could not be read: {reason}.{examples.show('Write it like this', tool, arguments)}",
+MESSAGES: dict[str, Wordings] = {
+    "unreadable_call": (
+        "Your tool call could not be read: {reason}.{example:Write it like this}",
         "Your tool call could not be read again. Answer with one complete call."
-        + examples.show("It must have exactly this form", tool, arguments),
-    )
-
-
-def build_unknown_tool_message(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
-    """Build the message for a call of an unknown tool. ``likely``: the tools that the model may mean; empty if
-    unknown.
-    """
-    if likely and tools.find_nearest(name)[:1] == [*likely]:
-        nearest = tools[likely[0]]
-        instead = f"The nearest is {nearest.name!r}.{examples.show('Call it like this', nearest)}"
-    elif likely:
-        instead = f"Call {_join_with_or(likely)}."
-    else:
-        instead = f"Available tools: {_list(tools)}. Call one of these, or answer without a tool."
-    return (
-        f"There is no tool {name!r}. {instead}",
-        f"{name!r} does not exist. Use exactly one of these names: {_list(tools)}.",
-    )
-
-
-def build_misnamed_tool_message(name: str, tool: Tool, arguments: JsonObject, examples: Examples) -> Wordings:
-    """Build the message for a call with the unknown tool ``name``, whose arguments only ``tool`` accepts."""
-    return (
-        f"There is no tool {name!r}. The arguments fit {tool.name}.{examples.show('Write', tool, arguments)}",
-        f"{name!r} does not exist. Call {tool.name}.{examples.show('Write exactly this', tool, arguments)}",
-    )
-
-
-def build_wrong_arguments_message(
-    tool: Tool, arguments: JsonObject, problems: Iterable[str], examples: Examples
-) -> Wordings:
-    errors = "; ".join(problems)
-    return (
-        f"Wrong arguments for {tool.name}: {errors}.{examples.show('Call it like this', tool, arguments)}",
-        f"Still wrong: {errors}.{examples.show('Write it like this', tool, arguments)}",
-    )
-
-
-def build_equal_texts_message(name: str) -> Wordings:
-    return (f"This call of {name} changes nothing: its new text equals the old one.",)
-
-
-def build_prerequisite_message(
-    name: str, arguments: JsonObject, missing: Sequence[str], tools: ToolSet, examples: Examples
-) -> Wordings:
-    example = examples.show("Like this", tools.get(missing[0]), arguments)
-    return (
-        f"{name} cannot be called yet: first call {_join(missing)}.{example}",
-        f"Do not call {name} now. Call {missing[0]} first, and nothing else.{example}",
-    )
-
-
-def build_missing_steps_message(missing: Sequence[str], is_end: bool, tools: ToolSet, examples: Examples) -> Wordings:
-    example = examples.show("Like this", tools.get(missing[0]))
-    names = " or ".join(missing) if is_end else _join(missing)
-    return (
-        f"The task is not done yet: you must first call {names}. Make the tool call now.{example}",
-        f"Do not answer in words. Answer with a call to {missing[0]}.{example}",
-        f"Your whole answer must be a call of {missing[0]}.{example}",
-    )
-
-
-def build_missing_call_message(tools: ToolSet, likely: Sequence[str], examples: Examples) -> Wordings:
-    """Build the message for an answer without the call that is required. ``likely``: tools that match the request."""
-    which = _join_with_or(likely) if 0 < len(likely) <= MAX_CHOICES else "one of the tools"
-    example = examples.show("Like this", tools[likely[0]]) if len(likely) == 1 else ""
-    return (
-        f"Make a tool call now: call {which}.{example}",
-        f"Your whole answer must be a call of {which}.{example}",
-    )
-
-
-def build_after_the_end_message(name: str) -> Wordings:
-    return (
-        f"Call no tool after {name}. Summarize in words.",
+        "{example:It must have exactly this form}",
+    ),
+    "unknown_tool": (
+        "There is no tool {name!r}. {instead}",
+        "{name!r} does not exist. Use exactly one of these names: {tools}.",
+    ),
+    "misnamed_tool": (
+        "There is no tool {name!r}. The arguments fit {tool}.{example:Write}",
+        "{name!r} does not exist. Call {tool}.{example:Write exactly this}",
+    ),
+    "wrong_arguments": (
+        "Wrong arguments for {tool}: {errors}.{example:Call it like this}",
+        "Still wrong: {errors}.{example:Write it like this}",
+    ),
+    "equal_texts": ("This call of {tool} changes nothing: its new text equals the old one.",),
+    "missing_prerequisite": (
+        "{tool} cannot be called yet: first call {missing}.{example:Like this}",
+        "Do not call {tool} now. Call {first} first, and nothing else.{example:Like this}",
+    ),
+    "missing_steps": (
+        "The task is not done yet: you must first call {missing}. Make the tool call now.{example:Like this}",
+        "Do not answer in words. Answer with a call to {first}.{example:Like this}",
+        "Your whole answer must be a call of {first}.{example:Like this}",
+    ),
+    "missing_call": (
+        "Make a tool call now: call {which}.{example:Like this}",
+        "Your whole answer must be a call of {which}.{example:Like this}",
+    ),
+    "after_the_end": (
+        "Call no tool after {tool}. Summarize in words.",
         "Call no more tools. Write one sentence for the user.",
-    )
+    ),
+    # Only one wording: if there is nothing to change, insisting would make the model change something.
+    "unmade_change": ("The change is not made yet. Call {tools}, or explain why there is nothing to change.",),
+    "unfinished_change": ("You already made this call of {tool}. Not done yet: {rest}. Now call {tools}.",),
+    # Only one wording: an answer that is repeated may be right.
+    "unread_file": ("You have not read the file. Call {tool} first.",),
+    "invented_text": ("This text is invented. Write the text of this request: {request}",),
+    "unasked_action": ("The user did not ask for {tool}. {step} instead.",),
+    "placeholder": (
+        "{tool} needs a real {argument}{some}. If you do not know it, first call the tool that returns it.",
+    ),
+    "call_as_answer": ("Your answer is a call of an unknown tool. Call {tools}, or answer in words.",),
+    "own_words": ("Do not copy instructions. Use your own words.",),
+    "empty_answer": (
+        "{error}. {step}.",
+        "Still no answer. Write at least one sentence in plain words now, or make a tool call.",
+        "Your answer is empty again. Answer with one short sentence.",
+    ),
+    "invented_result": (
+        "You invented a tool's result. Only the tool returns results: make the call, and wait for it.",
+        "Make the tool call and stop after it. Do not write its result.",
+    ),
+    "wrong_markup": (
+        "Your call was not run: its format is wrong. Write only the call.{example:Like this}",
+        "Still the wrong format. Your whole answer must be a call.{example:Like this}",
+    ),
+    "announced_call": (
+        "You announced an action without doing it. Make that tool call now; if nothing is left to do, give the final "
+        "answer.",
+        "Do not announce actions. Answer with the tool call itself, or with the result.",
+        "No more plans. Write only the tool call, or the answer.",
+    ),
+    "refusal": (
+        "You can do this with the tool {tool}.{example:Call it like this}",
+        "Call {tool} now.{example:Like this}",
+    ),
+    "disclaimer": (
+        "You can do more: {results}call one of the available tools: {tools}. If none of them helps, name the tool you "
+        "would need, or the reason.",
+        "Answer from the results, or call an available tool: {tools}. Otherwise give the reason.",
+    ),
+    # Only one wording: the user may have wanted words.
+    "unused_tool": ("No tool was called, so nothing is done yet. Call {tool}, or say why it is not needed.",),
+    # Only one wording of both, because the claim is true if there was nothing to do.
+    "unfounded_success": (
+        "Nothing is done yet: no tool was called. First call the right tool: {tools}. If there was nothing to do, "
+        "explain that.",
+    ),
+    "success_without_results": (
+        "Your answer does not contain the requested information. If a step is not done yet, call its tool first; then "
+        "answer with the results.",
+    ),
+    "invented_turn": (
+        "You wrote the user's part. Write only your own answer, and stop after it.",
+        "Write only your own answer, and nothing after it.",
+    ),
+}
+"""The messages that differ only in their values."""
+
+
+def render_message(message: str, **values: object) -> Wordings:
+    """Return the wordings of a message of `MESSAGES` with ``values``."""
+    return tuple(wording.format(**values) for wording in MESSAGES[message])
+
+
+def describe_error(error: str) -> str:
+    """Return the first sentence of an error, without a full stop."""
+    return shorten_to_line(error).partition(". ")[0].rstrip(".")
+
+
+def suggest_tools(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> str:
+    """Return the sentence that follows a call of the unknown tool ``name``. ``likely``: the tools that the model may
+    mean; empty if unknown."""
+    if likely and tools.find_nearest(name)[:1] == [*likely]:
+        return f"The nearest is {likely[0]!r}.{examples.describe(tools[likely[0]]):Call it like this}"
+    if likely:
+        return f"Call {join_with_or(likely)}."
+    return f"Available tools: {list_tools(tools)}. Call one of these, or answer without a tool."
 
 
 def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str] = (), question: str = "") -> Wordings:
@@ -162,7 +205,7 @@ def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str]
     still has to make. It does not quote the result of the call, because the model would copy the quotation.
     """
     made = "already made this call of" if times == 1 else "called"
-    after = f"Now call {_join_with_or(next_tools)}" if next_tools else "Answer from its result, or call the next tool"
+    after = f"Now call {join_with_or(next_tools)}" if next_tools else "Answer from its result, or call the next tool"
     after = f"Answer from its result: {question}" if question and not next_tools else f"{after}."
     return (
         f"You {made} {name}{f' {times} times' if times > 1 else ''}. {after}",
@@ -180,153 +223,31 @@ def build_failed_call_message(
     ``lookups``, which change nothing.
     """
     if example:
-        instead = f"Call it without {_join(wrong)}:\n{example}"
+        instead = f"Call it without {join_with_and(wrong)}:\n{example}"
     elif others:
-        instead = f"Call {_join_with_or(others)}."
+        instead = f"Call {join_with_or(others)}."
     elif invented:
-        instead = f"{_shorten_to_line(invented, 60)!r} is neither in the request nor in a result."
+        instead = f"{shorten_to_line(invented, 60)!r} is neither in the request nor in a result."
     else:
         instead = "Use other arguments, or another tool."
     first = f"This call of {name} has failed. {instead}"
-    return (first, f"Do not repeat {name}. Call {_join_with_or(lookups)}.") if lookups and not others else (first,)
+    return (first, f"Do not repeat {name}. Call {join_with_or(lookups)}.") if lookups and not others else (first,)
 
 
-def build_unfinished_change_message(name: str, unused: Sequence[str], next_tools: Sequence[str]) -> Wordings:
-    """Build the message for a change that is only partly made. ``unused``: the requested values that are not in the
-    files yet.
-    """
-    rest = ", ".join(unused[:MAX_NAMES])
-    return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_join_with_or(next_tools)}.",)
-
-
-def build_unmade_change_message(next_tools: Sequence[str]) -> Wordings:
-    """Build the message for an answer that does not make the requested change. There is only one wording: if there is
-    nothing to change, insisting would make the model change something."""
-    return (
-        f"The change is not made yet. Call {_join_with_or(next_tools)}, or explain why there is nothing to change.",
-    )
-
-
-def build_unread_file_message(reader: str) -> Wordings:
-    """Build the message for an answer about a file that was not read. There is only one wording, because an answer that
-    is repeated may be right."""
-    return (f"You have not read the file. Call {reader} first.",)
-
-
-def build_invented_text_message(request: str) -> Wordings:
-    return (f"This text is invented. Write the text of this request: {_shorten_to_line(request)}",)
-
-
-def build_unasked_removal_message(name: str, next_tools: Sequence[str] = ()) -> Wordings:
-    return (
-        f"The user did not ask for {name}. {f'Call {_join_with_or(next_tools)}' if next_tools else 'Answer'} instead.",
-    )
-
-
-def build_placeholder_message(name: str, argument: str, known: Sequence[str]) -> Wordings:
-    some = f", such as {', '.join(known)}" if known else ""
-    return (f"{name} needs a real {argument}{some}. If you do not know it, first call the tool that returns it.",)
-
-
-def build_call_as_answer_message(tools: ToolSet, likely: Sequence[str]) -> Wordings:
-    names = _join_with_or(likely) or _list(tools)
-    return (f"Your answer is a call of an unknown tool. Call {names}, or answer in words.",)
-
-
-def build_copied_text_message() -> Wordings:
-    return ("Do not copy instructions. Use your own words.",)
-
-
-def build_empty_message(has_reasoned: bool, has_results: bool) -> Wordings:
-    error = "Your answer has only reasoning" if has_reasoned else "Your answer is empty"
-    step = "Report the tool results, or make the next tool call" if has_results else "Answer the user, or call a tool"
-    return (
-        f"{error}. {step}.",
-        "Still no answer. Write at least one sentence in plain words now, or make a tool call.",
-        "Your answer is empty again. Answer with one short sentence.",
-    )
-
-
-def build_invented_result_message() -> Wordings:
-    return (
-        "You invented a tool's result. Only the tool returns results: make the call, and wait for it.",
-        "Make the tool call and stop after it. Do not write its result.",
-    )
-
-
-def build_wrong_markup_message(tool: Tool | None, examples: Examples) -> Wordings:
-    return (
-        f"Your call was not run: its format is wrong. Write only the call.{examples.show('Like this', tool)}",
-        f"Still the wrong format. Your whole answer must be a call.{examples.show('Like this', tool)}",
-    )
-
-
-def build_announced_call_message() -> Wordings:
-    return (
-        "You announced an action without doing it. Make that tool call now; if nothing is left to do, give the final "
-        "answer.",
-        "Do not announce actions. Answer with the tool call itself, or with the result.",
-        "No more plans. Write only the tool call, or the answer.",
-    )
-
-
-def build_refusal_message(tool: Tool, examples: Examples) -> Wordings:
-    return (
-        f"You can do this with the tool {tool.name}.{examples.show('Call it like this', tool)}",
-        f"Call {tool.name} now.{examples.show('Like this', tool)}",
-    )
-
-
-def build_disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
-    results = "use the results you have, or " if has_results else ""
-    return (
-        f"You can do more: {results}call one of the available tools: {_list(tools)}. If none of them helps, name the "
-        "tool you would need, or the reason.",
-        f"Answer from the results, or call an available tool: {_list(tools)}. Otherwise give the reason.",
-    )
-
-
-def build_unused_tool_message(tool: Tool) -> Wordings:
-    """Build the message for an answer in words to a request for ``tool``. There is only one wording, because the user
-    may have wanted words."""
-    return (f"No tool was called, so nothing is done yet. Call {tool.name}, or say why it is not needed.",)
-
-
-def build_unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
-    """Build the message for a claim of success without a successful call. There is only one wording, because the claim
-    is true if there was nothing to do."""
-    if has_results:
-        return (
-            "Your answer does not contain the requested information. If a step is not done yet, call its tool first; "
-            "then answer with the results.",
-        )
-    return (
-        f"Nothing is done yet: no tool was called. First call the right tool: {_list(tools)}. If there was nothing to "
-        "do, explain that.",
-    )
-
-
-def build_other_speaker_message() -> Wordings:
-    return (
-        "You wrote the user's part. Write only your own answer, and stop after it.",
-        "Write only your own answer, and nothing after it.",
-    )
-
-
-def _list(tools: ToolSet) -> str:
+def list_tools(tools: ToolSet) -> str:
     names = list(tools)
     return ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
 
 
-def _join_with_or(names: Sequence[str]) -> str:
+def join_with_or(names: Sequence[str]) -> str:
     return " or ".join(names[:MAX_CHOICES])
 
 
-def _join(names: Sequence[str]) -> str:
+def join_with_and(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _shorten_to_line(text: str, max_chars: int = 160) -> str:
+def shorten_to_line(text: str, max_chars: int = 160) -> str:
     """Shorten untrusted text to one line without markup characters."""
     line = re.sub(r"[\s<>|{}\[\]]+", " ", text.strip()[: max_chars * 4]).strip()
     return line if len(line) <= max_chars else line[: max_chars - 3] + "..."

@@ -627,7 +627,8 @@ def test_example_has_one_of_several_paths_but_no_other_value():
     """A small model copies the example: a wrong path can be corrected, a wrong text is written."""
 
     def example(request: str, name: str, arguments: JsonObject) -> str:
-        return Examples(lambda calls: json.dumps(calls), CallHistory(request)).show("Write", TOOLS[name], arguments)
+        examples = Examples(lambda calls: json.dumps(calls), CallHistory(request))
+        return f"{examples.describe(TOOLS[name], arguments):Write}"
 
     assert example("Read a.md and b.md", "read_file", {}) == ' Write:\n[["read_file", {"path": "a.md"}]]'
     for arguments in ({}, {"old": "x"}, {"path": "your path", "old": "x", "new": "y"}):
