@@ -110,14 +110,14 @@ SLICED = Case("sliced", "Long", {}, "lines left out")
 DOCS = "what is asked for is a page, which says of how many it is"
 
 TOLD: dict[str, Case | str] = {
-    "dialects/blade/read_and_search_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
+    "dialects/blade.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
         arguments={"limit": 0}, said="limit 0 is out of range (1-200); using 1"
     ),
-    "dialects/blade/read_and_search_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
-    "dialects/maki/file_tools.py _first: max(self.offset, 1)": Case(
+    "dialects/blade.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
+    "dialects/maki.py _first: max(self.offset, 1)": Case(
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
-    "dialects/maki/file_tools.py to_operation: limit=MAX_PATHS": NEWEST,
+    "dialects/maki.py to_operation: limit=MAX_PATHS": NEWEST,
     "dialects/promptly/tools_file_entries.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
     "dialects/promptly/builtin_tools.py to_operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
@@ -126,23 +126,22 @@ TOLD: dict[str, Case | str] = {
         "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
     "dialects/proto_cli.py to_operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
-    "dialects/proxyai/file_tools.py _shorten_preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
-    "dialects/proxyai/file_tools.py _describe_matches: found.files[:self.limit]": Case(
+    "dialects/proxyai.py _describe_matches: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
-    "dialects/proxyai/run_tools.py to_operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
+    "dialects/proxyai.py to_operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
         "proxyai", "Bash", LONG_TIME, "the timeout was reduced to 600000 ms"
     ),
-    "dialects/proxyai/run_tools.py render: text[:DOCS_CHARACTERS]": Case(
+    "dialects/proxyai.py render: text[:DOCS_CHARACTERS]": Case(
         "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "truncated; pass a topic"
     ),
-    "dialects/proxyai/session_tools.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
+    "dialects/proxyai.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
         "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was truncated to 4 words"
     ),
     "workspace/sandbox/background.py start: "
     "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
-    "workspace/capabilities/parallel_calls.py run_batch: operation.calls[:MAX_BATCH]": BATCH,
-    "workspace/capabilities/parallel_calls.py run_batch: operation.calls[MAX_BATCH:]": BATCH,
+    "workspace/capabilities/host_planner.py _run_batch: operation.calls[:ops.MAX_BATCH]": BATCH,
+    "workspace/capabilities/host_planner.py _run_batch: operation.calls[ops.MAX_BATCH:]": BATCH,
     "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "the beginning decides whether a file is text",

@@ -5,18 +5,18 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from typing import assert_never
+from typing import Any
 
 from adapter.core.errors import ToolError
 from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools import operations as ops
-from adapter.tools.operations import FileWritten
 from adapter.tools.operations.permissions import FileDraft
 from adapter.tools.operations.shell_words import list_programs
 from adapter.workspace.capabilities.host_planner import SessionCapabilities, plan_host_operation
-from adapter.workspace.changes.operation_plan import Plan
+from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.changes.text_codec import decode, encode
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
 from adapter.workspace.files.edit_files import FileChange
@@ -44,102 +44,45 @@ def plan_operation(
         if capabilities is None:
             raise ToolError("this operation needs a session; none is open")
         return plan_host_operation(context, capabilities, operation, clock)
-    if isinstance(operation, ops.ReadOperation):
-        return _plan_reading(context, operation)
-    if isinstance(operation, ops.ChangeOperation):
-        return _plan_change(context, operation)
-    return _plan_program(context, operation)
+    if type(operation) in _PLANNERS:
+        return _PLANNERS[type(operation)](context, operation)
+    template, perform = _WITHOUT_PLAN[type(operation)]
+    return Plan(summarize(template, operation), lambda: perform(context, operation))
 
 
-def _plan_reading(context: WorkspaceContext, operation: ops.ReadOperation) -> Plan:
-    root = context.root
-    match operation:
-        case ops.ReadText():
-            return Plan(f"read {escape_for_display(operation.path)}", lambda: read_file.read_text(context, operation))
-        case ops.Stat():
-            return Plan(
-                f"get information about {escape_for_display(operation.path)}",
-                lambda: edit_files.get_info(root, operation),
-            )
-        case ops.Tree():
-            return Plan(f"list {escape_for_display(operation.path)}", lambda: listing.list_tree(root, operation))
-        case ops.FindByName():
-            return Plan(f"find {escape_for_display(operation.text)}", lambda: listing.find_by_name(root, operation))
-        case ops.Glob():
-            return Plan(f"find {escape_for_display(operation.pattern)}", lambda: listing.find_by_glob(root, operation))
-        case ops.Grep():
-            from adapter.workspace.files import grep
+def _plan_command(context: WorkspaceContext, operation: ops.RunCommand | ops.StartCommand) -> Plan:
+    command = escape_for_display(operation.command, keep="\n")
+    mode = "in the background " if isinstance(operation, ops.StartCommand) else ""
+    summary = f"run {_SHELL}{mode}in {escape_for_display(operation.cwd)}: {command}"
+    state = identify_programs(context.root, operation.cwd, operation.command, context.confinement.search_path)
 
-            return Plan(f"search {escape_for_display(operation.pattern)}", lambda: grep.grep(root, operation))
-        case ops.Outline():
-            from adapter.workspace.files import symbol_search
+    def commit() -> ops.Outcome:
+        if isinstance(operation, ops.StartCommand):
+            return context.commands.start(context.root, operation, context.confinement)
+        return shell.run_command(context.root, operation, context.confinement)
 
-            return Plan(
-                f"outline {escape_for_display(operation.path)}", lambda: symbol_search.read_outline(root, operation)
-            )
-        case ops.FindSymbols():
-            from adapter.workspace.files import symbol_search
-
-            return Plan(
-                f"find {escape_for_display(operation.pattern)}", lambda: symbol_search.find_symbols(root, operation)
-            )
-        case _:
-            assert_never(operation)
+    return Plan(summary, commit, state=state)
 
 
-def _plan_change(context: WorkspaceContext, operation: ops.ChangeOperation) -> Plan:
+def _plan_user_tool(context: WorkspaceContext, operation: ops.RunProgram) -> Plan:
+    argv = user_tool_runner.build_program_argv(context.root, operation, context.confinement)
+    join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
+    return Plan(
+        f"run {escape_for_display(join(argv))}",
+        lambda: user_tool_runner.run_program(context.root, operation, argv, context.echo, context.confinement),
+        state=identify_files(context.root, ".", list_programs(tuple(argv)), context.confinement.search_path),
+    )
+
+
+def _plan_change(context: WorkspaceContext, operation: ops.WriteText | ops.PatchText | ops.PatchFiles) -> Plan:
     match operation:
         case ops.WriteText():
-            return _build_file_plan(context, edit_files.plan_write(context, operation))
+            change = edit_files.plan_write(context, operation)
         case ops.PatchText():
-            return _build_file_plan(context, edit_files.plan_patch(context, operation))
+            change = edit_files.plan_patch(context, operation)
         case ops.PatchFiles():
-            return _build_file_plan(context, edit_files.plan_files(context, operation))
-        case ops.MakeDirectory():
-            return Plan(
-                f"make the directory {escape_for_display(operation.path)}",
-                lambda: edit_files.make_directory(context, operation),
-            )
-        case ops.Delete():
-            return move_copy_delete.plan_delete(context, operation)
-        case ops.Move():
-            return move_copy_delete.plan_move(context, operation)
-        case ops.Copy():
-            return move_copy_delete.plan_copy(context, operation)
-        case _:
-            assert_never(operation)
-
-
-def _plan_program(context: WorkspaceContext, operation: ops.ProgramOperation) -> Plan:
-    root = context.root
-    match operation:
-        case ops.RunCommand():
-            command = escape_for_display(operation.command, keep="\n")
-            summary = f"run {_SHELL}in {escape_for_display(operation.cwd)}: {command}"
-            state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
-            return Plan(summary, lambda: shell.run_command(root, operation, context.confinement), state=state)
-        case ops.StartCommand():
-            command = escape_for_display(operation.command, keep="\n")
-            summary = f"run {_SHELL}in the background in {escape_for_display(operation.cwd)}: {command}"
-            state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
-            return Plan(summary, lambda: context.commands.start(root, operation, context.confinement), state=state)
-        case ops.ReadCommandOutput():
-            return Plan(
-                f"read the output of {escape_for_display(operation.id)}", lambda: context.commands.read(operation)
-            )
-        case ops.KillCommand():
-            return Plan(f"end {escape_for_display(operation.id)}", lambda: context.commands.kill(operation))
-        case ops.RunProgram():
-            argv = user_tool_runner.build_program_argv(root, operation, context.confinement)
-            join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
-            summary = f"run {escape_for_display(join(argv))}"
-            return Plan(
-                summary,
-                lambda: user_tool_runner.run_program(root, operation, argv, context.echo, context.confinement),
-                state=identify_files(root, ".", list_programs(tuple(argv)), context.confinement.search_path),
-            )
-        case _:
-            assert_never(operation)
+            change = edit_files.plan_files(context, operation)
+    return _build_file_plan(context, change)
 
 
 def _build_file_plan(context: WorkspaceContext, change: edit_files.FileChange) -> Plan:
@@ -183,7 +126,44 @@ def replace_draft_text(change: FileChange, text: str) -> FileChange:
     before = decode(file.data or b"", shown).text
     diff = render_unified_diff(before, text, shown)
     outcome = replace(change.outcome, diff=diff)
-    if isinstance(outcome, FileWritten):
+    if isinstance(outcome, ops.FileWritten):
         outcome = replace(outcome, size=len(data))
     diffs = (diff,) if change.diffs else ()
     return replace(change, files=((file, data),), diff=diff, outcome=outcome, diffs=diffs)
+
+
+def _grep(context: WorkspaceContext, operation: ops.Grep) -> ops.Outcome:
+    from adapter.workspace.files.grep import grep  # imports regex, which few sessions need
+
+    return grep(context.root, operation)
+
+
+def _search_symbols(context: WorkspaceContext, operation: ops.Outline | ops.FindSymbols) -> ops.Outcome:
+    from adapter.workspace.files import symbol_search  # imports tree-sitter
+
+    if isinstance(operation, ops.Outline):
+        return symbol_search.read_outline(context.root, operation)
+    return symbol_search.find_symbols(context.root, operation)
+
+
+_PLANNERS: dict[type, Callable[[WorkspaceContext, Any], Plan]] = {
+    **dict.fromkeys((ops.WriteText, ops.PatchText, ops.PatchFiles), _plan_change),
+    ops.Delete: move_copy_delete.plan_delete,
+    **dict.fromkeys((ops.Move, ops.Copy), move_copy_delete.plan_move_or_copy),
+    **dict.fromkeys((ops.RunCommand, ops.StartCommand), _plan_command),
+    ops.RunProgram: _plan_user_tool,
+}
+_WITHOUT_PLAN: dict[type, tuple[str, Callable[[WorkspaceContext, Any], ops.Outcome]]] = {
+    ops.ReadText: ("read {path}", read_file.read_text),
+    ops.Stat: ("get information about {path}", lambda context, each: edit_files.get_info(context.root, each)),
+    ops.Tree: ("list {path}", lambda context, each: listing.list_tree(context.root, each)),
+    ops.FindByName: ("find {text}", lambda context, each: listing.find_by_name(context.root, each)),
+    ops.Glob: ("find {pattern}", lambda context, each: listing.find_by_glob(context.root, each)),
+    ops.Grep: ("search {pattern}", _grep),
+    ops.Outline: ("outline {path}", _search_symbols),
+    ops.FindSymbols: ("find {pattern}", _search_symbols),
+    ops.MakeDirectory: ("make the directory {path}", edit_files.make_directory),
+    ops.ReadCommandOutput: ("read the output of {id}", lambda context, each: context.commands.read(each)),
+    ops.KillCommand: ("end {id}", lambda context, each: context.commands.kill(each)),
+}
+"""The summary and the function of each operation that needs no planning: it reads, or cannot fail halfway."""

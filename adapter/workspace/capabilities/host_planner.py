@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeVar, assert_never
+from typing import Any, Protocol, TypeVar
 
 from adapter.core.callback_checks import require_items, require_result, wrap_tool_observer
 from adapter.core.errors import ToolError
@@ -17,20 +19,22 @@ from adapter.core.text.plurals import pluralize
 from adapter.tools import operations as ops
 from adapter.tools.operations.capabilities import ABSENT, Capability
 from adapter.tools.tool import ToolSet
-from adapter.workspace.capabilities import editor, function_runner, parallel_calls, skills, user_questions, web_fetch
+from adapter.workspace.capabilities import editor, function_runner, skills, user_questions, web_fetch
 from adapter.workspace.capabilities import memory_notes as memory
 from adapter.workspace.capabilities.host_interface import (
+    AsyncQuestions,
     DocsProvider,
     Editor,
     Host,
     HostEvent,
     NestedCall,
+    QuestionAsker,
     SearchProvider,
 )
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from adapter.workspace.capabilities.library_docs import InstalledDocs
 from adapter.workspace.capabilities.local_search import LocalSearch
-from adapter.workspace.changes.operation_plan import Plan
+from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import fingerprint_bytes
@@ -106,91 +110,37 @@ def plan_host_operation(
     context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.HostOperation, clock: Deadline | None
 ) -> Plan:
     """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed."""
-    if isinstance(operation, ops.EditorOperation):
-        return _plan_editor(context, capabilities, operation)
-    if isinstance(operation, ops.CallOperation):
-        return _plan_calls(capabilities, operation)
-    if isinstance(operation, ops.WebOperation):
-        return _plan_web(capabilities, operation)
     match operation:
         case ops.AskUser():
             user_questions.check_questions(operation)
             return Plan("ask the user", lambda: _ask(capabilities, operation, clock))
-        case ops.Finish():
-            return Plan("end the run", ops.TaskFinished)
-        case ops.SetTodos():
-            return Plan("set the todo list", lambda: _set_todos(capabilities, operation))
-        case ops.ViewMemory():
-            notes, path = capabilities.memory, operation.path
-            return Plan("read memory", lambda: notes.list() if path is None else notes.view(path))
-        case ops.WriteMemory():
-            capabilities.memory.check(operation.path, operation.content)
-            return Plan(f"note {escape_for_display(operation.path)}", lambda: _write_memory(capabilities, operation))
-        case ops.DeleteMemory(path=path):
-            return Plan(f"forget {escape_for_display(path)}", lambda: capabilities.memory.delete(path))
         case ops.LoadSkill():
-            skill = skills.find_skill(capabilities.skills, operation.name)
-            summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
-            state = {skill.folder: fingerprint_bytes(repr(skill).encode(errors="surrogatepass"))}
-            return Plan(summary, lambda: _load_skill(capabilities, skill, operation), subject=skill.title, state=state)
-        case _:
-            assert_never(operation)
-
-
-def _plan_calls(capabilities: SessionCapabilities, operation: ops.CallOperation) -> Plan:
-    """Plan an operation that runs other code or makes other calls."""
-    match operation:
+            return _plan_skill(capabilities, operation)
+        case ops.FetchPage():
+            access = _require(capabilities.host.web, "web")
+            host = web_fetch.parse_url(operation.url, access).host
+            summary = summarize("fetch {url}", operation)
+            return Plan(summary, lambda: web_fetch.fetch_page(operation, access), subject=host)
         case ops.RunBatch():
             return Plan(f"make {pluralize(len(operation.calls), 'call')}", lambda: _run_batch(capabilities, operation))
-        case ops.RunCode():
-            return Plan("run Python in the sandbox", lambda: _run_code(capabilities, operation))
-        case ops.RunSubagent():
-            return Plan(
-                f"start a sub-agent: {escape_for_display(operation.description)}",
-                lambda: _run_agent(capabilities, operation),
-            )
         case ops.CallFunction():
             arguments = ", ".join(f"{name}={value!r}" for name, value in operation.arguments.items())
             summary = f"call {operation.name}({escape_for_display(arguments)})"
             return Plan(summary, lambda: function_runner.call_function(operation, capabilities.loop))
-        case _:
-            assert_never(operation)
-
-
-def _plan_web(capabilities: SessionCapabilities, operation: ops.WebOperation) -> Plan:
-    """Plan an operation on pages, search services or library documentation."""
-    match operation:
-        case ops.FetchPage():
-            access = _require(capabilities.host.web, "web")
-            url = web_fetch.parse_url(operation.url, access)
-            return Plan(
-                f"fetch {escape_for_display(operation.url)}",
-                lambda: web_fetch.fetch_page(operation, access),
-                subject=url.host,
-            )
-        case ops.SearchWeb():
-            return Plan(f"search: {escape_for_display(operation.query)}", lambda: _search(capabilities, operation))
-        case ops.FindLibrary(name=name):
-            return Plan(f"search for the library {escape_for_display(name)}", lambda: _find_library(capabilities, name))
-        case ops.ReadLibraryDocs():
-            return Plan(
-                f"read about {escape_for_display(operation.library_id)}",
-                lambda: _read_library_docs(capabilities, operation),
-            )
-        case _:
-            assert_never(operation)
+        case ops.WriteMemory():
+            capabilities.memory.check(operation.path, operation.content)
+    if isinstance(operation, ops.EditorOperation):
+        return _plan_editor(context, capabilities, operation)
+    template, perform = _WITHOUT_PLAN[type(operation)]
+    return Plan(summarize(template, operation), lambda: perform(capabilities, operation))
 
 
 def _require(capability: T | None, name: Capability) -> T:
     """Raise ToolError if the session lacks the capability."""
     if capability is None:
-        raise _build_missing_error(name)
+        why, instead = ABSENT[name]
+        raise ToolError(f"{why}. {instead}")
     return capability
-
-
-def _build_missing_error(name: Capability) -> ToolError:
-    why, instead = ABSENT[name]
-    return ToolError(f"{why}. {instead}")
 
 
 def _plan_editor(context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.EditorOperation) -> Plan:
@@ -205,10 +155,21 @@ def _plan_editor(context: WorkspaceContext, capabilities: SessionCapabilities, o
     return replace(planned, commit=commit)
 
 
+def _plan_skill(capabilities: SessionCapabilities, operation: ops.LoadSkill) -> Plan:
+    skill = skills.find_skill(capabilities.skills, operation.name)
+
+    def commit() -> ops.Outcome:
+        capabilities.emit(skill)
+        return ops.SkillLoaded(skill, operation.delivery)
+
+    summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
+    state = {skill.folder: fingerprint_bytes(repr(skill).encode(errors="surrogatepass"))}
+    return Plan(summary, commit, subject=skill.title, state=state)
+
+
 def _ask(capabilities: SessionCapabilities, operation: ops.AskUser, clock: Deadline | None) -> ops.UserAnswers:
     with capabilities.approval_lock, clock.pause() if clock is not None else nullcontext():
-        if (asker := capabilities.host.questions) is None:
-            raise _build_missing_error("questions")
+        asker: QuestionAsker | AsyncQuestions = _require(capabilities.host.questions, "questions")
         return user_questions.ask_questions(asker, operation)
 
 
@@ -225,27 +186,54 @@ def _set_todos(capabilities: SessionCapabilities, operation: ops.SetTodos) -> op
     return todos
 
 
+def _view_memory(capabilities: SessionCapabilities, operation: ops.ViewMemory) -> ops.MemoryList | ops.MemoryNote:
+    notes, path = capabilities.memory, operation.path
+    return notes.list() if path is None else notes.view(path)
+
+
 def _write_memory(capabilities: SessionCapabilities, operation: ops.WriteMemory) -> ops.MemoryChanged:
     with capabilities.memory_lock:
         return capabilities.memory.write(operation.path, operation.content)
 
 
-def _load_skill(capabilities: SessionCapabilities, skill: ops.Skill, operation: ops.LoadSkill) -> ops.SkillLoaded:
-    capabilities.emit(skill)
-    return ops.SkillLoaded(skill, operation.delivery)
-
-
 def _run_batch(capabilities: SessionCapabilities, operation: ops.RunBatch) -> ops.BatchResults:
-    def run_call(each: ops.BatchCall) -> ToolResult:
-        return _run_nested_call(capabilities, each.name, each.arguments, None, "cannot be part of a batch")
+    """Run the calls in parallel, and return one result per call, in their order. A failed call does not affect the
+    others.
 
-    def writes(each: ops.BatchCall) -> bool:
-        nested = capabilities.workspace.find_operation(each.name, each.arguments)
-        if nested is None or isinstance(nested, ops.RunSubagent | ops.AskUser):
-            return False
-        return ops.find_effect(nested) in ("write", "delete", "state")
+    Calls that write run one at a time and in order, so that two edits of one file both apply. So do equal calls, so
+    that a replay knows which of them got which recorded result. Raises ToolError if the batch has no calls.
+    """
+    if not operation.calls:
+        raise ToolError(f"the batch is empty; give 1 to {ops.MAX_BATCH} calls, each with a tool and its parameters")
+    calls, surplus = operation.calls[: ops.MAX_BATCH], operation.calls[ops.MAX_BATCH :]
+    lanes: dict[str, list[int]] = {}
+    for index, call in enumerate(calls):
+        lanes.setdefault("" if _writes(capabilities, call) else repr(call), []).append(index)
+    results: dict[int, ToolResult] = {}
 
-    return parallel_calls.run_batch(operation, run_call, writes)
+    def run_lane(lane: Sequence[int]) -> None:
+        for index in lane:
+            call = calls[index]
+            refusal = "cannot be part of a batch"
+            results[index] = _run_nested_call(capabilities, call.name, call.arguments, None, refusal)
+
+    with ThreadPoolExecutor(max_workers=len(lanes), thread_name_prefix="batch") as pool:
+        for future in [pool.submit(copy_context().run, run_lane, lane) for lane in lanes.values()]:
+            future.result()
+    ordered = [results[index] for index in range(len(calls))]
+    return ops.BatchResults((*ordered, *map(_build_surplus_result, surplus)))
+
+
+def _writes(capabilities: SessionCapabilities, call: ops.BatchCall) -> bool:
+    nested = capabilities.workspace.find_operation(call.name, call.arguments)
+    if nested is None or isinstance(nested, ops.RunSubagent | ops.AskUser):
+        return False
+    return ops.find_effect(nested) in ("write", "delete", "state")
+
+
+def _build_surplus_result(call: ops.BatchCall) -> ToolResult:
+    error = f"{escape_for_display(call.name)} was not run: a batch has at most {ops.MAX_BATCH} calls. Use another batch"
+    return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error)
 
 
 def _run_code(capabilities: SessionCapabilities, operation: ops.RunCode) -> ops.CodeOutput:
@@ -297,7 +285,8 @@ def _search(capabilities: SessionCapabilities, operation: ops.SearchWeb) -> ops.
     return ops.SearchHits(operation.query, tuple(hits[: operation.limit]), notes)
 
 
-def _find_library(capabilities: SessionCapabilities, name: str) -> ops.Libraries:
+def _find_library(capabilities: SessionCapabilities, operation: ops.FindLibrary) -> ops.Libraries:
+    name = operation.name
     docs = _require(capabilities.docs, "docs")
     matches = docs.find(name)
     require_items(docs.find, "Host.docs", matches, ops.Library, "a sequence of Library")
@@ -318,3 +307,18 @@ def _read_library_docs(capabilities: SessionCapabilities, operation: ops.ReadLib
     text = provider.read(operation.library_id, operation.mode, operation.topic, operation.page)
     require_result(provider.read, "Host.docs", text, str, "a text")
     return ops.LibraryDocs(operation.library_id, text, operation.mode, operation.page)
+
+
+_WITHOUT_PLAN: dict[type, tuple[str, Callable[[SessionCapabilities, Any], ops.Outcome]]] = {
+    ops.Finish: ("end the run", lambda _session, _operation: ops.TaskFinished()),
+    ops.SetTodos: ("set the todo list", _set_todos),
+    ops.ViewMemory: ("read memory", _view_memory),
+    ops.WriteMemory: ("note {path}", _write_memory),
+    ops.DeleteMemory: ("forget {path}", lambda session, each: session.memory.delete(each.path)),
+    ops.RunCode: ("run Python in the sandbox", _run_code),
+    ops.RunSubagent: ("start a sub-agent: {description}", _run_agent),
+    ops.SearchWeb: ("search: {query}", _search),
+    ops.FindLibrary: ("search for the library {name}", _find_library),
+    ops.ReadLibraryDocs: ("read about {library_id}", _read_library_docs),
+}
+"""The summary and the function of each operation that needs no planning."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
-from adapter.tools.operations import Outcome
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.tools.operations import Operation, Outcome
 from adapter.tools.operations.permissions import FileDraft
 
 
@@ -30,3 +31,12 @@ class Plan:
     """Identities of files, by path, that the operation uses but whose content the approval does not show, such as
     programs. If one changes during the approval, the approval no longer applies.
     """
+
+
+def summarize(template: str, operation: Operation) -> str:
+    """Return the summary of an operation: ``template`` with the operation's fields, in which hidden characters are
+    escaped."""
+    values = {each.name: getattr(operation, each.name) for each in fields(operation)}
+    return template.format(
+        **{name: escape_for_display(value) if isinstance(value, str) else value for name, value in values.items()}
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import NamedTuple
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
@@ -89,34 +90,28 @@ def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> 
     return OperationDone(resolved.display_path, entries=entries, notes=notes)
 
 
-def plan_move(context: WorkspaceContext, operation: Move) -> Plan:
-    """Plan a move. Raises ToolError if the path cannot be moved."""
-    source, destination, state = _check_pair(context.root, operation.source, operation.destination, moving=True)
-    summary = f"move {source.display_path} to {destination.display_path}"
-    return Plan(summary, lambda: move(context, operation), state=state)
+def plan_move_or_copy(context: WorkspaceContext, operation: Move | Copy) -> Plan:
+    """Plan a move or a copy. Raises ToolError if the path cannot be moved or copied."""
+    pair = _check_pair(context.root, operation)
+    perform = _move if isinstance(operation, Move) else _copy
+    return Plan(pair.summary, lambda: perform(context, operation), state=_read_state(context.root, pair.source))
 
 
-def move(context: WorkspaceContext, operation: Move) -> OperationDone:
+def _move(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
     """Rename a path within the workspace. Creates the parents of the destination and never overwrites a file."""
-    source, destination, _ = _check_pair(context.root, operation.source, operation.destination, moving=True)
+    source, destination, summary = _check_pair(context.root, operation)
+    _read_state(context.root, source)
     step = ChangeStep(kind="move", path="/".join(source.parts), destination="/".join(destination.parts))
     with convert_os_errors(f"{source.display_path} was not moved"):
-        summary = f"move {source.display_path} to {destination.display_path}"
         notes = context.history.commit(summary, [destination.parts[:-1]], [step], {})
     context.read_tracker.move(source.parts, destination.parts)
     return OperationDone(source.display_path, destination.display_path, notes=notes)
 
 
-def plan_copy(context: WorkspaceContext, operation: Copy) -> Plan:
-    """Plan a copy. Raises ToolError if the path cannot be copied."""
-    source, destination, state = _check_pair(context.root, operation.source, operation.destination, moving=False)
-    summary = f"copy {source.display_path} to {destination.display_path}"
-    return Plan(summary, lambda: copy(context, operation), state=state)
-
-
-def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
+def _copy(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
     """Copy a file, or a directory with its contents. The copy appears atomically."""
-    source, destination, _ = _check_pair(context.root, operation.source, operation.destination, moving=False)
+    source, destination, summary = _check_pair(context.root, operation)
+    _read_state(context.root, source)
     tree = _TreeCopy()
 
     def make(dirfd: int, name: str) -> None:
@@ -126,39 +121,40 @@ def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
 
     step = ChangeStep(kind="put", path="/".join(destination.parts))
     with convert_os_errors(f"{source.display_path} was not copied"):
-        summary = f"copy {source.display_path} to {destination.display_path}"
         notes = context.history.commit(summary, [destination.parts[:-1]], [step], {0: StagedContent(make)})
     return OperationDone(source.display_path, destination.display_path, tree.entries, (*tree.notes, *notes))
 
 
-def _check_pair(
-    root: WorkspaceRoot, source_path: str, destination_path: str, moving: bool
-) -> tuple[ResolvedPath, ResolvedPath, dict[str, str]]:
-    """Resolve and check both paths. Return them with closed descriptors, and the state of the source (`_read_state`).
+class _TransferPaths(NamedTuple):
+    """The checked paths of a move or copy, with closed descriptors."""
 
-    Raises ToolError if the source cannot be moved or copied to the destination.
-    """
-    with root.locate(source_path, follow=not moving, write=moving) as source:
+    source: ResolvedPath
+    destination: ResolvedPath
+    summary: str
+
+
+def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> _TransferPaths:
+    """Raise ToolError if the source cannot be moved or copied to the destination."""
+    moving = isinstance(operation, Move)
+    with root.locate(operation.source, follow=not moving, write=moving) as source:
         require_existing(source)
         if moving:
             _check_not_holding_records(root, source)
-    with root.locate(destination_path, follow=False, write=True, parents="imagine") as destination:
+    with root.locate(operation.destination, follow=False, write=True, parents="imagine") as destination:
+        shown = destination.display_path
         if destination.is_directory:
-            raise ToolError(
-                f"{destination.display_path} is a directory; give the full new path, "
-                f"such as {destination.display_path}/{escape_for_display(source.parts[-1]) if source.parts else 'name'}"
-            )
+            name = escape_for_display(source.parts[-1]) if source.parts else "name"
+            raise ToolError(f"{shown} is a directory; give the full new path, such as {shown}/{name}")
         if destination.parts == source.parts:
-            raise ToolError(f"{destination.display_path} is both source and destination; choose another destination")
+            raise ToolError(f"{shown} is both source and destination; choose another destination")
         if destination.status is not None:
-            raise ToolError(f"{destination.display_path} already exists and was not overwritten; delete it first")
+            raise ToolError(f"{shown} already exists and was not overwritten; delete it first")
         if destination.parts[: len(source.parts)] == source.parts and source.is_directory:
-            raise ToolError(
-                f"{destination.display_path} is inside {source.display_path}; choose a destination outside of it"
-            )
+            raise ToolError(f"{shown} is inside {source.display_path}; choose a destination outside of it")
     if not (source.is_directory or source.is_file or moving):
         raise ToolError(f"{source.display_path} is not a regular file (a device, pipe or socket) and is not copied")
-    return source, destination, _read_state(root, source)
+    verb = "move" if moving else "copy"
+    return _TransferPaths(source, destination, f"{verb} {source.display_path} to {shown}")
 
 
 def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def leftovers(directory):
 def test_read_returns_text_unchanged(desk, directory):
     """Line ends and whitespace are unchanged; only a byte order mark is removed."""
     (directory / "f").write_bytes(b"\xef\xbb\xbfa \r\n\tb\rc")
-    file = read_text(desk, ReadText("f"))
+    file: Any = read_text(desk, ReadText("f"))
     assert file.text == "a \r\n\tb\rc"
     assert (file.start_line, file.end_line, file.total_lines) == (1, 3, 3)
 
@@ -48,7 +49,7 @@ def test_read_returns_text_unchanged(desk, directory):
 def test_ranges_are_inclusive_and_widened_by_context(desk, directory, start, end, context, expected):
     """Lines count from 1, and the end is included."""
     (directory / "f").write_text("1\n2\n3\n4\n5\n")
-    file = read_text(desk, ReadText("f", start, end, context))
+    file: Any = read_text(desk, ReadText("f", start, end, context))
     assert (file.start_line, file.end_line) == expected
     assert file.text == "".join(f"{line}\n" for line in range(expected[0], expected[1] + 1))
 

@@ -2,6 +2,7 @@
 
 import sys
 import zlib
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_directory_is_listed_on_request(desk, directory):
     for name in ("b.txt", "A.txt", ".hidden"):
         (directory / name).touch()
     (directory / "z").mkdir()
-    listing = read_text(desk, ReadText(".", or_list=True))
+    listing: Any = read_text(desk, ReadText(".", or_list=True))
     assert [entry.path for entry in listing.entries] == ["z", ".hidden", "A.txt", "b.txt"]
     with pytest.raises(ToolError, match="is a directory"):
         read_text(desk, ReadText("."))
@@ -65,7 +66,7 @@ def test_directory_is_listed_on_request(desk, directory):
 def test_media_are_returned_if_model_accepts_them(desk, directory, head, kind, mime):
     """Their bytes are unchanged. Other models get a sentence."""
     (directory / "f").write_bytes(head)
-    media = read_text(desk, ReadText("f", media=frozenset({kind})))
+    media: Any = read_text(desk, ReadText("f", media=frozenset({kind})))
     assert (media.kind, media.mime, media.data) == (kind, mime, head)
     if kind != "pdf":
         with pytest.raises(ToolError, match=f"{mime}.*this model cannot (?:see|process)"):
