@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
+from adapter.core.text.truncate import shorten
 from adapter.tools.tool import Tool, ToolSet
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
@@ -76,7 +77,7 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, tools)]
     if not isinstance(value, dict):
-        raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_shorten(value)}")
+        raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_quote(value)}")
     if isinstance(value.get("tool_calls"), list):
         inner = extract_calls(value["tool_calls"], arguments_key, tools)
         return [_with_fix(call, "tool-calls-list") for call in inner]
@@ -105,7 +106,7 @@ def _parse_call(value: JsonObject, arguments_key: str, tools: ToolSet) -> Decode
     arguments, more = _parse_arguments(value, name_key, arguments_key, tools.match(bare))
     if '"' in bare and bare not in tools:
         raise FormatError(
-            f"the call's name has a stray quotation mark: {_shorten(name)}; expected 'name' and {arguments_key!r}"
+            f"the call's name has a stray quotation mark: {_quote(name)}; expected 'name' and {arguments_key!r}"
         )
     if bare != name:
         fixes.append("tool-name")
@@ -145,7 +146,7 @@ def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
             return {}, ["no-arguments"]
         decoded = decode_json(value, closed=False)
         if value[decoded.end :].strip(' \t\r\n"'):  # strict servers write ``{}""``
-            raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_shorten(value)}")
+            raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_quote(value)}")
         value = decoded.value
         fixes += ["string-arguments", *decoded.fixes]
     if value is None:
@@ -155,7 +156,7 @@ def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
     if isinstance(value, list) and not value:
         return {}, [*fixes, "no-arguments"]
     if not isinstance(value, dict):
-        raise FormatError(f"the arguments must be a JSON object, got {_shorten(value)}")
+        raise FormatError(f"the arguments must be a JSON object, got {_quote(value)}")
     return value, fixes
 
 
@@ -163,6 +164,5 @@ def _with_fix(call: DecodedCall, fix: str) -> DecodedCall:
     return DecodedCall(call.name, call.arguments, (fix, *call.fixes))
 
 
-def _shorten(value: Json) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _quote(value: Json) -> str:
+    return shorten(repr(value), 60)

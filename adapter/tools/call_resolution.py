@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.core.callback_checks import build_result_error
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
+from adapter.core.text.truncate import shorten
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_extraction import parse_arguments
 from adapter.tools.call_normalization import is_contradiction, match_parameter, normalize_call
@@ -240,14 +241,10 @@ def _describe_example(tool: Tool, arguments: Mapping[str, Json] | None = None) -
     parameters instead: a model would copy invented values."""
     example = build_example_call(tool, arguments) if arguments else None
     if example is None:
-        return f"Its parameters: {_shorten(format_parameters(tool), MAX_PARAMETERS) or 'none'}."
+        return f"Its parameters: {shorten(format_parameters(tool), MAX_PARAMETERS) or 'none'}."
     return f"Example: {json.dumps(example, ensure_ascii=False)}"
 
 
 def shorten_json(value: Json) -> str:
     """Return a value as JSON for a message, truncated to 60 characters."""
-    return _shorten(json.dumps(value, ensure_ascii=False, default=str), 60)
-
-
-def _shorten(text: str, max_chars: int) -> str:
-    return text if len(text) <= max_chars else f"{text[: max_chars - 3]}..."
+    return shorten(json.dumps(value, ensure_ascii=False, default=str), 60)

@@ -17,6 +17,7 @@ from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.text.truncate import shorten
 from adapter.core.validation_errors import simplify_message
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Rendered
@@ -49,7 +50,7 @@ def _inline_references(schema: JsonObject) -> JsonObject:
         Draft202012Validator.check_schema(schema, Draft202012Validator.FORMAT_CHECKER)
     except SchemaError as error:
         raise ValueError(
-            f"is not a valid JSON Schema: {_format_path(error.absolute_path)}{_truncate(error.message)}"
+            f"is not a valid JSON Schema: {_format_path(error.absolute_path)}{shorten(error.message, MAX_MESSAGE)}"
         ) from None
     if schema.get("type", "object") != "object":
         raise ValueError(f"describes {schema['type']!r}; expected an object with the parameters as properties")
@@ -106,7 +107,7 @@ class ShellTool(BaseModel):
         for problem in find_violations(build_bounded_validator(self.parameters), arguments):
             if problem.validator == "required" and not problem.absolute_path:
                 continue
-            kind = PydanticCustomError("value_error", "{error}", {"error": _truncate(problem.message)})
+            kind = PydanticCustomError("value_error", "{error}", {"error": shorten(problem.message, MAX_MESSAGE)})
             details.append(InitErrorDetails(type=kind, loc=tuple(problem.absolute_path), input=problem.instance))
         if details:
             raise ValidationError.from_exception_data(self.name, details)
@@ -172,10 +173,6 @@ def _suggest_name(name: str, parameters: JsonObject) -> str:
 def _format_path(path: Iterable[str | int]) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     return f"{text}: " if text else ""
-
-
-def _truncate(message: str) -> str:
-    return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
