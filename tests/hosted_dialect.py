@@ -117,10 +117,7 @@ class Skill(ToolClass):
 class Exit(Shown):
     """End the run."""
 
-    naming: ClassVar[ToolMetadata] = ToolMetadata("exit", effect="state")
-
-    def to_operation(self) -> Operation:
-        return Finish()
+    naming: ClassVar[ToolMetadata] = ToolMetadata("exit", Finish)
 
 
 class Batch(ToolClass):
@@ -140,12 +137,9 @@ class Batch(ToolClass):
 class Code(ToolClass):
     """Run Python."""
 
-    naming: ClassVar[ToolMetadata] = ToolMetadata("code_execution", effect="state", needs="code")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("code_execution", RunCode, needs="code")
     code: str
     timeout: float = 30.0
-
-    def to_operation(self) -> Operation:
-        return RunCode(self.code, self.timeout)
 
     def render(self, outcome: Outcome) -> Rendered:
         assert isinstance(outcome, CodeOutput)
@@ -168,13 +162,10 @@ class Task(Shown):
 class Fetch(Shown):
     """Fetch a page."""
 
-    naming: ClassVar[ToolMetadata] = ToolMetadata("fetch", effect="network", needs="web")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("fetch", FetchPage, needs="web")
     url: str
     format: PageFormat = "markdown"
     timeout: float = 30.0
-
-    def to_operation(self) -> Operation:
-        return FetchPage(self.url, self.format, self.timeout)
 
 
 class Search(Shown):
@@ -193,24 +184,18 @@ class Search(Shown):
 class Resolve(Shown):
     """Find a library."""
 
-    naming: ClassVar[ToolMetadata] = ToolMetadata("resolve", needs="docs")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("resolve", FindLibrary, needs="docs")
     name: str
-
-    def to_operation(self) -> Operation:
-        return FindLibrary(self.name)
 
 
 class Docs(Shown):
     """Read about a library."""
 
-    naming: ClassVar[ToolMetadata] = ToolMetadata("docs", needs="docs")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("docs", ReadLibraryDocs, needs="docs")
     id: str
     mode: DocsMode = "code"
     topic: str | None = None
     page: int = 1
-
-    def to_operation(self) -> Operation:
-        return ReadLibraryDocs(self.id, self.mode, self.topic, self.page)
 
 
 OWN = (Ask, Todos, Memory, Skill, Exit, Batch, Code, Task, Fetch, Search, Resolve, Docs)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
+from pkgutil import get_data
 
 from adapter.core.argument_checks import format_value
 from adapter.core.errors import UsageError
+from adapter.core.events import JsonObject
 from adapter.dialects.dialect import Dialect
-from adapter.dialects.lazy_definitions import load_tools
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool import Tool, ToolSet
 
 __all__ = [
     "NO_TOOLS",
@@ -40,6 +42,9 @@ _ALIASES = {
     "proto-cli": "proto",
 }
 
+DEFINED_FIELDS = ("name", "description", "parameters", "unlisted", "aliases", "argument_aliases", "effect")
+"""Fields of the tools in `definitions.json`, which ``python -m tests.generate`` writes."""
+
 NO_TOOLS = Dialect("none", "no tools of a dialect", ())
 """The ``none`` dialect, for programs that offer only their own tools."""
 
@@ -61,12 +66,14 @@ def get_dialect(name: str | Dialect) -> Dialect:
 
 
 def load_tools_for_parsing(name: str) -> ToolSet:
-    """Return the tools of the dialect ``name`` for matching calls, if possible without loading the tools' classes.
+    """Return the tools of the dialect ``name`` for matching calls, without validation, and if possible without loading
+    the tools' classes, which takes longer than parsing a megabyte of text.
 
     Raises UsageError for an unknown name; the message suggests the most similar one.
     """
     resolved = _resolve_name(name)
-    return load_tools(resolved) or get_dialect(resolved).tools
+    rows: dict[str, list[JsonObject]] = json.loads(get_data(__package__, "definitions.json") or b"{}")
+    return ToolSet(Tool(**row) for row in rows[resolved]) if resolved in rows else get_dialect(resolved).tools
 
 
 def _resolve_name(name: str) -> str:
