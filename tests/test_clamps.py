@@ -118,7 +118,6 @@ TOLD: dict[str, Case | str] = {
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
     "dialects/maki.py to_operation: limit=MAX_PATHS": NEWEST,
-    "dialects/promptly/tools_file_entries.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
     "dialects/promptly/builtin_tools.py to_operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
@@ -182,7 +181,6 @@ TOLD: dict[str, Case | str] = {
     "workspace/files/read_file.py _stream_lines: max(start - operation.context_lines, 1)": "the result names its lines",
     "workspace/files/read_file.py _stream_lines: "
     "min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
-    "workspace/files/read_file.py _read_lines: data[final or MAX_TEXT_BYTES:]": "likewise; more lines are noted",
     "workspace/files/grep.py _clip: shown[:MAX_LINE_CHARACTERS]": Case(
         "blade", "grep_search", {"pattern": "xxx"}, "x..."
     ),
@@ -217,7 +215,7 @@ TOLD: dict[str, Case | str] = {
     ),
     "workspace/sandbox/output_excerpt.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
     "workspace/sandbox/output_excerpt.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
-    "workspace/paths/walk.py __init__: min(depth, self._limits.depth)": Case(
+    "workspace/paths/walk.py _walk_nodes: min(self.depth, self.limits.depth)": Case(
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),
 }

@@ -178,7 +178,7 @@ def parse_auto(value: str) -> str | None:
 
 def parse_edit_mode(name: str) -> Edits | None:
     """Return the edit mode, or None for ``auto``. Raises UsageError for an unknown name."""
-    from adapter.workspace.files.edit_strictness import resolve_edit_mode
+    from adapter.workspace.files.file_patching import resolve_edit_mode
 
     return None if name == "auto" else resolve_edit_mode(name)
 

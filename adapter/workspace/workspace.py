@@ -34,7 +34,7 @@ from adapter.workspace.capabilities.host_planner import SessionCapabilities
 from adapter.workspace.changes.encoding_detection import parse_encoding
 from adapter.workspace.changes.history import History, RecordedChange, UndoResult
 from adapter.workspace.changes.operation_plan import Plan
-from adapter.workspace.files.edit_strictness import resolve_edit_mode
+from adapter.workspace.files.file_patching import resolve_edit_mode
 from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.paths.os_errors import convert_memory_errors, convert_os_errors

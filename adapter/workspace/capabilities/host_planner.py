@@ -22,13 +22,11 @@ from adapter.tools.tool import ToolSet
 from adapter.workspace.capabilities import editor, function_runner, skills, user_questions, web_fetch
 from adapter.workspace.capabilities import memory_notes as memory
 from adapter.workspace.capabilities.host_interface import (
-    AsyncQuestions,
     DocsProvider,
     Editor,
     Host,
     HostEvent,
     NestedCall,
-    QuestionAsker,
     SearchProvider,
 )
 from adapter.workspace.capabilities.http_providers import HttpSearch
@@ -138,9 +136,13 @@ def plan_host_operation(
 def _require(capability: T | None, name: Capability) -> T:
     """Raise ToolError if the session lacks the capability."""
     if capability is None:
-        why, instead = ABSENT[name]
-        raise ToolError(f"{why}. {instead}")
+        raise _build_missing_error(name)
     return capability
+
+
+def _build_missing_error(name: Capability) -> ToolError:
+    why, instead = ABSENT[name]
+    return ToolError(f"{why}. {instead}")
 
 
 def _plan_editor(context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.EditorOperation) -> Plan:
@@ -169,7 +171,8 @@ def _plan_skill(capabilities: SessionCapabilities, operation: ops.LoadSkill) -> 
 
 def _ask(capabilities: SessionCapabilities, operation: ops.AskUser, clock: Deadline | None) -> ops.UserAnswers:
     with capabilities.approval_lock, clock.pause() if clock is not None else nullcontext():
-        asker: QuestionAsker | AsyncQuestions = _require(capabilities.host.questions, "questions")
+        if (asker := capabilities.host.questions) is None:
+            raise _build_missing_error("questions")
         return user_questions.ask_questions(asker, operation)
 
 

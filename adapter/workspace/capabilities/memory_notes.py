@@ -18,7 +18,16 @@ from rapidfuzz import fuzz, process
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines
-from adapter.tools.operations import Delete, FileWritten, MemoryChanged, MemoryList, MemoryNote, Stat, WriteText
+from adapter.tools.operations import (
+    Delete,
+    FileWritten,
+    MemoryChanged,
+    MemoryList,
+    MemoryNote,
+    OperationDone,
+    Stat,
+    WriteText,
+)
 from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.files import edit_files, move_copy_delete
 from adapter.workspace.files.read_file import read_text_file
@@ -100,7 +109,9 @@ class NoteStore:
     def delete(self, path: str) -> MemoryChanged:
         path = self._require_note(path)
         with self._open() as context:
-            return MemoryChanged(move_copy_delete.delete(context, Delete(path)).path, None)
+            deleted = move_copy_delete.plan_delete(context, Delete(path)).commit()
+            assert isinstance(deleted, OperationDone)
+            return MemoryChanged(deleted.path, None)
 
     def _require_note(self, path: str) -> str:
         """Return the normalized path of a note. If it does not exist, raise ToolError, which lists the notes."""

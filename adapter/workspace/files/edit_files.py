@@ -24,8 +24,13 @@ from adapter.tools import operations as ops
 from adapter.workspace.changes.journal import ChangeStep
 from adapter.workspace.changes.staged_files import check_replaceable, stage_new_file
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, decode_for_diff, encode
-from adapter.workspace.files.edit_strictness import apply_edit_mode, describe_choice
-from adapter.workspace.files.file_patching import creates_file, list_changed_lines, patch_bytes
+from adapter.workspace.files.file_patching import (
+    apply_edit_mode,
+    creates_file,
+    describe_choice,
+    list_changed_lines,
+    patch_bytes,
+)
 from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import convert_os_errors

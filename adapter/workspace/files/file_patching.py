@@ -1,4 +1,4 @@
-"""Apply patches to a file's text, or to its bytes if the encoding is a guess, and list the changed lines."""
+"""Apply patches to a file's text, or to its bytes if the encoding is a guess, as strictly as the session requires."""
 
 from __future__ import annotations
 
@@ -6,13 +6,39 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from typing import get_args
 
-from adapter.core.errors import EditError
+from adapter.core.errors import EditError, UsageError
 from adapter.core.text.lines import split_lines
-from adapter.editing import PatchResult, patch_text
-from adapter.tools.operations import ChangedLine, EmptyOldText, Hunk, Patch, PatchText, WholeFileRewrite
+from adapter.editing import AppliedPatch, PatchResult, patch_text
+from adapter.tools.operations import ChangedLine, Edits, EmptyOldText, Hunk, Patch, PatchText, WholeFileRewrite
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.text_codec import decode, decode_bytes, encode, encode_text
+
+_TOLERATED = 'the tool requires exact text; a different text was accepted because of edits="tolerant"'
+
+
+def resolve_edit_mode(name: str | None) -> Edits | None:
+    """Return ``name`` if it is the name of an edit mode or None. Raises UsageError if it is neither."""
+    match name:
+        case None | "exact" | "tolerant":
+            return name
+        case _:
+            raise UsageError(f"edits must be {' or '.join(get_args(Edits))}, got {name!r}")
+
+
+def apply_edit_mode(patches: Sequence[Patch], edits: Edits | None) -> tuple[Patch, ...]:
+    """Set the strictness of ``patches`` to the user's choice ``edits``; None keeps the strictness."""
+    return tuple(patches) if edits is None else tuple(replace(patch, exact=edits == "exact") for patch in patches)
+
+
+def describe_choice(
+    requested: Sequence[Patch], matches: Sequence[AppliedPatch], edits: Edits | None
+) -> tuple[str, ...]:
+    """Return a note if a match was accepted only because the user chose tolerant edits."""
+    pairs = zip(requested, matches, strict=True)
+    is_loose = edits == "tolerant" and any(patch.exact and match.strictness != "exact" for patch, match in pairs)
+    return (_TOLERATED,) if is_loose else ()
 
 
 def patch_bytes(

@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import regex
 
@@ -65,14 +65,13 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
             if not search.files and not search.notes and _is_binary(resolved):
                 search.notes.append(f"{resolved.display_path} was not searched: it is binary")
     if not single:
-        accept_name = search.may_include if operation.file_patterns else None
         walk = Walk(
             root,
             operation.path,
             skip=GIT_ALONE if operation.ignored else COMMON_DIRECTORIES,
             gitignore=not operation.ignored,
             ignore=[GlobMatcher(pattern) for pattern in operation.leave_out],
-            accept_name=accept_name,
+            accept_name=search.may_include,
         )
         for node in walk:
             if not node.is_file or not search.includes(node.path, node.name):
@@ -100,28 +99,21 @@ class _FileMatches:
     hits: list[GrepMatch]
 
 
-@dataclass(slots=True)
 class _GrepSearch:
-    operation: Grep
-    files: list[_FileMatches] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    is_over: bool = False
-    _hit_count: int = 0
-    _pattern: regex.Pattern[str] = field(init=False)
-    _in_text: regex.Pattern[str] | None = field(init=False)
-    _needles: tuple[bytes, ...] = field(init=False)
-    """Byte strings, at least one of which is in every file with a match; empty if unknown."""
-    _file_patterns: Sequence[GlobMatcher] = field(init=False)
-    _deadline: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        pattern, ignore_case = self.operation.pattern, not self.operation.case_sensitive
+    def __init__(self, operation: Grep) -> None:
+        self.operation = operation
+        self.files: list[_FileMatches] = []
+        self.notes: list[str] = []
+        self.is_over = False
+        self._hit_count = 0
+        pattern, ignore_case = operation.pattern, not operation.case_sensitive
         self._pattern = compile_pattern(pattern, ignore_case)
         self._in_text = compile_for_text(pattern, ignore_case)
         texts = find_required_texts(pattern)
         known = "".join(texts).isascii()
+        # Byte strings, at least one of which is in every file with a match; empty if unknown.
         self._needles = tuple((text.lower() if ignore_case else text).encode() for text in texts) if known else ()
-        self._file_patterns = [GlobMatcher(pattern) for pattern in self.operation.file_patterns]
+        self._file_patterns = [GlobMatcher(each) for each in operation.file_patterns]
         self._deadline = time.monotonic() + SEARCH_SECONDS
 
     def includes(self, path: str, name: str) -> bool:
@@ -132,7 +124,7 @@ class _GrepSearch:
 
     def may_include(self, name: str) -> bool:
         """Return False only if ``includes`` is False for every path with this name."""
-        return any(matcher.may_match(name) for matcher in self._file_patterns)
+        return not self._file_patterns or any(matcher.may_match(name) for matcher in self._file_patterns)
 
     def search_entry(self, name: str, dirfd: int, path: str) -> None:
         """Search the entry ``name`` of an open directory if it is a regular file that still exists."""

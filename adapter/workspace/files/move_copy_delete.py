@@ -37,23 +37,21 @@ MAX_COPY_BYTES = 1024 * 1024 * 1024
 """Maximum total size of the files copied by a tool call, in bytes."""
 
 
-def check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[str, dict[str, str]]:
-    """Return the summary of a deletion, and the identity of everything it deletes, by path.
-
-    Raises ToolError if the path cannot be deleted.
-    """
+def _check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[ResolvedPath, str, dict[str, str]]:
+    """Return the path to delete, with a closed descriptor, the summary, and the identity of everything that is deleted,
+    by path. Raises ToolError if the path cannot be deleted."""
     with root.locate(operation.path, follow=False, write=True) as resolved:
         require_existing(resolved)
         _check_not_holding_records(root, resolved)
-    state = _read_state(root, resolved)
+    state, shown = _read_state(root, resolved), resolved.display_path
     if not resolved.is_directory:
-        return f"delete {resolved.display_path}", state
-    shown, entries = resolved.display_path, len(state) - 1
+        return resolved, f"delete {shown}", state
+    entries = len(state) - 1
     if not operation.recursive:
         raise ToolError(
             f"{shown} is a directory with {entries} entries and was not deleted; pass recursive=true to delete it all"
         )
-    return f"delete the directory {shown} and the {entries} entries in it", state
+    return resolved, f"delete the directory {shown} and the {entries} entries in it", state
 
 
 def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
@@ -61,7 +59,7 @@ def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
 
     If the disk is too full for an undo record, the summary for approval says that the deletion is permanent.
     """
-    summary, state = check_delete(context.root, operation)
+    _, summary, state = _check_delete(context.root, operation)
     with convert_os_errors(f"{escape_for_display(operation.path)} was not deleted"):
         is_undoable = context.history.can_keep()
     if not is_undoable:
@@ -69,16 +67,8 @@ def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
     return Plan(summary, lambda: _delete(context, operation, is_undoable), state=state)
 
 
-def delete(context: WorkspaceContext, operation: Delete) -> OperationDone:
-    return _delete(context, operation, context.history.can_keep())
-
-
 def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> OperationDone:
-    summary, _ = check_delete(context.root, operation)
-    with context.root.locate(operation.path, follow=False, write=True) as resolved:
-        require_existing(resolved)
-        with convert_os_errors(f"{resolved.display_path} was not deleted"):
-            entries = tree_ops.count(resolved.name, resolved.dirfd) + 1
+    resolved, summary, state = _check_delete(context.root, operation)
     path = "/".join(resolved.parts)
     with convert_os_errors(f"{resolved.display_path} was not deleted"):
         if is_undoable:
@@ -87,7 +77,7 @@ def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> 
             context.history.remove_for_good(path)
             notes = ("this cannot be undone: the disk was too full to record it",)
     context.read_tracker.forget(resolved.parts)
-    return OperationDone(resolved.display_path, entries=entries, notes=notes)
+    return OperationDone(resolved.display_path, entries=len(state), notes=notes)
 
 
 def plan_move_or_copy(context: WorkspaceContext, operation: Move | Copy) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -17,12 +18,13 @@ from adapter.workspace.paths.resolved_path import ResolvedPath, read_at
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 BYTE_ORDER_MARK = "\ufeff"
-BLOCK_BYTES = 256 * 1024
-"""Number of bytes read at a time from a large file."""
+PIECE = 1024 * 1024
+"""Maximum length of the pieces in which a line of a large file is skipped, in bytes."""
 MAX_NAMED_LINES = 10
 """Maximum number of shortened lines listed in a note."""
 SKIP_SECONDS = 10.0
-"""Maximum time to skip the lines before the requested lines, in seconds: enough for a few gigabytes."""
+"""Maximum time to skip the lines before the requested lines, in seconds: enough for more than a gigabyte."""
+_LINE_ENDS = ("\n", "\r")
 
 
 def read_text(context: WorkspaceContext, operation: ReadText) -> FileText | Media | Listing:
@@ -186,63 +188,25 @@ def _read_lines(descriptor: int, first: int, count: int | None) -> tuple[bytes, 
     Returns the bytes, the number of lines skipped, and whether the end of the file was reached. Raises ToolError if
     skipping the lines takes too long.
     """
-    skipped = 0
-    block = b""
-    deadline = time.monotonic() + SKIP_SECONDS
-    while skipped < first - 1:
-        if time.monotonic() > deadline:
-            raise ToolError(
-                f"line {first} is too far into the file: the first {skipped} lines took {SKIP_SECONDS:g} s; "
-                "read earlier lines, or use a command such as tail"
-            )
-        block = _read_block(descriptor)
-        if not block:
-            return b"", skipped, True
-        ends = _count_line_ends(block)
-        if skipped + ends >= first - 1:
-            break
-        skipped += ends
-    else:
-        block = b""
-    position = 0
-    for _ in range(first - 1 - skipped):
-        position = _find_line_end(block, position)
-    data = bytearray(block[position:])
-    found = _count_line_ends(data)
-    at_end = False
-    while (count is None or found < count) and len(data) < MAX_TEXT_BYTES:
-        block = _read_block(descriptor)
-        if not block:
-            at_end = True
-            break
-        data += block
-        found += _count_line_ends(block)
-    at_end = at_end or not read_at(descriptor, 1, os.lseek(descriptor, 0, os.SEEK_CUR))
-    if not at_end:  # return whole lines, unless the first line is too long
-        final = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-        del data[final or MAX_TEXT_BYTES :]
-    return bytes(data), first - 1, at_end
-
-
-def _read_block(descriptor: int) -> bytes:
-    """Read the next block. If it ends with CR, it is extended, so that a CRLF is not split."""
-    block = os.read(descriptor, BLOCK_BYTES)
-    if block.endswith(b"\r"):
-        block += os.read(descriptor, 1)
-    return block
-
-
-def _count_line_ends(block: bytes | bytearray) -> int:
-    """Count the line endings in ``block``, as defined in `adapter.core.text.lines`."""
-    if b"\r" not in block:
-        return block.count(b"\n")
-    return block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
-
-
-def _find_line_end(block: bytes, position: int) -> int:
-    """Return the position after the next line ending."""
-    feed = block.find(b"\n", position)
-    back = block.find(b"\r", position, feed if feed >= 0 else None)
-    if back < 0:
-        return feed + 1
-    return back + (2 if block[back + 1 : back + 2] == b"\n" else 1)
+    skipped, deadline = 0, time.monotonic() + SKIP_SECONDS
+    with open(descriptor, "rb", closefd=False) as raw:
+        file = io.TextIOWrapper(raw, "latin-1", newline="")  # one character for each byte
+        while skipped < first - 1:
+            line = file.readline(PIECE)
+            if not line:
+                return b"", skipped, True
+            skipped += line.endswith(_LINE_ENDS)
+            if time.monotonic() > deadline:
+                raise ToolError(
+                    f"line {first} is too far into the file: the first {skipped} lines took {SKIP_SECONDS:g} s; "
+                    "read earlier lines, or use a command such as tail"
+                )
+        lines: list[str] = []
+        room = MAX_TEXT_BYTES
+        while room > 0 and (count is None or len(lines) < count) and (line := file.readline(room)):
+            lines.append(line)
+            room -= len(line)
+        at_end = not file.read(1)
+        if not at_end and len(lines) > 1 and not lines[-1].endswith(_LINE_ENDS):
+            lines.pop()  # return whole lines, unless the first line is too long
+        return "".join(lines).encode("latin-1"), first - 1, at_end

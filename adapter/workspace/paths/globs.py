@@ -7,6 +7,7 @@ would take exponential time for ``*a*a*a*b``.
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -18,8 +19,6 @@ MAX_PATTERN = 500
 """Maximum length of a glob, in characters."""
 MAX_ALTERNATIVES = 64
 """Maximum number of alternatives after the braces of a glob are expanded."""
-
-_TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
 _Part: TypeAlias = re.Pattern[str] | None
 """Pattern of one path component; None for ``**``."""
@@ -81,36 +80,10 @@ def _expand_alternatives(pattern: str) -> list[str]:
 
 
 def _compile_name(part: str) -> re.Pattern[str]:
-    """Compile the pattern of one name so that ``*`` never backtracks.
-
-    The text between two ``*`` is matched only at its first position: if the rest matches after a later position, it
-    also matches after the first.
-    """
-    runs = [""]
-    for match in _TOKEN.finditer(part):
-        token = match[0]
-        if token[0] == "*":
-            runs.append("")
-        elif token == "?":
-            runs[-1] += "."
-        elif token[0] == "[" and len(token) > 2:
-            runs[-1] += _compile_set(token[1:-1])
-        else:
-            runs[-1] += re.escape(token[-1])
-    pattern, *others = runs
-    if others:
-        pattern += "".join(f"(?>.*?{run})" for run in others[:-1]) + ".*" + others[-1]
-    return re.compile(pattern, re.DOTALL)
-
-
-def _compile_set(body: str) -> str:
-    negated = body[0] in "!^"
-    items = re.finditer(r"(.)-(.)|.", body[negated:], re.DOTALL)
-    ranges = [(m[1], m[2]) if m[2] else (m[0], m[0]) for m in items]
-    inside = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
-    if not inside:
-        return "." if negated else "(?!)"
-    return f"[^{inside}]" if negated else f"[{inside}]"
+    """Compile the pattern of one name. `fnmatch` translates ``*`` to atomic groups, which never backtrack. It does not
+    know ``[^a]`` and ``\\*``, which therefore become ``[!a]`` and ``[*]``."""
+    plain = re.sub(r"\\(.)", lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], part)
+    return re.compile(fnmatch.translate(plain.replace("[^", "[!")))
 
 
 def _join_patterns(parts: Iterable[_Part]) -> _Part:

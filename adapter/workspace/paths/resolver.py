@@ -169,9 +169,6 @@ class WorkspaceRoot:
         """Descriptor of the open root; callers must not close it."""
         return self._fd
 
-    def duplicate_descriptor(self) -> int:
-        return calls.dup(self._fd)
-
     def _check_still_there(self) -> None:
         try:
             is_same = _build_identity(os.stat(self.path)) == self._identity

@@ -105,40 +105,26 @@ def measure_size(name: str, dirfd: int) -> int:
         return sum(measure_size(child, descriptor) for child in list_names(descriptor))
 
 
-def remove(name: str, dirfd: int) -> int:
-    """Remove ``name``, which may have any type or not exist. Return the number of entries that a directory had."""
+def remove(name: str, dirfd: int) -> None:
+    """Remove ``name``, which may have any type or not exist."""
     status = find_status(name, dirfd)
-    if status is None:
-        return 0
-    if not stat.S_ISDIR(status.st_mode):
+    if status is not None and stat.S_ISDIR(status.st_mode):
+        _remove_directory(name, dirfd)
+    elif status is not None:
         with suppress(FileNotFoundError):
             calls.unlink(name, dirfd)
-        return 0
-    return _remove_directory(name, dirfd)
 
 
-def _remove_directory(name: str, dirfd: int) -> int:
-    removed = 0
+def _remove_directory(name: str, dirfd: int) -> None:
     with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
         with calls.scandir(descriptor) as scan:
             entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan)
         for child, is_directory in entries:
             if is_directory:
-                removed += _remove_directory(child, descriptor)
+                _remove_directory(child, descriptor)
             else:
                 calls.unlink(child, descriptor)
-            removed += 1
     calls.rmdir(name, dirfd)
-    return removed
-
-
-def count(name: str, dirfd: int) -> int:
-    """Return the number of entries in the directory ``name``, or 0 if it is not a directory."""
-    status = calls.stat(name, dirfd)
-    if not stat.S_ISDIR(status.st_mode):
-        return 0
-    with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
-        return sum(1 + count(child, descriptor) for child in list_names(descriptor))
 
 
 def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -66,52 +66,37 @@ class _Level:
     rules: tuple[IgnoreFile, ...]
 
 
+@dataclass(slots=True)
 class Walk:
-    """Iterate over the nodes below ``start``: parents before children, names sorted. ``notes`` lists the limits that
-    ended the walk early.
+    """Iterate over the nodes below ``start``: parents before children, names sorted."""
 
-    Args:
-        depth: Maximum number of levels.
-        skip: Names of directories to leave out.
-        gitignore: Whether to apply the ignore files from the root down.
-        ignore: Patterns of names and paths to leave out.
-        accept_name: Filter for the names of entries that are not directories.
-        directories_first: Whether to sort directories before files, and names without case.
-    """
-
-    def __init__(
-        self,
-        root: WorkspaceRoot,
-        start: str = ".",
-        *,
-        depth: int | None = None,
-        skip: frozenset[str] = frozenset(),
-        gitignore: bool = False,
-        ignore: Sequence[GlobMatcher] = (),
-        accept_name: Callable[[str], bool] | None = None,
-        directories_first: bool = False,
-        limits: WalkLimits | None = None,
-    ) -> None:
-        self._root = root
-        self._start = start
-        self._limits = limits or WalkLimits()
-        self._depth = self._limits.depth if depth is None else min(depth, self._limits.depth)
-        self._skip = skip
-        self._gitignore = gitignore
-        self._ignore = ignore
-        self._accept_name = accept_name
-        self._directories_first = directories_first
-        self._levels: list[_Level] = []
-        self._seen = 0
-        self.notes: list[str] = []
-        self.parts: tuple[str, ...] = ()
-        """Components of the start below the root, set when the walk begins."""
+    root: WorkspaceRoot
+    start: str = "."
+    depth: int | None = None
+    """Maximum number of levels."""
+    skip: frozenset[str] = frozenset()
+    """Names of directories to leave out."""
+    gitignore: bool = False
+    """True to apply the ignore files from the root down."""
+    ignore: Sequence[GlobMatcher] = ()
+    """Patterns of names and paths to leave out."""
+    accept_name: Callable[[str], bool] = lambda _: True
+    """Filter for the names of entries that are not directories."""
+    directories_first: bool = False
+    """True to sort directories before files, and names without case."""
+    limits: WalkLimits = WalkLimits()
+    notes: list[str] = field(default_factory=list)
+    """The limits that ended the walk early."""
+    parts: tuple[str, ...] = ()
+    """Components of the start below the root, set when the walk begins."""
+    _levels: list[_Level] = field(default_factory=list)
+    _seen: int = 0
 
     def __iter__(self) -> Iterator[Node]:
-        deadline = time.monotonic() + self._limits.seconds
-        with self._root.open_directory(self._start) as (descriptor, resolved):
+        deadline = time.monotonic() + self.limits.seconds
+        with self.root.open_directory(self.start) as (descriptor, resolved):
             self.parts = resolved.parts
-            rules = self._find_rules_above() if self._gitignore else ()
+            rules = self._find_rules_above() if self.gitignore else ()
             try:
                 self._descend(calls.dup(descriptor), "", rules)
                 yield from self._walk_nodes(deadline)
@@ -120,6 +105,7 @@ class Walk:
                     calls.close(self._levels.pop().descriptor)
 
     def _walk_nodes(self, deadline: float) -> Iterator[Node]:
+        max_depth = self.limits.depth if self.depth is None else min(self.depth, self.limits.depth)
         while self._levels:
             level = self._levels[-1]
             entry = next(level.entries, None)
@@ -129,18 +115,18 @@ class Walk:
             name, is_directory, is_file = entry
             path = level.prefix + name
             self._seen += 1
-            if self._seen > self._limits.entries:
-                self._stop(f"{self._limits.entries} entries")
+            if self._seen > self.limits.entries:
+                self._stop(f"{self.limits.entries} entries")
                 return
             if time.monotonic() > deadline:
-                self._stop(f"{self._limits.seconds:g} s")
+                self._stop(f"{self.limits.seconds:g} s")
                 return
             depth = len(self._levels)
             yield Node(level.descriptor, name, path, depth, is_directory, is_file)
-            if is_directory and depth < self._depth:
+            if is_directory and depth < max_depth:
                 self._enter(level, name, path)
-            elif is_directory and depth >= self._limits.depth:
-                self._stop(f"{self._limits.depth} levels")
+            elif is_directory and depth >= self.limits.depth:
+                self._stop(f"{self.limits.depth} levels")
 
     def _enter(self, level: _Level, name: str, path: str) -> None:
         try:
@@ -156,22 +142,21 @@ class Walk:
         except OSError:
             calls.close(descriptor)
             raise
-        if self._gitignore:
+        if self.gitignore:
             rules = (*rules, *_ignore_files(descriptor, self._join_below_root(prefix), self.notes))
         self._levels.append(_Level(descriptor, prefix, iter(self._filter(entries, prefix, rules)), rules))
 
     def _list_entries(self, descriptor: int) -> list[_Entry]:
-        accept_name = self._accept_name or _accept_anything
         with calls.scandir(descriptor) as scan:
             named = (
                 (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
-                for entry in islice(scan, self._limits.names)
-                if accept_name(entry.name) or entry.is_dir(follow_symlinks=False)
+                for entry in islice(scan, self.limits.names)
+                if self.accept_name(entry.name) or entry.is_dir(follow_symlinks=False)
             )
-            entries = list(islice(named, self._limits.entries + 1))
-            if next(scan, None) is not None and len(entries) <= self._limits.entries:
-                self._stop(f"{self._limits.names} names in a directory")
-        if self._directories_first:
+            entries = list(islice(named, self.limits.entries + 1))
+            if next(scan, None) is not None and len(entries) <= self.limits.entries:
+                self._stop(f"{self.limits.names} names in a directory")
+        if self.directories_first:
             return sorted(entries, key=lambda entry: (not entry[1], entry[0].casefold(), entry[0]))
         return sorted(entries)
 
@@ -181,9 +166,9 @@ class Walk:
         kept: list[_Entry] = []
         for entry in entries:
             name, is_directory, _ = entry
-            if is_directory and (name in self._skip or self._root.is_hidden((*above.split("/")[:-1], name))):
+            if is_directory and (name in self.skip or self.root.is_hidden((*above.split("/")[:-1], name))):
                 continue
-            if is_own_temp_file(name) or (self._ignore and self._is_named(prefix, name)):
+            if is_own_temp_file(name) or (self.ignore and self._is_named(prefix, name)):
                 continue
             if rules and is_ignored(above + name + "/" if is_directory else above + name, rules):
                 continue
@@ -191,7 +176,7 @@ class Walk:
         return kept
 
     def _is_named(self, prefix: str, name: str) -> bool:
-        return any(glob.matches(name) or glob.matches(prefix + name) for glob in self._ignore)
+        return any(glob.matches(name) or glob.matches(prefix + name) for glob in self.ignore)
 
     def _join_below_root(self, prefix: str) -> str:
         return "".join(part + "/" for part in self.parts) + prefix
@@ -201,7 +186,7 @@ class Walk:
         files: list[IgnoreFile] = []
         for length in range(len(self.parts)):
             above = self.parts[:length]
-            with self._root.open_directory("/".join(above) or ".") as (descriptor, _):
+            with self.root.open_directory("/".join(above) or ".") as (descriptor, _):
                 files += _ignore_files(descriptor, "".join(part + "/" for part in above), self.notes)
         return tuple(files)
 
@@ -209,10 +194,6 @@ class Walk:
         note = f"the search stopped at its limit of {limit}; give a narrower path"
         if note not in self.notes:
             self.notes.append(note)
-
-
-def _accept_anything(_: str) -> bool:
-    return True
 
 
 def list_files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:

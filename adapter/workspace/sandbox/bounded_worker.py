@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,12 +47,9 @@ def run_bounded(
         wall_seconds: Limit of wall-clock time, by default twice ``seconds`` plus a few seconds to start.
         max_bytes: Memory limit.
     """
-    import math
-    import os
     import subprocess
 
-    limits = (str(math.ceil(seconds)), str(max_bytes))
-    argv = [sys.executable, "-I", "-X", "utf8", __file__, job, *limits, json.dumps(arguments)]
+    argv, environment = _build_command(job, arguments, seconds, max_bytes)
     wall_s = 2 * seconds + START_S if wall_seconds is None else wall_seconds
     try:
         done = subprocess.run(
@@ -60,7 +57,7 @@ def run_bounded(
             input=data,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name == "SYSTEMROOT"},  # Windows needs it
+            env=environment,
             timeout=wall_s,
             check=False,
         )
@@ -88,18 +85,12 @@ def stream_bounded(
     ``seconds``: limit of processor time for each value. ``max_bytes``: limit of memory. Closing the generator ends the
     process. Raises JobError if the job ends early.
     """
-    import math
-    import os
     import signal
     import subprocess
 
-    limits = (str(math.ceil(seconds)), str(max_bytes))
+    argv, environment = _build_command(job, arguments, seconds, max_bytes)
     process = subprocess.Popen(
-        [sys.executable, "-I", "-X", "utf8", __file__, job, *limits, json.dumps(arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={name: value for name, value in os.environ.items() if name == "SYSTEMROOT"},
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     )
     assert process.stdout is not None
     end = None
@@ -117,6 +108,18 @@ def stream_bounded(
         end = f"it takes more than {seconds:g} s" if is_late else "its parser crashed"
     if end:
         raise JobError(end)
+
+
+def _build_command(
+    job: str, arguments: Sequence[str | int], seconds: float, max_bytes: int
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command line of a job, and its environment."""
+    import math
+    import os
+
+    limits = (str(math.ceil(seconds)), str(max_bytes))
+    argv = [sys.executable, "-I", "-X", "utf8", __file__, job, *limits, json.dumps(arguments)]
+    return argv, {name: value for name, value in os.environ.items() if name == "SYSTEMROOT"}  # Windows needs it
 
 
 def main() -> None:

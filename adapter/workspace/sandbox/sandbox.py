@@ -341,14 +341,10 @@ class ActiveSandbox:
                 DEVICES,
                 network=self.settings.network,
             ),
-            filter=self._build_landlock_filter(INTERNET if self.settings.network else ()),
+            filter=build_socket_filter(
+                INTERNET if self.settings.network else (), truncation=landlock.restricts_truncation()
+            ),
         )
-
-    @staticmethod
-    def _build_landlock_filter(families: Sequence[int]) -> bytes | None:
-        if landlock.restricts_truncation():
-            return build_socket_filter(families)
-        return build_socket_filter(families, truncation=False)
 
     def _build_variables(self, home: str, temporary: str) -> dict[str, str | None]:
         private: dict[str, str | None] = {"HOME": home, "TMPDIR": temporary, "PATH": self.search_path}

@@ -172,7 +172,6 @@ def large(read, directory, monkeypatch):
         expected = read("f", *arguments, **options)
         with monkeypatch.context() as small:
             small.setattr(read_file, "MAX_TEXT_BYTES", len(data) - 1)
-            small.setattr(read_file, "BLOCK_BYTES", 7)
             found = read("f", *arguments, **options)
         return found, expected
 
@@ -184,7 +183,7 @@ def large(read, directory, monkeypatch):
 )
 @pytest.mark.parametrize("lines", [(1, 1), (1, 9), (5, 9), (20, 33), (36, 36)])
 def test_ranges_of_large_and_small_files_agree(large, data, lines):
-    """For any line ends and block sizes."""
+    """For any line ends."""
     found, expected = large(data, *lines)
     assert (found.text, found.start_line, found.end_line) == (expected.text, expected.start_line, expected.end_line)
     assert not found.truncated
