@@ -707,7 +707,7 @@ def test_missing_sandbox_is_reported(without_sandbox, directory):
 def test_failed_sandbox_setup_runs_nothing(root, home, level, monkeypatch):
     """Even if it worked before: the kernel rejects the filter."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
-    monkeypatch.setattr(sandbox, "build_socket_filter", lambda families: b"\xff" * 8)
+    monkeypatch.setattr(sandbox, "build_socket_filter", lambda *_, **__: b"\xff" * 8)
     with pytest.raises(ToolError, match=r"could not be set up \(seccomp"):
         run_command(root, RunCommand("touch ran"), confinement)
     assert not (Path(root.path) / "ran").exists()
