@@ -236,10 +236,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._constraint = self._constraint if self._assist is None else None
         # An assisted model can neither discuss a result nor decide whether the task is done.
         self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=1 if self._assist else None)
-        style = style or ("native" if self._own else choose_prompt_style(self._constraint))
-        self.system = system or system_prompt(
-            self.workspace.dialect, self.format, style, tools=tools, session=create_prompt_session()
-        )
+        self.system = system or self._build_system_prompt(tools)
         self._free_fields, self._constraint_fields = build_constraint_fields(
             chat, self._constraint, self.workspace.tools, self.format.name, self._reply
         )
@@ -253,12 +250,13 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._shortlist is None:
             return
         shown = add_reply_tool(self._shortlist.shown)[0] if self._reply else self._shortlist.shown
-        style = self._requested_settings[1] or ("native" if self._own else choose_prompt_style(self._constraint))
-        self.system = system_prompt(
-            self.workspace.dialect, self.format, style, tools=shown, session=create_prompt_session()
-        )
+        self.system = self._build_system_prompt(shown)
         if self._own is not None:
             self._own = TemplateChat(shown, self.format, self._own.own)
+
+    def _build_system_prompt(self, tools: ToolSet) -> str:
+        style = self._requested_settings[1] or ("native" if self._own else choose_prompt_style(self._constraint))
+        return system_prompt(self.workspace.dialect, self.format, style, tools=tools, session=create_prompt_session())
 
     @property
     def _tools(self) -> ToolSet:

@@ -6,9 +6,11 @@ and returns only its last message.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -61,20 +63,13 @@ class AgentKind:
 
 def list_built_in_kinds() -> tuple[AgentKind, ...]:
     """Return the kinds ``research`` and ``general``. The names that ProxyAI uses for these kinds are aliases."""
-    texts = {
-        name: (package_data.find_data_folder("prompts") / "agents" / f"{name}.md").read_text("utf-8")
-        for name in _SUMMARIES
-    }
+    texts = package_data.find_data_folder("prompts") / "agents"
+    research, general = ((texts / f"{name}.md").read_text("utf-8") for name in ("research", "general"))
+    looks, all_tools = "looks, changes nothing, and reports", "may use all tools"
     return (
-        AgentKind("research", _SUMMARIES["research"], texts["research"], read_only=True, aliases=("explore", "plan")),
-        AgentKind("general", _SUMMARIES["general"], texts["general"], aliases=("general-purpose",)),
+        AgentKind("research", looks, research, read_only=True, aliases=("explore", "plan")),
+        AgentKind("general", all_tools, general, aliases=("general-purpose",)),
     )
-
-
-_SUMMARIES = {
-    "research": "looks, changes nothing, and reports",
-    "general": "may use all tools",
-}
 
 
 class SubagentRunner:
@@ -118,8 +113,7 @@ class SubagentRunner:
         self._record = record
         self._observe = None if observe is None else wrap_tool_observer(observe, "the observer")
         self._slots = threading.BoundedSemaphore(max_at_once)
-        self._counting = threading.Lock()
-        self._started = 0
+        self._numbers = itertools.count(1)
         self._depth = 1
 
     @property
@@ -190,32 +184,21 @@ class SubagentRunner:
         return self._chat, (f"unknown model {model!r}: the session's model was used",)
 
     def _count(self) -> int:
-        with self._counting:
-            if self._started >= self._max_total:
-                raise ToolError(
-                    f"this session has reached its limit of {self._started} sub-agents; do the task yourself"
-                )
-            self._started += 1
-            return self._started
+        number = next(self._numbers)
+        if number > self._max_total:
+            raise ToolError(f"this session has reached its limit of {self._max_total} sub-agents; do the task yourself")
+        return number
 
     def _create_nested_runner(self) -> SubagentRunner | None:
-        """Return the runner for nested sub-agents, or None if they are not allowed."""
-        return _NestedRunner(self) if self._depth < self._max_depth else None
-
-
-class _NestedRunner(SubagentRunner):
-    """The runner for sub-agents of sub-agents, which count towards the limits of its ``parent``."""
-
-    def __init__(self, parent: SubagentRunner) -> None:
-        self.__dict__.update(parent.__dict__)
-        self._depth = parent._depth + 1
-        self._slots = threading.BoundedSemaphore(
-            MAX_AT_ONCE
-        )  # separate, because a sub-agent keeps its slot while it waits for a nested one
-        self._parent = parent
-
-    def _count(self) -> int:
-        return self._parent._count()
+        """Return the runner for nested sub-agents, which count towards the same total, or None if they are not
+        allowed."""
+        if self._depth >= self._max_depth:
+            return None
+        nested = copy(self)
+        nested._depth += 1
+        # Separate slots, because a sub-agent keeps its slot while it waits for a nested one.
+        nested._slots = threading.BoundedSemaphore(MAX_AT_ONCE)
+        return nested
 
 
 def _get_output(done: Finished) -> str:
