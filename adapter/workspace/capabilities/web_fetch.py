@@ -15,7 +15,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -167,27 +167,18 @@ def fetch_page(operation: FetchPage, access: WebAccess) -> Page:
     seconds, timeout_notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     deadline = time.monotonic() + seconds
     notes = list(timeout_notes)
-    answer = _fetch_response(operation, access, seconds)
-    text = _decode(answer.body, answer.content_type)
-    if _HTML.match(answer.content_type):
-        text, more = convert_html(text, operation.format, max(deadline - time.monotonic(), 0.1))
+    page = _fetch_response(operation, access, seconds)
+    if _HTML.match(page.content_type):
+        text, more = convert_html(page.text, operation.format, max(deadline - time.monotonic(), 0.1))
+        page = replace(page, text=text)
         notes += more
-    if str(answer.url) != operation.url:
-        notes.append(f"fetched from {answer.url}")
-    return Page(str(answer.url), answer.content_type, text, answer.status, tuple(notes))
+    if page.url != operation.url:
+        notes.append(f"fetched from {page.url}")
+    return replace(page, notes=tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _FetchedResponse:
-    """A response after all redirects."""
-
-    url: Url
-    status: int
-    content_type: str
-    body: bytes
-
-
-def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> _FetchedResponse:
+def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> Page:
+    """Return the response after all redirects. HTML is not converted yet."""
     import httpcore2
 
     deadline = time.monotonic() + seconds
@@ -207,7 +198,8 @@ def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> 
                         continue
                     content_type = _get_header(response, "content-type") or "text/html"
                     _check_response(response, content_type, url)
-                    return _FetchedResponse(url, response.status, content_type, _read_body(response, access.max_bytes))
+                    text = _decode(_read_body(response, access.max_bytes), content_type)
+                    return Page(str(url), content_type, text, response.status)
     except (httpcore2.TimeoutException, TimeoutError):
         raise ToolError(
             f"{url} did not respond completely within {seconds:g} s; try again, or pass a longer timeout"
