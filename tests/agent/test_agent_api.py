@@ -16,6 +16,7 @@ from adapter.conversation.session_steps import Finished, SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from tests.agent.conftest import text_of
 from tests.agent.test_agent import EDIT, in_pieces
+from tests.approvals import record_requests
 from tests.scripted_server import CHAT, MODELS, as_error, as_json
 
 BACK = EDIT.replace("one", "1").replace("two", "one").replace("1", "two")
@@ -69,11 +70,7 @@ def test_send_continues_after_a_server_failure(server, root):
 
 def test_program_functions_become_tools(server, root):
     """The approver is called for them."""
-    asked: list[str] = []
-
-    def ask(approval):
-        asked.append(approval.tool)
-        return True
+    asked, ask = record_requests("tool")
 
     @tool
     def shout(text: str) -> str:

@@ -6,9 +6,10 @@ from adapter.conversation.session_steps import RunTools
 from adapter.core.events import ToolCall
 from adapter.dialects import get_dialect
 from adapter.dialects.call_translation import extract_apply_patch, translate_call
-from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, PermissionRule
+from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
+from tests.approvals import record_requests
 
 
 @pytest.fixture
@@ -103,12 +104,7 @@ def test_tools_that_are_not_offered_cannot_be_called(directory):
 
 def test_a_foreign_call_is_decided_like_the_own_one(directory):
     """Rules and questions name the session's tool."""
-    asked = []
-
-    def refuse(approval):
-        asked.append((approval.tool, approval.effect))
-        return ApprovalDecision(False)
-
+    asked, refuse = record_requests("tool", "effect", answer=False)
     move = {"source": "a.txt", "destination": "b.txt"}
     with Workspace(directory, "blade", ask=refuse) as workspace:
         assert not workspace.run("MoveFiles", move).ok
@@ -204,14 +200,6 @@ def test_a_patch_is_done_whole_or_not_at_all(directory, dialect):
     assert not (directory / "sub/b.txt").exists()
 
 
-def refuse_into(asked):
-    def refuse(approval):
-        asked.append(approval)
-        return False
-
-    return refuse
-
-
 def test_a_patch_is_limited_to_the_tools_of_the_session(directory):
     """A deletion needs a tool that deletes, and is approved as a deletion."""
     patch = {"input": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"}
@@ -221,8 +209,8 @@ def test_a_patch_is_limited_to_the_tools_of_the_session(directory):
     assert "no tool that moves files" in moved.content
     assert "no tool that edits" in answer(directory, "maki", "apply_patch", {"input": PATCH}, only=["read"]).content
     assert (directory / "a.txt").exists()
-    asked: list[ApprovalRequest] = []
-    with Workspace(directory, "blade", ask=refuse_into(asked)) as workspace:
+    asked, refuse = record_requests(answer=False)
+    with Workspace(directory, "blade", ask=refuse) as workspace:
         assert not workspace.run("apply_patch", patch).ok
     assert [(approval.tool, approval.effect) for approval in asked] == [("delete_file", "delete")]
 

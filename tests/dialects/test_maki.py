@@ -15,6 +15,7 @@ from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
+from tests.approvals import record_requests
 from tests.dialects.files import make_files
 from tests.model_text import Script
 from tests.model_text import call as written_call
@@ -128,12 +129,7 @@ def test_pages_and_skills_are_not_asked_for(directory, server, name, arguments, 
     make_files(directory, "f", text="a\n")
     make_files(directory, ".maki/skills/review/SKILL.md", text="---\nname: review\n---\nLook twice.\n")
     server.pages["/"] = html(PAGE)
-    asked = []
-
-    def ask(approval):
-        asked.append(approval.tool)
-        return True
-
+    asked, ask = record_requests("tool")
     given = {key: server.url if value == "PAGE" else value for key, value in arguments.items()}
     with Workspace(directory, "maki", "ask", ask, host=Host(web=LOCAL)) as workspace:
         assert workspace.run(name, given).ok

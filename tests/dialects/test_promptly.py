@@ -14,6 +14,7 @@ from adapter.parsing.parser import parse
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import PathValue, RunProgram
 from adapter.workspace import Workspace
+from tests.approvals import record_requests
 
 SHOW_FILE_TREE = {
     "name": "ShowFileTree",
@@ -335,12 +336,7 @@ def test_the_example_of_the_document_runs(tmp_path, monkeypatch):
 
 def test_calls_are_asked_for_with_the_very_arguments(tmp_path):
     """A program may do anything, so its calls need approval like commands."""
-    questions = []
-
-    def refuse(question):
-        questions.append(question)
-        return False
-
+    questions, refuse = record_requests(answer=False)
     with Workspace(tmp_path, "promptly", approve=refuse) as workspace:
         assert not workspace.run("TouchFile", {"file": "new"}).ok
     assert [(question.effect, question.summary.rpartition("/touch")[2]) for question in questions] == [

@@ -11,6 +11,7 @@ from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import MediaKind
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
+from tests.approvals import record_requests
 from tests.dialects.files import make_files
 
 TOOLS = DIALECT.tools
@@ -64,12 +65,7 @@ def test_absolute_paths_are_taken_and_those_outside_are_not(run, refusal, direct
 def test_only_writing_and_editing_ask(directory, mode, asked):
     """C090, C103, C106, X25: unless the mode is auto-edit or yolo. The other four tools never ask."""
     make_files(directory, "f", text="a\n")
-    seen = []
-
-    def ask(approval):
-        seen.append((approval.tool, approval.diff))
-        return True
-
+    seen, ask = record_requests("tool", "diff")
     with Workspace(directory, "proto", mode, ask) as workspace:
         for name, arguments in [
             ("list_directory", {"path": "."}),

@@ -15,9 +15,10 @@ from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import AgentReport, Library, RunSubagent, SearchHit
-from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
+from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
+from tests.approvals import record_requests
 
 TOOLS = DIALECT.tools
 SKILL = "---\nname: release\ndescription: How to release.\n---\n# Release Notes\n\nWrite them.\n"
@@ -141,13 +142,8 @@ def test_edits_commands_and_skills_are_asked_for_and_nothing_else(directory, pro
     """C004, X25: only Edit, Write, Bash and LoadSkill."""
     (directory / ".proxyai/skills/r").mkdir(parents=True)
     (directory / ".proxyai/skills/r/SKILL.md").write_text(SKILL)
-    asked = []
     host = Host(search=provider, docs=provider, agents=provider, questions=Questions(["x"]))
-
-    def refuse(approval):
-        asked.append(approval.tool)
-        return ApprovalDecision(False)
-
+    asked, refuse = record_requests("tool", answer=False)
     with Workspace(directory, "proxyai", ask=refuse, host=host) as workspace:
         for name, tool in TOOLS.items():
             arguments = dict(tool.example or {})
@@ -182,12 +178,7 @@ def test_paths_may_be_ignored_and_tools_allowed_by_rule(directory):
 
 def test_labels_are_shown_to_the_approver(directory, capsys):
     """C031, C042, X15: short_description and description, which are both optional."""
-    seen: list[Any] = []
-
-    def look(approval):
-        seen.append(approval)
-        return ApprovalDecision(True)
-
+    seen, look = record_requests()
     edit = {"file_path": "a.py", "old_string": "one", "new_string": "1"}
     with Workspace(directory, "proxyai", ask=look) as workspace:
         assert workspace.run("Edit", edit | {"short_description": "Use a digit"}).ok

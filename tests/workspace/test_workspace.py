@@ -7,6 +7,7 @@ from adapter.core.events import ToolCall
 from adapter.core.turn import Turn
 from adapter.tools.operations import Delete, RunCommand, WriteText
 from adapter.workspace import Workspace
+from tests.approvals import record_requests
 
 WRITE = ("write_file", {"path": "f", "content": "new\n"})
 DELETE = ("delete_file", {"path": "old"})
@@ -42,12 +43,7 @@ def test_modes_allow_documented_effects(stocked, approve, allowed, call):
 
 def test_ask_decides_if_mode_does_not(stocked):
     """Only for what the mode does not allow."""
-    questions = []
-
-    def ask(question):
-        questions.append(question)
-        return True
-
+    questions, ask = record_requests()
     with Workspace(stocked, approve="auto-edit", ask=ask) as workspace:
         assert workspace.run(*WRITE).ok
         assert workspace.run(*DELETE).ok
@@ -77,12 +73,7 @@ def test_approver_is_called_for_everything_but_reads(stocked):
 
 def test_approval_shows_hidden_characters_of_command(stocked):
     """An escape sequence must not hide what will run."""
-    questions = []
-
-    def approve(question):
-        questions.append(question)
-        return False
-
+    questions, approve = record_requests(answer=False)
     with Workspace(stocked, approve=approve) as workspace:
         workspace.run(*RUN)
     assert questions[0].summary == "run in .: touch ran\n# \\x1b[8m"

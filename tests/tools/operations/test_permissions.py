@@ -26,6 +26,7 @@ from adapter.tools.operations.shell_words import (
 )
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
+from tests.approvals import record_requests
 from tests.hosted_dialect import HOSTED
 
 
@@ -339,12 +340,7 @@ def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments,
     """It is written in the encoding of the change, can be undone, and the model is informed."""
     if call != "apply_patch":
         (tmp_path / "a.txt").write_bytes(before)
-    seen = []
-
-    def edit(approval):
-        seen.append(approval.draft)
-        return ApprovalDecision(True, content=text)
-
+    seen, edit = record_requests("draft", answer=ApprovalDecision(True, content=text))
     with Workspace(tmp_path, ask=edit) as ws:
         result = ws.run(call, arguments)
         assert result.ok, result.content
@@ -362,12 +358,7 @@ def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments,
 
 def test_decision_content_is_rejected_unless_one_text_changes(root):
     """A command, a deletion and several files have no text to replace, so a text is a bug of the program."""
-    seen = []
-
-    def edit(approval):
-        seen.append(approval.draft)
-        return ApprovalDecision(True, content="x")
-
+    seen, edit = record_requests("draft", answer=ApprovalDecision(True, content="x"))
     patch = "*** Begin Patch\n*** Add File: n\n+1\n*** Add File: m\n+1\n*** End Patch"
     with Workspace(root, approve=edit) as ws:
         for name, arguments in [("delete_file", {"path": "a.txt"}), ("apply_patch", {"patch": patch})]:
@@ -397,11 +388,7 @@ def test_a_denied_file_is_not_quoted_by_a_failed_edit(root):
 
 def test_a_function_is_remembered_with_its_arguments(root):
     """Other arguments are another call."""
-    asked = []
-
-    def approve(approval):
-        asked.append(approval.summary)
-        return ApprovalDecision(True, remember=True)
+    asked, approve = record_requests("summary", answer=ApprovalDecision(True, remember=True))
 
     def ping(host: str) -> str:
         """Ping."""

@@ -17,6 +17,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_folder, find_state_folder
 from adapter.workspace.capabilities.skills import parse_skill
+from tests.approvals import record_requests
 from tests.hosted_dialect import HOSTED, OWN
 
 
@@ -349,12 +350,7 @@ def test_unknown_skill_error_names_nearest(session):
 @pytest.mark.usefixtures("skills")
 def test_loading_a_skill_needs_approval(session):
     """C004: with the generic flow, unless the document requires no approval."""
-    asked = []
-
-    def approve(approval):
-        asked.append(approval)
-        return True
-
+    asked, approve = record_requests()
     workspace = session(approve=approve)
     workspace.run("skill", {"name": "release"})
     assert [(approval.effect, approval.subject) for approval in asked] == [("skill", "Release it")]
@@ -373,15 +369,9 @@ def test_skills_in_user_folders_are_found(session, host, tmp_path):
 @pytest.mark.usefixtures("skills")
 def test_skill_is_trusted_once_per_content(session, directory):
     """For all sessions. Changed content needs approval again, and a refusal is not remembered."""
-    asked: list[str] = []
 
     def load(answer: bool) -> tuple[bool, int]:
-        asked.clear()
-
-        def approve(approval):
-            asked.append(approval.subject)
-            return answer
-
+        asked, approve = record_requests("subject", answer=answer)
         workspace = session(approve=approve)
         return workspace.run("skill", {"name": "release"}).ok, len(asked)
 

@@ -28,11 +28,7 @@ def workspace(directory, editor, asked):
     (directory / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
     (directory / "b.py").write_text("x = 1\ny = 2")
 
-    def approve(approval):
-        asked.append(approval)
-        return True
-
-    with Workspace(directory, approve=approve, host=Host(editor=editor)) as workspace:
+    with Workspace(directory, approve=lambda request: not asked.append(request), host=Host(editor=editor)) as workspace:
         yield workspace
 
 

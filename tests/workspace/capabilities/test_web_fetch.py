@@ -16,6 +16,7 @@ from adapter.tools.operations import FetchPage
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities import web_fetch
 from adapter.workspace.capabilities.host_interface import Host, WebAccess
+from tests.approvals import record_requests
 from tests.hosted_dialect import HOSTED
 
 LOCAL = WebAccess(allow_loopback=True, upgrade=False)
@@ -436,12 +437,7 @@ def test_fetch_approval_is_per_host(server, tmp_path):
     from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 
     server.pages["/"] = server.pages["/b"] = html("x", "text/plain")
-    asked = []
-
-    def approve(approval):
-        asked.append((approval.effect, approval.subject))
-        return ApprovalDecision(True, remember=True)
-
+    asked, approve = record_requests("effect", "subject", answer=ApprovalDecision(True, remember=True))
     with Workspace(tmp_path, HOSTED, approve, host=Host(web=LOCAL)) as workspace:
         assert workspace.run("fetch", {"url": server.url + "/"}).ok
         assert workspace.run("fetch", {"url": server.url + "/b"}).ok

@@ -15,6 +15,7 @@ from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.paths import openat2
 from adapter.workspace.paths.resolver import WorkspaceRoot
+from tests.approvals import record_requests
 from tests.effort import examples
 from tests.workspace.conditions import needs_descriptors
 
@@ -298,12 +299,7 @@ def test_autorun_files_need_approval(directory, path):
     """Also if edits are allowed, unless a rule allows them."""
     (directory / ".vscode").mkdir()
     (directory / "link").symlink_to(".vscode")
-    asked: list[str] = []
-
-    def refuse(approval):
-        asked.append(approval.summary)
-        return False
-
+    asked, refuse = record_requests("summary", answer=False)
     arguments = {"path": path, "content": "x"}
     with Workspace(directory, approve="auto-edit", ask=refuse) as workspace:
         assert workspace.run("write_file", {"path": "plain.txt", "content": "x"}).ok

@@ -10,8 +10,9 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.tools.function_tools import tool, with_runner
-from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalRequest
+from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.workspace import Workspace
+from tests.approvals import record_requests
 
 
 @pytest.fixture
@@ -32,18 +33,10 @@ def leave(outside):
     return leave
 
 
-def noting(asked):
-    def ask(approval):
-        asked.append(approval)
-        return True
-
-    return ask
-
-
 def test_function_is_reported_as_unconfined(tmp_path, leave, outside):
     """The question, the result and the session state that nothing confines it."""
-    asked: list[ApprovalRequest] = []
-    with Workspace(tmp_path, approve=noting(asked), tools=[leave]) as workspace:
+    asked, approve = record_requests()
+    with Workspace(tmp_path, approve=approve, tools=[leave]) as workspace:
         result = workspace.run("leave", {"text": "here"})
         session = workspace.sandbox
     assert outside.read_text(encoding="utf-8") == "here"

@@ -17,7 +17,7 @@ import pytest
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import RunCommand, RunProgram, StartCommand
-from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalRequest, PermissionRule
+from adapter.tools.operations.permissions import NO_SANDBOX, PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import landlock, sandbox
@@ -28,6 +28,7 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, fi
 from adapter.workspace.sandbox.seccomp import build_socket_filter
 from adapter.workspace.sandbox.shell import run_command
 from adapter.workspace.sandbox.user_tool_runner import build_program_argv, run_program
+from tests.approvals import record_requests
 from tests.waiting import retry_longer
 from tests.workspace.sandbox.running import living, wait_for
 
@@ -41,16 +42,6 @@ def python(code):
 def filled(command, **words):
     """Fill ``{name}`` in ``command``, quoted for a shell."""
     return re.sub(r"\{(\w+)\}", lambda found: shlex.quote(str(words[found[1]])), command)
-
-
-def noting(asked):
-    """Return an approver that allows everything and keeps the requests."""
-
-    def approve(approval):
-        asked.append(approval)
-        return True
-
-    return approve
 
 
 @pytest.fixture
@@ -78,11 +69,29 @@ def level(request):
 
 
 @pytest.fixture
-def shell(root, home, level):
+def bwrap(home):
+    if find_unavailable_reason("bwrap") is not None:
+        pytest.skip("only bubblewrap can")
+
+
+@pytest.fixture
+def confine(root, home):
+    """Create sandboxes of the workspace, which are closed after the test."""
+    with ExitStack() as stack:
+
+        def confine(*settings, **folders):
+            confinement = ActiveSandbox(SandboxSettings(*settings, **folders), root.path)
+            stack.callback(confinement.close)
+            return confinement
+
+        yield confine
+
+
+@pytest.fixture
+def shell(root, level, confine):
     """Run a command in the sandbox, and return its outcome."""
-    confinement = ActiveSandbox(SandboxSettings(level), root.path)
-    yield lambda command, **options: run_command(root, RunCommand(command, **options), confinement)
-    confinement.close()
+    confinement = confine(level)
+    return lambda command, **options: run_command(root, RunCommand(command, **options), confinement)
 
 
 @pytest.fixture
@@ -217,7 +226,7 @@ SOCKETS = {
 
 @pytest.mark.parametrize("kind", SOCKETS)
 @pytest.mark.parametrize("network", [False, True], ids=["without network", "with network"])
-def test_sockets_reach_only_allowed_families(root, home, level, tmp_path, monkeypatch, kind, network):
+def test_sockets_reach_only_allowed_families(root, confine, level, tmp_path, monkeypatch, kind, network):
     """The network only if it is allowed; Unix sockets of daemons never."""
     family, style = SOCKETS[kind]
     monkeypatch.chdir(tmp_path)
@@ -233,9 +242,8 @@ def test_sockets_reach_only_allowed_families(root, home, level, tmp_path, monkey
                 client.connect({server.getsockname()!r})
                 client.send(b"hello")
         """
-        confinement = ActiveSandbox(SandboxSettings(level, network), root.path)
+        confinement = confine(level, network)
         run = run_command(root, RunCommand(python(code)), confinement)
-        confinement.close()
         try:
             if style == "SOCK_STREAM":
                 server.accept()[0].close()
@@ -249,7 +257,7 @@ def test_sockets_reach_only_allowed_families(root, home, level, tmp_path, monkey
 
 
 @pytest.mark.parametrize("network", [False, True], ids=["without network", "with network"])
-def test_desktop_sockets_are_unreachable(root, home, level, tmp_path, monkeypatch, network):
+def test_desktop_sockets_are_unreachable(root, confine, level, tmp_path, monkeypatch, network):
     """X11, Wayland, D-Bus and the ssh-agent: neither their files nor their environment variables."""
     runtime, display = tmp_path / "run", f"\0/tmp/.X11-unix/X{os.getpid()}"
     runtime.mkdir()
@@ -278,9 +286,8 @@ def test_desktop_sockets_are_unreachable(root, home, level, tmp_path, monkeypatc
             server = stack.enter_context(socket.socket(socket.AF_UNIX))
             server.bind(place)
             server.listen()
-        confinement = ActiveSandbox(SandboxSettings(level, network), root.path)
+        confinement = confine(level, network)
         run = run_command(root, RunCommand(python(code)), confinement)
-        confinement.close()
     assert (run.exit_code, run.output.strip()) == (0, "")
 
 
@@ -346,9 +353,9 @@ def test_ordinary_commands_work(shell, work):
     assert printed.lower() in run.output.lower()
 
 
-def test_private_files_last_for_the_session(root, home, level):
+def test_private_files_last_for_the_session(root, confine, home, level):
     """/tmp and home are shared by the commands of a session, and hidden from others."""
-    confinement = ActiveSandbox(SandboxSettings(level), root.path)
+    confinement = confine(level)
     run_command(root, RunCommand('echo kept > "$TMPDIR"/adapter-test-file; echo x > ~/adapter-test-file'), confinement)
     assert run_command(root, RunCommand('cat "$TMPDIR"/adapter-test-file'), confinement).output == "kept\n"
     private = confinement._private
@@ -390,36 +397,32 @@ def test_repository_cannot_be_replaced(shell, level, directory):
     assert (run.exit_code, run.output) == (0, "1\n")
 
 
-def test_additional_folder_is_accessible(root, home, level, tmp_path):
+def test_additional_folder_is_accessible(root, confine, level, tmp_path):
     """To read or write, also the workspace's own .git."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "f").write_text("given")
     (Path(root.path) / ".git").mkdir()
-    settings = SandboxSettings(
-        level, read=(str(tmp_path / "secret"),), write=(str(tmp_path / "given"), f"{root.path}/.git")
-    )
-    confinement = ActiveSandbox(settings, root.path)
+    write = (str(tmp_path / "given"), f"{root.path}/.git")
+    confinement = confine(level, read=(str(tmp_path / "secret"),), write=write)
     command = "cat ../secret/key; echo x >> ../given/f; touch .git/index; echo x > ../secret/key; cat ../ws-evil/file"
     run = run_command(root, RunCommand(command), confinement)
-    confinement.close()
     assert "hunter2" in run.output
     assert (tmp_path / "given" / "f").read_text() == "givenx\n"
     assert (Path(root.path) / ".git" / "index").exists()
     assert (tmp_path / "secret" / "key").read_text() == "hunter2"
     with pytest.raises(UsageError, match="does not exist"):
-        ActiveSandbox(SandboxSettings(level, read=("/no/such/folder",)), root.path)
+        confine(level, read=("/no/such/folder",))
 
 
-def test_link_in_readable_folder_can_be_run(root, home, level, tmp_path):
+def test_link_in_readable_folder_can_be_run(root, confine, level, tmp_path):
     """Like the Python of a virtual environment."""
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "tool").write_text("#!/bin/sh\necho a tool")
     (tmp_path / "tools" / "tool").chmod(0o755)
     (tmp_path / "tools" / "link").symlink_to("tool")
-    confinement = ActiveSandbox(SandboxSettings(level, read=(str(tmp_path / "tools"),)), root.path)
+    confinement = confine(level, read=(str(tmp_path / "tools"),))
     operation = RunProgram(str(tmp_path / "tools" / "link"), ())
     assert run_program(root, operation, build_program_argv(root, operation), None, confinement).output == "a tool\n"
-    confinement.close()
 
 
 def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
@@ -449,7 +452,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     assert find_git_folder_elsewhere(root.path) in (None, str(workspace / "forged"))
 
 
-def test_links_in_workspace_grant_no_access(root, home, level, tmp_path, monkeypatch):
+def test_links_in_workspace_grant_no_access(root, confine, home, level, tmp_path, monkeypatch):
     """A command could replace the virtual environment on PATH by a link, for the next session."""
     workspace = Path(root.path)
     (workspace / ".venv").symlink_to(home / ".config")
@@ -458,34 +461,30 @@ def test_links_in_workspace_grant_no_access(root, home, level, tmp_path, monkeyp
     monkeypatch.setenv("VIRTUAL_ENV", str(workspace / ".venv"))
     (tmp_path / "alias").symlink_to(workspace)
     monkeypatch.setenv("PATH", f"{workspace}/bin:{tmp_path}/alias/bin:{os.environ['PATH']}")
-    confinement = ActiveSandbox(SandboxSettings(level), root.path)
+    confinement = confine(level)
     command = filled(
         "cat .venv/token bin/key .git/key {home}/.config/token {base}/secret/key", home=home, base=tmp_path
     )
     run = run_command(root, RunCommand(filled(command, home=home, base=tmp_path)), confinement)
-    confinement.close()
     assert SECRET not in run.output
     assert "hunter2" not in run.output
     for given in (f"{workspace}/.git", f"{tmp_path}/alias/.venv"):
         with pytest.raises(UsageError, match="leaves the workspace through a link"):
-            ActiveSandbox(SandboxSettings(level, write=(given,)), root.path)
+            confine(level, write=(given,))
 
 
-def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path):
+def test_links_in_the_private_home_are_not_followed(root, confine, level, tmp_path):
     """A command could have put a link in the place of the next session's folder."""
-    confinement = ActiveSandbox(SandboxSettings(level), root.path)
+    confinement = confine(level)
     run_command(
         root, RunCommand(filled("rm -rf ~/.local; ln -s {base}/secret ~/.local; ls -la ~", base=tmp_path)), confinement
     )
     assert run_command(root, RunCommand("cat ~/.local/key; true"), confinement).output.count("hunter2") == 0
-    confinement.close()
     assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key"]
 
 
-def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkeypatch):
+def test_repository_swapped_for_link_is_not_mounted(root, confine, bwrap, tmp_path, monkeypatch):
     """The folder is checked again after the mount, before anything runs."""
-    if find_unavailable_reason("bwrap") is not None:
-        pytest.skip("only bubblewrap mounts")
     workspace = Path(root.path)
     (workspace / "sub" / ".git").mkdir(parents=True)
     looked = find_identity
@@ -498,22 +497,19 @@ def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkey
         (workspace / "sub" / ".git").symlink_to("../../home/.config")
         return identity
 
-    confinement = ActiveSandbox(SandboxSettings("bwrap"), root.path)
+    confinement = confine("bwrap")
     monkeypatch.setattr(sandbox, "find_identity", then_swapped)
     # Without a place of that name in the sandbox, bubblewrap would refuse by itself.
     (Path(confinement._create_folders()) / "home" / ".config").mkdir()
     run = run_command(root, RunCommand("cat ~/.config/token sub/.git/token; touch ran"), confinement)
-    confinement.close()
     assert run.exit_code == 126
     assert run.output.strip() == CHANGED
     assert not (workspace / "ran").exists()
     assert looked(root.path, f"{root.path}/sub/.git") is None
 
 
-def test_commands_cannot_access_denied_paths(directory, home):
+def test_commands_cannot_access_denied_paths(directory, bwrap):
     """Rules about files hide or freeze them, also by folder."""
-    if find_unavailable_reason("bwrap") is not None:
-        pytest.skip("only bubblewrap can")
     for name in ("secrets/deep/a", "conf/b.env", "locked/c", "d"):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(SECRET)
@@ -529,13 +525,13 @@ def test_commands_cannot_access_denied_paths(directory, home):
 
 @pytest.mark.parametrize("writes", [(), (".git",), ("../beside",)], ids=["", "git", "beside"])
 @pytest.mark.parametrize("network", [False, True])
-def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp_path):
+def test_sandbox_note_matches_its_effect(root, confine, level, writes, network, tmp_path):
     """Each claim of the note, and of the line for users, is tried by a command."""
     workspace = Path(root.path)
     (workspace / ".git").mkdir()
     (workspace.parent / "beside").mkdir(exist_ok=True)
     write = tuple(str((workspace / name).resolve()) for name in writes)
-    confinement = ActiveSandbox(SandboxSettings(level, network, write=write), root.path)
+    confinement = confine(level, network, write=write)
 
     def can(command: str) -> bool:
         return run_command(root, RunCommand(command), confinement).exit_code == 0
@@ -550,7 +546,6 @@ def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp
     with socket.create_server(("127.0.0.1", 0)) as listener:
         connect = f"import socket; socket.create_connection(('127.0.0.1', {listener.getsockname()[1]}), 5)"
         assert can(python(connect)) is ("no network" not in note)
-    confinement.close()
 
 
 @pytest.mark.parametrize(
@@ -563,10 +558,8 @@ def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp
         ("", "[core]\n\tfsmonitor = ./tools/pre-commit --all\n", "echo x > tools/pre-commit", "tools/pre-commit"),
     ],
 )
-def test_commands_cannot_change_git_data_under_any_name(directory, home, git, config, command, kept):
+def test_commands_cannot_change_git_data_under_any_name(directory, bwrap, git, config, command, kept):
     """Folders recognized by content, the target of `.git`, and paths in the configuration."""
-    if find_unavailable_reason("bwrap") is not None:
-        pytest.skip("only bubblewrap can")
     sep = directory / ("a/b/c/sep" if git.startswith("gitdir") else "sep")
     for folder in (sep, *([directory / ".git"] if not git else [])):
         for name in ("HEAD", "config", "objects/x", "refs/x", "hooks/pre-commit"):
@@ -585,10 +578,8 @@ def test_commands_cannot_change_git_data_under_any_name(directory, home, git, co
     assert not (directory / "other").exists()
 
 
-def test_too_many_denied_paths_are_an_error(directory, home, monkeypatch):
+def test_too_many_denied_paths_are_an_error(directory, bwrap, monkeypatch):
     """Nothing is run."""
-    if find_unavailable_reason("bwrap") is not None:
-        pytest.skip("only bubblewrap can")
     for number in range(20):
         (directory / f"{number}.env").write_text("x")
     rules = [PermissionRule.parse("deny", "read_file(*.env)")]
@@ -601,10 +592,8 @@ def test_too_many_denied_paths_are_an_error(directory, home, monkeypatch):
         assert "rules" in (result.error or "")
 
 
-def test_state_folder_in_workspace_is_hidden(directory, home, monkeypatch):
+def test_state_folder_in_workspace_is_hidden(directory, bwrap, monkeypatch):
     """Wherever the user keeps the records of changes."""
-    if find_unavailable_reason("bwrap") is not None:
-        pytest.skip("only bubblewrap can")
     with Workspace(directory, approve="yolo", state=directory / "state", sandbox="bwrap") as workspace:
         assert workspace.run("write_file", {"path": "a", "content": "x"}).ok
         assert list((directory / "state").iterdir())
@@ -640,8 +629,8 @@ def test_command_leaves_no_processes(shell, nap, monkeypatch, way, then):
     assert living(nap) == []
 
 
-def test_background_commands_and_programs_are_confined(root, home, level, tmp_path, nap):
-    confinement = ActiveSandbox(SandboxSettings(level), root.path)
+def test_background_commands_and_programs_are_confined(root, confine, level, tmp_path, nap):
+    confinement = confine(level)
     commands = BackgroundCommands()
     commands.start(
         root,
@@ -662,13 +651,12 @@ def test_background_commands_and_programs_are_confined(root, home, level, tmp_pa
     ran = run_program(root, operation, build_program_argv(root, operation), None, confinement)
     assert ran.exit_code == 1
     assert "hunter2" not in ran.output
-    confinement.close()
 
 
 def test_workspace_describes_active_sandbox(directory, home, level):
     """In the question, the result and the workspace's description."""
-    asked: list[ApprovalRequest] = []
-    with Workspace(directory, approve=noting(asked), sandbox=level) as workspace:
+    asked, approve = record_requests()
+    with Workspace(directory, approve=approve, sandbox=level) as workspace:
         result = workspace.run("run_command", {"command": "true", "cwd": "."})
         read = workspace.run("list_directory", {"path": "."})
         assert asked[0].sandbox == result.sandbox == workspace.sandbox
@@ -687,8 +675,8 @@ def test_writable_folder_is_named(directory, home, level, tmp_path):
 
 def test_missing_sandbox_is_reported(without_sandbox, directory):
     """With the reason; and `require` refuses to start."""
-    asked: list[ApprovalRequest] = []
-    with Workspace(directory, approve=noting(asked)) as workspace:
+    asked, approve = record_requests()
+    with Workspace(directory, approve=approve) as workspace:
         result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
     assert result.content.strip() == "ran"
     for text in (asked[0].sandbox, result.sandbox, workspace.sandbox):
@@ -704,14 +692,13 @@ def test_missing_sandbox_is_reported(without_sandbox, directory):
         SandboxSettings("bubblewrap")  # type: ignore[arg-type]
 
 
-def test_failed_sandbox_setup_runs_nothing(root, home, level, monkeypatch):
+def test_failed_sandbox_setup_runs_nothing(root, confine, level, monkeypatch):
     """Even if it worked before: the kernel rejects the filter."""
-    confinement = ActiveSandbox(SandboxSettings(level), root.path)
+    confinement = confine(level)
     monkeypatch.setattr(sandbox, "build_socket_filter", lambda *_, **__: b"\xff" * 8)
     with pytest.raises(ToolError, match=r"could not be set up \(seccomp"):
         run_command(root, RunCommand("touch ran"), confinement)
     assert not (Path(root.path) / "ran").exists()
-    confinement.close()
 
 
 def test_failure_possibly_caused_by_sandbox_is_explained(shell):
@@ -764,7 +751,7 @@ OLD_TRUNCATION = {
 @pytest.mark.skipif(not landlock.get_abi(), reason="the kernel has no Landlock")
 @pytest.mark.parametrize("abi", [1, 2, 3])
 @pytest.mark.parametrize("readable", [False, True], ids=["unreadable", "readable"])
-def test_old_landlock_cannot_empty_files_elsewhere(root, home, tmp_path, monkeypatch, abi, readable):
+def test_old_landlock_cannot_empty_files_elsewhere(root, confine, tmp_path, monkeypatch, abi, readable):
     """Linux 5.13 to 6.1 do not restrict truncation: a filter blocks the calls. The workspace can still be changed."""
     if abi > landlock.get_abi():
         pytest.skip("the kernel is older")
@@ -772,7 +759,7 @@ def test_old_landlock_cannot_empty_files_elsewhere(root, home, tmp_path, monkeyp
     victim = tmp_path / "elsewhere" / "file"
     victim.parent.mkdir()
     victim.write_text("kept")
-    confinement = ActiveSandbox(SandboxSettings("landlock", read=(str(victim.parent),) if readable else ()), root.path)
+    confinement = confine("landlock", read=(str(victim.parent),) if readable else ())
     assert "emptied" not in confinement.text
     lines = "\n".join(
         f"try:\n    {way}\nexcept OSError as error:\n    print({name!r}, error.errno)"
@@ -780,17 +767,14 @@ def test_old_landlock_cannot_empty_files_elsewhere(root, home, tmp_path, monkeyp
     )
     head = f"import ctypes, os, platform, struct\npath, machine = {str(victim)!r}, platform.machine()\n"
     code = f"{head}libc = ctypes.CDLL(None)\n{lines}"
-    try:
-        done = run_command(root, RunCommand(python(code)), confinement)
-        assert done.exit_code == 0, done.output
-        assert "truncate 13" in done.output
-        assert victim.read_text() == "kept", done.output
-        own = run_command(
-            root, RunCommand("echo old > own && echo x > own && cat own && : > own && wc -c < own"), confinement
-        )
-        assert own.output.split() == ["x", "0"]
-    finally:
-        confinement.close()
+    done = run_command(root, RunCommand(python(code)), confinement)
+    assert done.exit_code == 0, done.output
+    assert "truncate 13" in done.output
+    assert victim.read_text() == "kept", done.output
+    own = run_command(
+        root, RunCommand("echo old > own && echo x > own && cat own && : > own && wc -c < own"), confinement
+    )
+    assert own.output.split() == ["x", "0"]
 
 
 def test_unknown_machine_with_old_landlock_is_described(root, monkeypatch):

@@ -20,6 +20,7 @@ from adapter.workspace.sandbox.invoked_programs import identify_programs
 from adapter.workspace.sandbox.shell import run_command
 from adapter.workspace.sandbox.user_tool_runner import build_program_argv, run_program
 from adapter.workspace.sandbox.windows_process import CMD, WindowsProcess, build_cmd_argv, build_command_line
+from tests.approvals import record_requests
 from tests.workspace.conditions import IS_WINE
 
 on_windows = pytest.mark.skipif(sys.platform != "win32", reason="needs Windows")
@@ -268,12 +269,7 @@ def test_files_that_a_line_runs_are_identified(root, directory):
 @on_windows
 def test_approval_names_the_shell(directory):
     """It also states that there is no sandbox."""
-    asked = []
-
-    def deny(request):
-        asked.append(request)
-        return False
-
+    asked, deny = record_requests(answer=False)
     with Workspace(directory, approve=deny) as workspace:
         workspace.run("run_command", {"command": "echo hi", "cwd": "."})
     assert asked[0].summary == "run with cmd.exe in .: echo hi"
