@@ -264,8 +264,12 @@ def test_closed_stream_does_not_crash(tmp_path, closed):
     assert (done.returncode, done.stderr) == (0, "")
     assert ("+two" in done.stdout) is (closed != ">&-")
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
-    missing = shell(f"{PYTHON} -m adapter edit b.txt --patches patches.json {closed}", tmp_path)
-    assert (missing.returncode, "b.txt does not exist" in missing.stderr) == (1, closed != "2>&-")
+
+
+def test_error_without_standard_error_has_its_exit_code(tmp_path):
+    (tmp_path / "patches.json").write_text('[{"old_text": "one", "new_text": "two"}]', encoding="utf-8")
+    missing = shell(f"{PYTHON} -m adapter edit b.txt --patches patches.json 2>&-", tmp_path)
+    assert (missing.returncode, missing.stderr) == (1, "")
 
 
 def test_output_is_utf_8_in_any_locale(tmp_path):
