@@ -236,6 +236,14 @@ class Results:
         return self._answers[key]
 
 
+def connect(stack: ExitStack, model: str | None, base_url: str | None) -> ChatClient:
+    """A client of the server at ``base_url``, or of the file ``model``, by default the built-in model."""
+    if base_url:
+        return stack.enter_context(ChatClient(find_endpoint(base_url)))
+    engine = stack.enter_context(EmbeddedServer(model or download_builtin_model()))
+    return stack.enter_context(ChatClient(engine.endpoint))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("model", nargs="?", help="a GGUF file; default: the built-in model")
@@ -251,11 +259,7 @@ def main() -> None:
     results = Results(options.results)
     table = Table("way", *HEADINGS)
     with ExitStack() as stack:
-        if options.base_url:
-            endpoint = find_endpoint(options.base_url)
-        else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
-        client = stack.enter_context(ChatClient(endpoint))
+        client = connect(stack, options.model, options.base_url)
         for way in WAYS:
             if options.way and way.name not in options.way:
                 continue

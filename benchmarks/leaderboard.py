@@ -25,11 +25,8 @@ from typing import TypeAlias
 from rich.console import Console
 from rich.table import Table
 
-from adapter.backends.chat_client import ChatClient
-from adapter.backends.endpoint_discovery import find_endpoint
-from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.events import Json, JsonObject
-from benchmarks.choices import WAYS, Answered, Case, Results, interval
+from benchmarks.choices import WAYS, Answered, Case, Results, connect, interval
 
 SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}
 """Of its categories, how many cases are drawn for each one of the others."""
@@ -140,11 +137,7 @@ def main() -> None:
     results = Results(options.results, options.max_tokens)
     table = Table("way", *SHARES, "right", "%", "tokens read", "written", "s")
     with ExitStack() as stack:
-        if options.base_url:
-            endpoint = find_endpoint(options.base_url)
-        else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
-        client = stack.enter_context(ChatClient(endpoint))
+        client = connect(stack, options.model, options.base_url)
         for way in (way for way in WAYS if way.name in options.way):
             made = row(way.name, [(each, results.get(way, each.case, client)) for each in drawn], check)
             print(json.dumps(made), flush=True)

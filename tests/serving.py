@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tests.command_line import started
 
@@ -45,14 +46,14 @@ def serving_afresh(upstream: str, *options: str) -> Iterator[str]:
 
 
 @contextmanager
-def serving_here(upstream: str) -> Iterator[str]:
-    """Return the address of a server in a thread of this process, for tests that inspect it."""
+def serving_here(upstream: str, **settings: Any) -> Iterator[str]:
+    """Return the address of a server in a thread of this process, for tests that inspect it or its settings."""
     import uvicorn
 
     from adapter.server.app import ServerSettings, build_uvicorn_config
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(build_uvicorn_config(ServerSettings(f"{upstream}/v1")))
+        server = uvicorn.Server(build_uvicorn_config(ServerSettings(f"{upstream}/v1", **settings)))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

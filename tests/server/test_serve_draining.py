@@ -19,7 +19,7 @@ from tests.scripted_server import CHAT, ScriptedServer, as_json
 from tests.server.test_serve_queue import Client, Slow
 from tests.server.test_telemetry import ask, samples
 from tests.server.test_wrap import TOOLS, completion
-from tests.serving import serving_afresh
+from tests.serving import serving_afresh, serving_here
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def test_workers_do_not_store_responses_in_memory():
     """Otherwise every second request would miss the response that it references."""
     with (
         ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,
-        serving_afresh(f"{upstream.url}/v1", "--workers", "2") as url,
+        serving_here(upstream.url, workers=2) as url,  # what one of them does
     ):
         response = json.loads(ask(url, "/v1/responses", input="Hi", tools=[])[2])
         assert response["store"] is False
