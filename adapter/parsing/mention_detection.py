@@ -47,22 +47,25 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *
 
 
 def consume_mentioned_closers(
-    source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet
+    source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet, *, ends_sentence: bool
 ) -> Reader[str | None]:
     """Consume and return the closing markers after complete calls in the middle of a line, if the calls are part of a
     sentence. If they are not, consume nothing and return None.
 
-    They are part of a sentence if the session has none of their tools, and text rather than a marker follows on the
-    same line.
+    They are part of a sentence if text rather than a marker follows on the same line, and the session has none of their
+    tools. Calls of known tools without arguments, which are little more than names, are also part of a sentence if it
+    continues: there is no end of a sentence before them (``ends_sentence``), and no new one begins after them.
     """
-    if not tools or not result.calls or any(tools.match(call.name) for call in result.calls):
+    is_known = any(tools.match(call.name) for call in result.calls)
+    if not tools or not result.calls or (is_known and (ends_sentence or any(call.arguments for call in result.calls))):
         return None
     closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
     taken, ahead = "", list[str]()
     while (following := (yield from source.skip_space(ahead))) and (yield from source.consume_marker(closers, ahead)):
         taken = "".join(ahead)
     space = "".join(ahead)[len(taken) :]
-    is_mentioned = following != "" and "\n" not in space and not (yield from source.is_next(tables.text_markers))
+    is_mentioned = following != "" and "\n" not in space and not (is_known and following.isupper())
+    is_mentioned = is_mentioned and not (yield from source.is_next(tables.text_markers))
     source.push_back(space if is_mentioned else taken + space)
     return taken if is_mentioned else None
 

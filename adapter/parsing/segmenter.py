@@ -6,8 +6,8 @@ tables of the formats contribute markers and body parsers. The state machine dec
 - at a format's marker, unless inline code or a code fence quotes the marker;
 - as bare or fenced JSON at the start of a line, if nothing but calls follows up to the end of the message. The JSON is
   buffered until then, and becomes text if anything else follows;
-- in reasoning, only if the reasoning is never closed, the call is at its end, and the tool only reads (Qwen3.5 forgets
-  ``</think>`` before a call).
+- in reasoning, only if the reasoning is never closed, the call begins a line or is at the end of the text, and the tool
+  only reads (Qwen3.5 forgets ``</think>`` before a call).
 """
 
 from __future__ import annotations
@@ -304,16 +304,17 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str]:
-        """Parse a call in reasoning. It remains reasoning, unless the reasoning is never closed and the call is at the
-        end of the text.
+        """Parse a call in reasoning. It remains reasoning, unless the reasoning is never closed, and the call begins a
+        line or is at the end of the text.
 
         Return the marker that closes the reasoning, or an empty string at the end of the text.
         """
         held = [opener]
+        begins_line = self._state.line.is_blank
         closing = yield from self._source.read_until(self._tables.reasoning_ends, held)
         text = "".join(held)
         is_draft = closing or self._source.was_cut or not self._accepts_drafts
-        calls = [] if is_draft else self._parse_only_calls(text)
+        calls = [] if is_draft else self._parse_calls(text, allow_text=begins_line)
         if calls:
             self._output.add_calls(calls, keeps_space=False)
         else:
@@ -322,15 +323,17 @@ class Segmenter:
             self._output.add_reasoning(text)
         return closing
 
-    def _parse_only_calls(self, text: str) -> list[Event]:
-        """Return the events of ``text`` if it consists of calls to tools that only read. If it does not, return an
-        empty list."""
+    def _parse_calls(self, text: str, *, allow_text: bool) -> list[Event]:
+        """Return the events of ``text`` if it consists of calls to tools that only read, and with ``allow_text`` also
+        of reasoning around further calls. If it does not, return an empty list."""
         inner = self._new_segmenter(in_reasoning=False, accepts_drafts=False)
         events = [*inner.feed(text), *inner.close(None)]
-        only_calls = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
+        if allow_text and events and not isinstance(events[0], TextDelta):
+            events = [ReasoningDelta(each.text, each.raw) if type(each) is TextDelta else each for each in events]
+        kinds = ToolCall | MarkupDelta | ToolCallProgress | ReasoningDelta
         tools = [self._source.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
         only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # the call may not be intended
-        return events if only_calls and tools and only_reads else []
+        return events if all(isinstance(event, kinds) for event in events) and tools and only_reads else []
 
     # ------------------------------------------------------------------- calls
 
@@ -340,13 +343,19 @@ class Segmenter:
         raw, result = yield from give_back_next_call(self._source, self._tables, marker, "".join(consumed), result)
         reason, tools = "no-body", self._source.tools
         if not self._source.at_line_start and not self._source.was_cut:
+            ends_sentence = self._state.line.ends_sentence
             if is_mere_mention(raw, marker, result, tools, is_glued=not any(self._state.space)):
                 self._source.push_back(raw[len(marker) :])
                 raw, result = marker, TEXT
             elif (
-                rest := (yield from consume_mentioned_closers(self._source, self._tables, result, tools))
+                rest := (
+                    yield from consume_mentioned_closers(
+                        self._source, self._tables, result, tools, ends_sentence=ends_sentence
+                    )
+                )
             ) is not None:
-                raw, result, reason = raw + rest, TEXT, "unknown-tool"
+                is_known = any(tools.match(call.name) for call in result.calls)
+                raw, result, reason = raw + rest, TEXT, "in-text" if is_known else "unknown-tool"
         if result.not_a_call and raw.lower() in self._tables.stray_closers:
             yield from self._handle_part(raw.lower(), raw)
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.dialects import get_dialect
+from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 
@@ -31,3 +32,30 @@ def test_unclosed_reasoning_rejects_alias_of_writing_tool():
 def test_unclosed_reasoning_accepts_calls_without_definitions():
     """Without definitions a tool's effect is unknown."""
     assert len(parse(f"<think>\nHm.\n{WRITE}", ToolSet(), "hermes").calls) == 1
+
+
+@pytest.mark.parametrize("format", ["hermes", "qwen3_coder", "glm45", "kimi_k2", "deepseek_v31", None])
+@pytest.mark.parametrize("generation_prompt", ["<think>\n", None])
+def test_text_after_call_in_unclosed_reasoning_is_reasoning(format, generation_prompt):
+    """The call begins a line, and its tool only reads."""
+    call = get_format(format or "hermes").encode_calls([("read_file", {"path": "a"})]).strip()
+    text = f"I read it first.\n{call}\nNow I wait for the text."
+    opened = text if generation_prompt else f"<think>\n{text}"
+    turn = parse(opened, BLADE, format, "stop", generation_prompt=generation_prompt)
+    assert [(each.name, each.arguments) for each in turn.calls] == [("read_file", {"path": "a"})]
+    assert (turn.reasoning.split(), turn.content) == ("I read it first. Now I wait for the text.".split(), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "finish_reason"),
+    [
+        (f"I could write {READ} there, or not.", "stop"),
+        (f"I read it.\n{READ}\nNo, that is wr", "length"),
+        (f"I write it.\n{WRITE}\nNow I wait.", "stop"),
+    ],
+)
+def test_draft_before_text_in_unclosed_reasoning_is_reasoning(text, finish_reason):
+    """With a reason."""
+    turn = parse(text, BLADE, "hermes", finish_reason, generation_prompt="<think>\n")
+    assert (turn.calls, turn.content) == ((), "")
+    assert [each.reason for each in turn.rejected] == ["reasoning"]

@@ -94,6 +94,27 @@ def test_call_of_unknown_tool_in_sentence_is_text(format, sentence):
             assert turn.rejected or format in UNMARKED
 
 
+@pytest.mark.parametrize("format", sorted({*FORMATS} - {*OWN_MESSAGE}))
+@pytest.mark.parametrize("sentence", ["The tool is called in {} when a user asks.", "He asks for {}. Then more."])
+def test_call_without_arguments_in_sentence_is_text(format, sentence):
+    """With a reason, also if the session has the tool: the call is little more than its name."""
+    call = get_format(format).encode_calls([("list_rooms", {})]).strip().replace("\n", " ")
+    text = sentence.replace("{}", call)
+    for expected_format in (format, None):
+        turn = parse(text, [definition_of("list_rooms()")], expected_format, "stop", generation_prompt="")
+        assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
+        assert turn.rejected or format in UNMARKED
+
+
+@pytest.mark.parametrize("text", ["I look. {} so far", "I look {} They are here.", "I look {}", "I look {}\nand read."])
+def test_call_without_arguments_after_text_is_a_call(text):
+    """At the end of a line, or between two sentences."""
+    call = '<tool_call>{"name": "list_rooms", "arguments": {}}</tool_call>'
+    tools = [definition_of("list_rooms()")]
+    events = read(text.replace("{}", call), format="hermes", tools=tools, text_may_follow=False)
+    assert "ToolCall" in [type(event).__name__ for event in events]
+
+
 @pytest.mark.parametrize(
     "text",
     [
