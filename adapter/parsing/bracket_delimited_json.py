@@ -173,7 +173,7 @@ class UntaggedJson:
         if marker is not None:
             return marker[0]
         blank = _BLANK_LINE.search(text)
-        return blank.end() if blank else None
+        return blank.start() if blank else None  # a call after it begins a line
 
     def _end_at_break(self, source: StreamBuffer, piece: list[str], consumed: list[str]) -> str | None:
         """End a value that cannot be parsed, and put back the text after it. Return the error, or None if the text was

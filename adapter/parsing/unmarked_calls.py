@@ -1,27 +1,36 @@
 """Parse calls without markers (JSON at the beginning of a line), calls in code fences, and calls that follow a sentence
 on its line.
 
-They are buffered until the end of the message, and accepted if nothing but calls follows.
+They are buffered until the end of the message, and accepted if nothing but calls follows. A damaged call between them
+is an error, and costs none of the others.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Protocol
 
+from adapter.core.events import Event, InvalidToolCall
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress
 from adapter.parsing.event_buffer import EventBuffer
-from adapter.parsing.format import TEXT, BodyReader, BodyResult
+from adapter.parsing.format import NOT_CLOSED, TEXT, BodyReader, BodyResult
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import NOTHING
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.wrapper_tags import announces_calls
 
+_OUTSIDE_BRACKETS = "\"';,"
+"""The first characters of a damaged call without its first bracket."""
+
+_separators = get_marker_set("; ", ", ")
+_call_starts = get_marker_set("\n{", "\n[", "\n\n", "; {", ", {", FENCE)
+_WORD = re.compile(r"[\w.-]+")
 _closing_fence = get_marker_set(FENCE)
 _closing_brackets = get_marker_set("}", "]")
 
@@ -60,13 +69,44 @@ class UnmarkedCallReader:
         if is_first:  # if text came before, the bracket may close one in it
             result = yield from self._consume_stray_brackets(result, consumed)
         raw = "".join(consumed)
+        if not result.calls and (self._state.held or result.error is not None):
+            self._source.push_back(raw)
+            if (yield from self._hold_damaged_call("{[", result.error or NOT_CLOSED)):
+                return
+            self._source.consume_again([], [raw])
         if result.error is None or result.calls:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
+            if self._state.held and (yield from self._hold_damaged_call(_OUTSIDE_BRACKETS, NOT_CLOSED)):
+                return
         else:
             self._output.commit_held()
             self._output.add_calls(self._call_events.build_events(result, raw))
         if self._state.held and self._state.open_tags:
             yield from self._close_tags()
+
+    def _hold_damaged_call(self, starts: str, error: str) -> Reader[bool]:
+        """Buffer a damaged call, with its ``error``, and the calls after it on its line. Return whether there is one:
+        text that begins with a character of ``starts`` and names a tool, up to the next start of a call."""
+        ahead: list[str] = []
+        char = yield from self._source.skip_space(ahead)
+        text = ""
+        if char and char in starts:
+            damaged: list[str] = []
+            yield from self._source.skip_to(_call_starts, damaged)
+            text = "".join(damaged)
+        self._source.push_back("".join((*ahead, text)))
+        words = {*_WORD.findall(text[:NAME_LIMIT])}
+        name = next((name for name in self._source.tools if name in words), "")
+        if not name or self._source.was_cut:
+            return False
+        self._state.space += ahead
+        self._source.consume_again([], [*ahead, text])
+        events: list[Event] = [InvalidToolCall(text, error, name)]
+        self._output.hold(events, text, self._source.offset - len(text))
+        separator = yield from self._source.consume_marker(_separators, self._state.space)
+        if separator:
+            yield from self.read_unmarked()
+        return True
 
     def read_fence(self) -> Reader[None]:
         """Parse a code fence. Its calls count if it contains nothing else and nothing but calls follows."""
