@@ -6,8 +6,8 @@ tables of the formats contribute markers and body parsers. The state machine dec
 - at a format's marker, unless inline code or a code fence quotes the marker;
 - as bare or fenced JSON at the start of a line, if nothing but calls follows up to the end of the message. The JSON is
   buffered until then, and becomes text if anything else follows;
-- in reasoning, only if the reasoning is never closed, the call begins a line or is at the end of the text, and the tool
-  only reads (Qwen3.5 forgets ``</think>`` before a call).
+- in reasoning, only if no answer follows, the call begins a line or is at the end of the reasoning, and the tool only
+  reads (Qwen3.5 forgets ``</think>`` before a call).
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ class Segmenter:
     ) -> None:
         self._accepts_drafts, self._streams_arguments = accepts_drafts, stream_arguments
         self._assumes_reasoning = assumes_reasoning
+        self._is_opened = True  # whether the prompt or the text has opened the current reasoning
         self._new_segmenter = partial(  # for calls drafted in reasoning
             Segmenter, formats, tools, normalize, policy, id_seed=f"{id_seed}/reasoning", fallback=fallback
         )
@@ -274,6 +275,7 @@ class Segmenter:
         if repeated:
             self._output.add_markup(repeated)
             self._assumes_reasoning = False
+        self._is_opened = not self._assumes_reasoning
         yield from self._read_reasoning()
 
     def _read_reasoning(self) -> Reader[None]:
@@ -304,17 +306,19 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str]:
-        """Parse a call in reasoning. It remains reasoning, unless the reasoning is never closed, and the call begins a
-        line or is at the end of the text.
+        """Parse a call in reasoning. It remains reasoning, unless no answer follows, and the call begins a line or ends
+        the reasoning.
 
         Return the marker that closes the reasoning, or an empty string at the end of the text.
         """
         held = [opener]
-        begins_line = self._state.line.is_blank
+        allow_text = self._state.line.is_blank and self._is_opened
         closing = yield from self._source.read_until(self._tables.reasoning_ends, held)
-        text = "".join(held)
-        is_draft = closing or self._source.was_cut or not self._accepts_drafts
-        calls = [] if is_draft else self._parse_calls(text, allow_text=begins_line)
+        text, space = "".join(held), list[str]()
+        has_answer = closing and (yield from self._source.skip_space(space)) != ""
+        self._source.push_back("".join(space))
+        is_draft = has_answer or self._source.was_cut or not self._accepts_drafts
+        calls = [] if is_draft else self._parse_calls(text, allow_text=allow_text and not closing)
         if calls:
             self._output.add_calls(calls, keeps_space=False)
         else:
@@ -325,11 +329,12 @@ class Segmenter:
 
     def _parse_calls(self, text: str, *, allow_text: bool) -> list[Event]:
         """Return the events of ``text`` if it consists of calls to tools that only read, and with ``allow_text`` also
-        of reasoning around further calls. If it does not, return an empty list."""
+        of further sentences of reasoning. If it does not, return an empty list."""
         inner = self._new_segmenter(in_reasoning=False, accepts_drafts=False)
         events = [*inner.feed(text), *inner.close(None)]
-        if allow_text and events and not isinstance(events[0], TextDelta):
-            events = [ReasoningDelta(each.text, each.raw) if type(each) is TextDelta else each for each in events]
+        content = "".join(event.text for event in events if isinstance(event, TextDelta))
+        if allow_text and not isinstance(events[0], TextDelta) and not content.lstrip()[:1].islower():
+            events = [ReasoningDelta(each.text, each.raw) if isinstance(each, TextDelta) else each for each in events]
         kinds = ToolCall | MarkupDelta | ToolCallProgress | ReasoningDelta
         tools = [self._source.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
         only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # the call may not be intended

@@ -16,13 +16,13 @@ from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress
 from adapter.parsing.event_buffer import EventBuffer
-from adapter.parsing.format import NOT_CLOSED, TEXT, BodyReader, BodyResult
+from adapter.parsing.format import NOT_CLOSED, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import NOTHING
-from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.parsing.wrapper_tags import announces_calls
 
 _OUTSIDE_BRACKETS = "\"';,"
@@ -49,7 +49,7 @@ class UnmarkedCallReader:
 
     def __init__(
         self,
-        source: StreamBuffer,
+        source: BodySource,
         output: EventBuffer,
         tables: MarkerTables,
         call_events: CallEventFactory,

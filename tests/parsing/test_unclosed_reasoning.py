@@ -43,13 +43,17 @@ def test_text_after_call_in_unclosed_reasoning_is_reasoning(format, generation_p
     opened = text if generation_prompt else f"<think>\n{text}"
     turn = parse(opened, BLADE, format, "stop", generation_prompt=generation_prompt)
     assert [(each.name, each.arguments) for each in turn.calls] == [("read_file", {"path": "a"})]
-    assert (turn.reasoning.split(), turn.content) == ("I read it first. Now I wait for the text.".split(), "")
+    assert (turn.reasoning.split(), turn.content) == (
+        ["I", "read", "it", "first.", "Now", "I", "wait", "for", "the", "text."],
+        "",
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "finish_reason"),
     [
         (f"I could write {READ} there, or not.", "stop"),
+        (f"Perhaps\n{READ}\nor not.", "stop"),
         (f"I read it.\n{READ}\nNo, that is wr", "length"),
         (f"I write it.\n{WRITE}\nNow I wait.", "stop"),
     ],
@@ -59,3 +63,13 @@ def test_draft_before_text_in_unclosed_reasoning_is_reasoning(text, finish_reaso
     turn = parse(text, BLADE, "hermes", finish_reason, generation_prompt="<think>\n")
     assert (turn.calls, turn.content) == ((), "")
     assert [each.reason for each in turn.rejected] == ["reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("end", "count"), [("</think>", 1), ("</think>\n", 1), ("</think>\nNo.", 0), ("No.\n</think>", 0)]
+)
+def test_call_at_the_end_of_closed_reasoning_needs_no_answer(end, count):
+    """An answer shows that the call was a draft, as does more reasoning."""
+    turn = parse(f"<think>I read it. {READ}{end}", BLADE, "hermes", "stop", generation_prompt="")
+    assert len(turn.calls) == count
+    assert bool(turn.rejected) == (not count)

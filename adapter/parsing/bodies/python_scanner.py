@@ -10,7 +10,7 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
-from adapter.parsing.bodies.python_parser import NAME, QUOTE_CONTEXT, closes_string, explain_error, read_calls
+from adapter.parsing.bodies.python_parser import QUOTE_CONTEXT, closes_string, explain_error, read_calls
 from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_calls import skip_string
@@ -18,9 +18,6 @@ from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import ToolSet
-
-NAMED_CALLS = ("[Calling tool:", "[Tool call:", "[tool_call:", "[Tool use:", "[tool_use:")
-"""Markers before the name of a tool that some clients write into the model's history."""
 
 BARE_LISTS = "bare lists"
 """Body variant: the format has lists without markers, so a malformed list is an error rather than text."""
@@ -32,14 +29,10 @@ _SYNTAX = (*_TRIPLE, *_QUOTES, *_STEPS)
 _LIST_BEGINS = re.compile(r"\[\s*([^\W\d][\w.-]*+)\s*\(")
 _LIST_MAY_BEGIN = re.compile(r"\[\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 _NAMES_ARGUMENT = re.compile(r"\[\s*[^\W\d][\w.-]*+\s*\(\s*(?:\w+\s*=|\*\*)")
-_bracket = MarkerSet("]")
 _fence = MarkerSet("```python", "```")
 _FIRST_CALL = re.compile(r"([^\W\d][\w.-]*+)\s*\(")
 _MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
 _DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|\s*=\s*\w*\W))")
-_WITH_ARGUMENTS = re.compile(
-    r"([\w.-]+)(?:\]|:| with (?:the )?arguments:?)?\s*(?:(?:arguments|args|input):)?\s*", re.IGNORECASE
-)
 
 
 def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -241,41 +234,3 @@ def _skip_triple_quoted(source: StreamBuffer, consumed: list[str], quotes: str) 
     while (token := (yield from source.read_until(tokens, consumed))) not in ("", quotes):
         consumed.append(token)
     consumed.append(token)
-
-
-def read_named_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME(...)]`` after one of `NAMED_CALLS`."""
-    if not source.at_line_start:
-        return TEXT
-    ahead: list[str] = []
-    yield from source.skip_space(ahead)
-    head = yield from source.consume_until("(", NAME_LIMIT, ahead)
-    name = (head or "").strip()
-    if not NAME.fullmatch(name) or (source.tools and not source.tools.match(name)):
-        source.push_back("".join(ahead))
-        return (yield from _read_with_arguments(source, consumed))
-    source.push_back("".join(ahead))
-    result = yield from _read_balanced(source, consumed)
-    yield from source.skip_space(consumed)
-    closing = yield from source.consume_marker(_bracket, consumed)
-    if not result.calls or (not closing and source.was_cut):
-        return result if result.error else CUT
-    result = result.remove_fixes("positional-arguments")  # a single object is normal in this notation
-    return result.with_repairs("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
-
-
-def _read_with_arguments(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME {...}]``, ``NAME with arguments: {...}]``, or ``NAME]`` and the arguments after it."""
-    ahead: list[str] = []
-    yield from source.skip_space(ahead)
-    head = yield from source.consume_until("{", NAME_LIMIT, ahead)
-    head_match = _WITH_ARGUMENTS.fullmatch(head or "")
-    if head_match is None or (source.tools and not source.tools.match(head_match[1])):
-        source.push_back("".join(ahead))
-        return TEXT
-    source.push_back("{")
-    consumed.extend([*ahead[:-1], ahead[-1][:-1]])
-    result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, consumed)
-    yield from source.skip_space(consumed)
-    yield from source.consume_marker(_bracket, consumed)
-    return result.with_fixes("misspelt-open-tag")

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from adapter.parsing.bodies import generic_call_tags
+from adapter.parsing.bodies import generic_call_tags, labeled_call
 from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
 from adapter.parsing.bodies.name_and_argument_elements import read_elements
-from adapter.parsing.bodies.python_scanner import NAMED_CALLS, PythonBlock, peek_call_name, read_named_call
+from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
 from adapter.parsing.bodies.xml_invoke import find_name_key
 from adapter.parsing.bodies.xml_named_function import read_wrapped_function
@@ -228,6 +228,6 @@ def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 OPENERS = (
     CallOpener(OPEN, read_tool_call),
     CallOpener("<tool_call ", with_attributes(read_tool_call)),
-    *(CallOpener(marker, read_named_call) for marker in NAMED_CALLS),
+    *labeled_call.OPENERS,
     *generic_call_tags.OPENERS,
 )

@@ -165,6 +165,28 @@ def test_call_that_breaks_off_does_not_take_the_next_call(name):
     assert len(calls) > 2 or turn.invalid
 
 
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        ("llama3_json", '{{"name": "second_tool", "parameters": {"text": "alpha"}}'),
+        ("llama3_json", '{"name: "second_tool", "parameters": {"text": "alpha"}}'),
+        ("llama3_json", '"name": "second_tool", "parameters": {"text": "alpha"}}'),
+        ("xlam", '[{{"name": "second_tool", "arguments": {"text": "alpha"}}]'),
+        ("xlam", '["name": "second_tool", "arguments": {"text": "alpha"}}]'),
+        ("pythonic", '[second_tool((text="alpha")]'),
+    ],
+)
+@pytest.mark.parametrize("has_expected_format", [True, False], ids=["expected", "detected"])
+def test_damaged_call_without_markers_costs_only_itself(name, damaged, has_expected_format):
+    """Between two calls, each on a line of its own."""
+    before, after = (get_format(name).encode_calls([call]).strip() for call in (CALLS[0], CALLS[2]))
+    text = f"{before}\n{damaged}\n{after}"
+    turn = parse(text, TOOLS, name if has_expected_format else None, "stop", generation_prompt="")
+    calls = [(call.name, call.arguments) for call in turn.calls]
+    assert (calls[0], calls[-1], turn.content) == (CALLS[0], CALLS[2], "")
+    assert turn.invalid or calls[1:-1]
+
+
 @pytest.mark.parametrize("name", ["deepseek_v4", "gigachat35", "minimax_m2"])
 def test_stray_quote_before_the_first_parameter_is_dropped(name):
     damaged = parts_of(name)[1].replace(">\n", '>\n"', 1)
