@@ -77,13 +77,14 @@ def build_announced_reader(opening: str, closing: str) -> BodyReader:
         result = yield from read_content(source, consumed)
         if not result.calls_known_tools(source.tools):
             return TEXT
+        if "".join(consumed).lower().endswith(closing.lower()):
+            return result
         yield from source.skip_space(consumed)
         if closing != "```" and (yield from source.consume_marker(_fence, consumed)):
             yield from source.skip_space(consumed)
         if (yield from source.consume_marker(close, consumed)):
             return result.remove_fixes("missing-close-tag")
-        is_closed = "".join(consumed).lower().endswith(closing.lower())
-        return TEXT if source.was_cut and not is_closed else result
+        return TEXT if source.was_cut else result
 
     def read_yaml(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         text, marker = yield from source.consume_through(close, consumed)

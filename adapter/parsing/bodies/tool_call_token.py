@@ -5,7 +5,7 @@
     <|tool_call|>[{"name": ..., "arguments": {...}}, ...]                      Granite 3
     <|tool_call|><tool_call>[...]                                              Granite 3.1
     <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
-    <|tool_call|>[NAME(KEY=VALUE)]                                             small models, which write Python
+    <|tool_call|>[NAME(KEY=VALUE)]                                             small models; also NAME {...} and YAML
     <|tool_call|>call:NAME{...}                                                Gemma 4, whose own token has one bar
     <|tool_call|>{...}<|tool_call|>                                            small models, without a closing marker
 
@@ -14,24 +14,23 @@ A list without a closing marker ends with its brackets.
 
 from __future__ import annotations
 
-import re
-
+from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.python_scanner import read_list as read_python_list
 from adapter.parsing.bracket_delimited_json import UntaggedJson
-from adapter.parsing.format import BodyResult, BodySource
+from adapter.parsing.format import BodyResult, BodySource, try_readers
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
+from adapter.parsing.stream_buffer import Reader
 
 OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
 
 read_list = UntaggedJson(
     "arguments", after_marker=True, ends=(OPEN, CLOSE, TAG, TAG_CLOSE, "<|end|>", "<|end_of_text|>")
 )
-_PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.-]*\(")
-_MAY_BE_PYTHON = re.compile(r"\[\s*+[\w.-]*+")
 _tag = get_marker_set(TAG)
 _gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
+_read_lists = try_readers(read_python_list, read_list)
+_read_any = build_announced_reader(OPEN, CLOSE)
 
 
 def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -41,7 +40,7 @@ def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if not call.not_a_call:
         return call.with_fixes("foreign-body")
     tag = yield from source.consume_marker(_tag, consumed)
-    is_python = yield from source.peek_match(_PYTHON, NAME_LIMIT, _MAY_BE_PYTHON.fullmatch)
-    result = yield from (read_python_list if is_python else read_list)(source, consumed)
-    closes = result.not_a_call and source.after_call and not tag and not source.was_cut
-    return BodyResult() if closes else result
+    result = yield from _read_lists(source, consumed)
+    if result.not_a_call and source.after_call and not tag and not source.was_cut:
+        return BodyResult()  # the token in place of a closing marker
+    return (yield from _read_any(source, consumed)) if result.not_a_call and not tag else result

@@ -6,14 +6,20 @@ model in ml-explore/mlx-swift-lm, issue 491. A call is the whole answer, so an a
     get_weather
     {"city": "Oslo"}
 
+Some answers begin with a sentence.
+
 Results are returned under the ``observation`` role.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from adapter.parsing.bodies.recipient_header import consume_name, read_arguments
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
-from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
+from adapter.parsing.fallback_readers import read_call_or_text
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 
@@ -35,12 +41,39 @@ def read_named_line(source: BodySource, consumed: list[str]) -> Reader[BodyResul
     return (yield from read_arguments(name, source, consumed, ENDS))
 
 
+def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
+    """Return the openers of calls below other text: the line with the tool's name, and the first bracket."""
+    return tuple(CallOpener(f"\n{name}\n{{", _read_below_text) for name in names)
+
+
+def _read_below_text(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse the arguments after the marker, of a call that follows another or ends the answer. In another family's
+    answer, it must only read."""
+    marker = consumed.pop()
+    source.push_back(marker[-1])
+    consumed.append(marker[:-1])
+    tool = source.tools.match(marker[1:-2])
+    read = partial(read_arguments, tool.name if tool else marker[1:-2], ends=ENDS)
+    if source.after_call:
+        return (yield from read(source, consumed))
+    is_own = source.expected_format == "glm4_0414"
+
+    def read_last(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+        result = yield from read(source, consumed)
+        is_last = (yield from source.skip_space(consumed)) == ""
+        return result if is_last and (is_own or (tool is not None and tool.effect == "read")) else TEXT
+
+    result = yield from read_call_or_text(read_last, source, consumed, keeps_error=is_own)
+    return result if is_own else result.with_fixes("no-markers")
+
+
 ENDS = ("<|observation|>", "<|user|>")
 
 FORMAT = Format(
     name="glm4_0414",
     aliases=("glm_z1", "chatglm3", "chatglm4"),
     openers=(),
+    build_tool_openers=build_openers,
     read_stripped_start=read_named_line,
     encode_calls=build_calls_encoder(encode_json_arguments, "{name}\n", between="\n"),
     end_tokens=ENDS,
