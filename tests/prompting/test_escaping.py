@@ -90,6 +90,7 @@ def test_every_marker_and_token_is_escaped():
         "tool_name:",
         "<function>",
         *(f"<{name} " for name in KNOWN),
+        *(f"\n{name}\n{{" for name in KNOWN),
     }
     acting = {
         *tables.openers,

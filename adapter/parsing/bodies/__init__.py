@@ -16,7 +16,6 @@ __all__ = [
     "gemma_call",
     "harmony_messages",
     "invoke_tags",
-    "labeled_call",
     "name_and_argument_elements",
     "name_then_json",
     "nested_elements",
