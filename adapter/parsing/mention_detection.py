@@ -85,9 +85,3 @@ def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reade
     following = yield from source.skip_space(ahead)
     source.push_back("".join(ahead))
     return not following
-
-
-def begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or a tag, rather than a sentence, follows the marker that was just consumed."""
-    yield from source.wait_for_character()
-    return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -25,7 +25,7 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, Cal
 from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
-from adapter.parsing.mention_detection import begins_block, consume_mentioned_closers, is_mere_mention, is_stray_closer
+from adapter.parsing.mention_detection import consume_mentioned_closers, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import (
@@ -228,7 +228,7 @@ class Segmenter:
         text."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
-            state.line.is_blank or state.has_calls or (yield from begins_block(self._source))
+            state.line.is_blank or state.has_calls or (yield from self._source.begins_block())
         ):
             output.commit_held()
             output.add_markup(marker)

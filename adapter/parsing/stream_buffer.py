@@ -212,6 +212,11 @@ class StreamBuffer:
         while self.is_empty and not self.final:
             yield
 
+    def begins_block(self) -> Reader[bool]:
+        """Return whether a line break or a tag, rather than a sentence, follows the marker that was just consumed."""
+        yield from self.wait_for_character()
+        return not self.is_empty and self.text[self.position] in "\r\n<"
+
     def consume_marker(self, markers: MarkerSet, consumed: list[str] | None = None) -> Reader[str]:
         """Consume and return the marker at the current position, and add it to ``consumed`` if that is a list. If there
         is none, return an empty string."""

@@ -14,6 +14,7 @@ __all__ = [
     "format_compiler",
     "format_file_calls",
     "gemma_call",
+    "generic_call_tags",
     "harmony_messages",
     "invoke_tags",
     "name_and_argument_elements",

@@ -209,8 +209,7 @@ class XmlInvokeReader:
             return False
         ahead: list[str] = []
         marker = yield from source.read_until(self._markers, ahead)
-        yield from source.wait_for_character()
-        is_alone = source.is_empty or source.text[source.position] in "\r\n<"
+        is_alone = (yield from source.begins_block()) or source.is_empty
         source.push_back("".join(ahead) + marker)
         return is_alone and self._kind_of.get(marker.lower()) == "call close"
 

@@ -24,6 +24,7 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
 from adapter.core.events import Json, JsonObject
+from adapter.parsing.bodies.generic_call_tags import begins_with_json, build_attribute_reader
 from adapter.parsing.bodies.tagged_arguments import (
     ATTRIBUTES,
     BodyError,
@@ -53,8 +54,6 @@ _PARAMETER = ("<parameter=", "<parameter ")
 _FUNCTION_CLOSE = "</function>"
 _BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
 _BEGINS_TAG = re.compile(r"</?[\w.-]*")
-_ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=[\s/>]))+\s*/?>")
 
 
 def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
@@ -74,7 +73,9 @@ def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[Body
         return TEXT
     source.may_be_text = True
     tool, taken = source.tools[name], list[str]()
-    values = yield from _consume_attributes(source, taken)
+    if (yield from begins_with_json(source, consumed)):
+        return TEXT
+    values = yield from build_attribute_reader(name).consume_attributes(source, taken)
     call = PendingCall(tool.name, tool)
     for key in filter(call.has_parameter, values):
         call.fix("value-in-attribute")
@@ -82,29 +83,13 @@ def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[Body
     if taken and not taken[-1].endswith("/>"):
         consumed.extend(taken)
         return (yield from _read_body(call, tool, source, consumed))
-    yield from source.wait_for_character()
-    is_alone = source.is_empty or source.text[source.position] in "\r\n<"
+    is_alone = (yield from source.begins_block()) or source.is_empty
     is_whole = {*tool.required} <= call.arguments.keys() == values.keys()
     if not values or not is_whole or not is_alone:
         source.push_back("".join(taken))
         return TEXT
     consumed.extend(taken)
     return call.build_result()
-
-
-def _consume_attributes(source: StreamBuffer, consumed: list[str]) -> Reader[dict[str, str]]:
-    """Consume attributes and the end of their tag, and return the attributes. If the text is not a tag, consume nothing
-    and return {}."""
-    taken: list[str] = []
-    while (yield from source.consume_until(">", ATTRIBUTES_LIMIT - sum(map(len, taken)), taken)) is not None:
-        text = "".join(taken)
-        if text.count('"') % 2 == 0:
-            if _ATTRIBUTES.fullmatch(text):
-                consumed.append(text)
-                return {key: double or single for key, double, single in _ATTRIBUTE.findall(text)}
-            break
-    source.push_back("".join(taken))
-    return {}
 
 
 def _build_reader(name: str) -> BodyReader:
@@ -153,8 +138,7 @@ def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consum
         return TEXT
     taken: list[str] = []
     text = yield from source.consume_until(f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
-    yield from source.wait_for_character()
-    is_alone = source.is_empty or source.text[source.position] in "\r\n<"
+    is_alone = (yield from source.begins_block()) or source.is_empty
     if text is None or "\n" in text or not is_alone:
         source.push_back("".join(taken))
         return TEXT
