@@ -89,12 +89,10 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
         misspelt=[tag for tag in (*tags.section, *tags.call) if tag not in official],
         may_be_json=True,
     )
+    read_section = partial(_read_broken_tag, get_marker_set(*tags.call))
     broken_tags = (
-        *(
-            CallOpener(prefix, partial(_read_broken_section, get_marker_set(*tags.call)))
-            for prefix in _build_tags(language, ("",))
-        ),
-        *(CallOpener(prefix, _read_broken_close) for prefix in tags.broken_close),
+        *(CallOpener(prefix, read_section) for prefix in _build_tags(language, ("",))),
+        *(CallOpener(prefix, partial(_read_broken_tag, None)) for prefix in tags.broken_close),
     )
     return (
         *section.openers,
@@ -103,26 +101,16 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
     )
 
 
-def _read_broken_section(calls: MarkerSet, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the opening tag of a section whose word is misspelt. It is only accepted directly before a call."""
+def _read_broken_tag(calls: MarkerSet | None, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse a tag whose word is misspelt: with ``calls``, the opening tag of a section directly before one of them, and
+    otherwise a closing tag directly after a call."""
     ahead: list[str] = []
     word = yield from source.consume_until(">", WORD_LIMIT, ahead)
-    is_section = word is not None and _WORD.fullmatch(word) is not None and (source.at_line_start or source.after_call)
-    if is_section and (yield from source.peek_after_space(calls))[1]:
-        consumed.extend(ahead)
-        return BodyResult()
-    source.push_back("".join(ahead))
-    return TEXT
-
-
-def _read_broken_close(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a closing tag whose word is misspelt, directly after a call."""
-    ahead: list[str] = []
-    word = yield from source.consume_until(">", WORD_LIMIT, ahead)
-    if word is None and source.final and source.after_call:
+    if word is None and source.final and source.after_call and calls is None:
         word = source.consume_rest()  # cut within the word
         ahead.append(word)
-    if word is not None and _WORD.fullmatch(word) is not None and source.after_call:
+    is_tag = word is not None and _WORD.fullmatch(word) and (source.after_call or (calls and source.at_line_start))
+    if is_tag and (calls is None or (yield from source.peek_after_space(calls))[1]):
         consumed.extend(ahead)
         return BodyResult()
     source.push_back("".join(ahead))
