@@ -314,11 +314,15 @@ class Segmenter:
         held = [opener]
         allow_text = self._state.line.is_blank and self._is_opened
         closing = yield from self._source.read_until(self._tables.reasoning_ends, held)
-        text, space = "".join(held), list[str]()
-        has_answer = closing and (yield from self._source.skip_space(space)) != ""
-        self._source.push_back("".join(space))
-        is_draft = has_answer or self._source.was_cut or not self._accepts_drafts
-        calls = [] if is_draft else self._parse_calls(text, allow_text=allow_text and not closing)
+        text = "".join(held)
+        calls = self._parse_calls(text, allow_text=allow_text and not closing) if self._accepts_drafts else []
+        if calls and closing:
+            space: list[str] = []
+            has_answer = (yield from self._source.skip_space(space)) != ""
+            self._source.push_back("".join(space))
+            calls = [] if has_answer else calls
+        if self._source.was_cut:
+            calls = []
         if calls:
             self._output.add_calls(calls, keeps_space=False)
         else:

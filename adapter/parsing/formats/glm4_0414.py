@@ -13,6 +13,7 @@ Results are returned under the ``observation`` role.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -21,9 +22,10 @@ from adapter.parsing.call_encoders import build_calls_encoder, encode_json_argum
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 
 _json_below = get_marker_set("\n{")
+_NAME_LINE = re.compile(r"([\w.:/-]+)[ \t]*\n")
 
 
 def read_named_line(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -47,8 +49,8 @@ def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
 
 
 def _read_below_text(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the arguments after the marker, of a call that follows another or ends the answer. In another family's
-    answer, it must only read."""
+    """Parse the arguments after the marker, of a call that follows another, or after which the answer ends or goes on
+    with a tool's name. In another family's answer, it must only read."""
     marker = consumed.pop()
     source.push_back(marker[-1])
     consumed.append(marker[:-1])
@@ -60,7 +62,11 @@ def _read_below_text(source: BodySource, consumed: list[str]) -> Reader[BodyResu
 
     def read_last(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         result = yield from read(source, consumed)
-        is_last = (yield from source.skip_space(consumed)) == ""
+        space: list[str] = []
+        is_last = (yield from source.skip_space(space)) == ""
+        following = yield from source.peek_match(_NAME_LINE, NAME_LIMIT, lambda ahead: "\n" not in ahead)
+        is_last = is_last or (following is not None and source.tools.match(following[1]) is not None)
+        source.push_back("".join(space))
         return result if is_last and (is_own or (tool is not None and tool.effect == "read")) else TEXT
 
     result = yield from read_call_or_text(read_last, source, consumed, keeps_error=is_own)
