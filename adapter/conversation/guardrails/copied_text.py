@@ -23,6 +23,8 @@ WORDS = 4
 """Number of consecutive words that a text must have in common with a message to count as a copy of it."""
 BEGINNING = 200
 """Number of characters at the start of an error message that are compared with the beginning of an argument."""
+ERROR_LABEL = "tool_error:"
+"""What errors of tools begin with in the conversation."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 
@@ -163,7 +165,9 @@ class SentMessages:
         return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
 
     def is_mostly_copied(self, content: str) -> bool:
-        """Return whether a large part of ``content`` is copied."""
+        """Return whether a large part of ``content`` is copied, or it begins like the error of a tool."""
+        if content.lstrip().startswith(ERROR_LABEL):
+            return True
         if not self._runs:
             return False
         if any(

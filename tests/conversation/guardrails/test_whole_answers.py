@@ -295,6 +295,10 @@ RETRIED: dict[str, tuple[str, Case]] = {
             + call("delete_file", path="a.txt"),
         ),
     ),
+    "an error of a tool as the answer": (
+        "own_words",
+        ("Create a.md", (("move_file", {"source": "a", "destination": "b"}, "error"),), "tool_error: . is no file"),
+    ),
     "an unknown tool": ("unknown_tool", ("Read a.txt", (), call("open_file", filename="a.txt"))),
 }
 
