@@ -26,6 +26,8 @@ from adapter.tools.argument_synonyms import OLD_TEXT
 
 _VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
 """Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
+_CODE_NAME = re.compile(r"(?<![\w./-])[A-Za-z]\w*_(?!case\b)\w+(?!\.?\w|[/-])")
+"""Matches names with an underscore, except those of notations, such as snake_case."""
 
 
 def find_change_flaw(
@@ -46,7 +48,10 @@ def find_change_flaw(
     flaws = (_find_unasked_deletion(task, tally, changes), *(_find_flaw(each, task, tally) for each in changes))
     if flaw := next(filter(None, flaws), ""):
         return flaw
-    left = [*_find_remaining_names(task, tally, changes, read_file)]
+    left = [
+        *_find_remaining_names(task, tally, changes, read_file),
+        *_find_missing_names(task, tally, changes, read_file),
+    ]
     named = "\n".join(left)
     left += [value for value in _find_unused_values(task, tally) if value not in named] if is_stuck else []
     return f"the change is incomplete; left to change: {', '.join(dict.fromkeys(left))}" if left else ""
@@ -141,6 +146,16 @@ def _find_remaining_names(
         names = replaced if any(change.path == path for change in changes) else replaced | elsewhere
         left = [*sorted(names & find_names(text)), *(name for name in variables if name in text)]
         yield from (f"{name} in {path}" for name in left)
+
+
+def _find_missing_names(
+    task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield the names of code in the task, such as "add_tax", that are neither in a changed line, nor in a file of the
+    task, nor in a result."""
+    lines = (line for change in changes for line in (change.path, *change.removed, *change.added))
+    known = "\n".join([*lines, *map(read_file, find_paths(task)), *tally.results])
+    yield from (name for name in _CODE_NAME.findall(task) if changes and name not in known)
 
 
 def _find_unused_values(task: str, tally: CallTally) -> list[str]:

@@ -200,6 +200,29 @@ def test_old_name_that_still_stands_is_left(task, edit, text, left):
     )
 
 
+@pytest.mark.parametrize(
+    ("task", "left"),
+    [
+        ("fn greet is a dumb name, make it say_hello in a.py", "say_hello"),
+        ("make greet start_up in a.py", ""),
+        ("use snake_case in a.py", ""),
+        ("the test in test_a.py fails, fix greet in a.py", ""),
+        ("fix greet, see the note about read_only in a.py", ""),
+    ],
+)
+def test_name_of_code_that_no_change_has_is_left(task, left):
+    """`Qwen2.5-Coder-0.5B` changed a number in place of a name."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("c1", "apply_edit", EDIT, ""))
+    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
+    diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1.19\n+start_up(1.20)\n"
+    text = "start_up(1.20)  # read_only"
+    code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, lambda _: text, diff)
+    assert (code, line) == (
+        (1, f"the change is incomplete; left to change: {left} (1 call)") if left else (0, "the model is done: 1 call")
+    )
+
+
 def test_file_that_is_left_is_named_once():
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolCall("c1", "apply_edit", EDIT, ""))
