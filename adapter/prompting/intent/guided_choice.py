@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from adapter.core.events import JsonObject
@@ -14,13 +14,15 @@ from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, ToolRanking, find_value_kinds, is_risky, list_request_terms
 from adapter.prompting.intent.candidate_values import has_all_required, narrow_tool
 from adapter.prompting.intent.further_calls import find_further_arguments
-from adapter.prompting.intent.text_values import find_known_paths, find_paths, unquote
+from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted, unquote
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Matches names of tools to prefer if the request is only a path. Reading a file is harmless."""
+UNUSED_VALUE = 0.1
+"""Factor applied to a tool's score for each quoted string or path in the request that fits none of its parameters."""
 MIN_SCORE = 2.0
 """Minimum BM25 score at which a request needs a tool."""
 MIN_SHARED_WORDS = 3
@@ -69,7 +71,10 @@ def plan_guided_choice(
         return GuidedChoice()
     present = {kind for kind in list_request_terms(spelled) if kind.startswith("_")}
     is_path_alone = present == {"_path_"} and not ranking.find_shared_words(next(iter(scores)), request)
-    names = sorted(scores, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
+    values = {*find_quoted(request), *find_paths(request)}
+    fit = {name: score * UNUSED_VALUE ** _count_unused(values, request, tools[name]) for name, score in scores.items()}
+    ranked = sorted(scores, key=lambda name: -fit[name])
+    names = sorted(ranked, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
     for name in names[:1] if is_optional else names:
         tool, found = narrow_tool(request, tools[name])
         found |= _find_known_path_candidates(tool, found, known)
@@ -131,6 +136,16 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
     fixed = {each: {**dict(tool.properties.get(each) or {}), "enum": [value]} for each, value in values.items()}
     parameters = {**tool.parameters, "properties": fixed, "required": list(fixed)}
     return GuidedChoice(ToolSet([replace(tool, parameters=parameters)]))
+
+
+def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
+    """Return how many of ``values``, the quoted strings and paths in the request, ``tool`` would leave unused.
+
+    A value is used if it is the only candidate for a parameter. A single value in a request is not counted.
+    """
+    _, found = narrow_tool(request, tool)
+    taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
+    return sum(value not in taken for value in values) if len(values) > 1 else 0
 
 
 def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
