@@ -295,7 +295,8 @@ def _check_any_exact(match: MatchFeatures) -> str:
 
 def _check_score(match: MatchFeatures) -> str:
     score = match.best.score
-    distinctive = sum(is_distinctive(match.keys[row]) for row in match.compared)
+    alike = (row for row, found in match.compared.items() if found.similarity >= LOOSE_SIMILARITY)
+    distinctive = sum(is_distinctive(match.keys[row]) for row in alike)
     needed = next(needed for lines, needed in MIN_SCORES if distinctive >= lines)
     if score >= needed or _leaves_out_only_comments(match):
         return ""
