@@ -24,7 +24,7 @@ WORDS = 4
 BEGINNING = 200
 """Number of characters at the start of an error message that are compared with the beginning of an argument."""
 ERROR_LABEL = "tool_error:"
-"""What errors of tools begin with in the conversation."""
+"""The beginning of each error of a tool, as the model sees it."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 

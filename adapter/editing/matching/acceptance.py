@@ -37,6 +37,7 @@ MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 SURE_LETTERS = 16
 """Minimum number of letters and digits that make a changed line sufficient to locate a change whose neighboring lines
 differ. ``address_family:`` is too short."""
+MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
@@ -295,7 +296,7 @@ def _check_any_exact(match: MatchFeatures) -> str:
 
 def _check_score(match: MatchFeatures) -> str:
     score = match.best.score
-    alike = (row for row, found in match.compared.items() if found.similarity >= LOOSE_SIMILARITY)
+    alike = (row for row, found in match.compared.items() if found.similarity >= MIN_DISTINCTIVE_SIMILARITY)
     distinctive = sum(is_distinctive(match.keys[row]) for row in alike)
     needed = next(needed for lines, needed in MIN_SCORES if distinctive >= lines)
     if score >= needed or _leaves_out_only_comments(match):
