@@ -10,10 +10,21 @@ import pytest
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.prompting.system_prompt import system_prompt
-from adapter.tools.operations import EFFECTS, CallFunction, HostOperation, Operation
+from adapter.tools.operations import (
+    EFFECTS,
+    AskUser,
+    CallFunction,
+    EditorOperation,
+    FetchPage,
+    HostOperation,
+    LoadSkill,
+    Operation,
+    RunBatch,
+)
 from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.tools.operations.host import parse_todo_status
-from adapter.workspace import Workspace
+from adapter.workspace import Workspace, operation_planner
+from adapter.workspace.capabilities import host_planner
 from adapter.workspace.capabilities.host_interface import Host
 from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_folder, find_state_folder
 from adapter.workspace.capabilities.skills import parse_skill
@@ -58,6 +69,14 @@ def test_every_operation_has_an_effect():
     """Approval depends on it."""
     assert set(Operation.__args__) - {CallFunction} == set(EFFECTS)
     assert set(HostOperation.__args__) <= set(Operation.__args__)
+
+
+def test_every_operation_has_a_planner():
+    """A call of a tool could otherwise end with a KeyError."""
+    planned = {*operation_planner._PLANNERS, *operation_planner._WITHOUT_PLAN}
+    assert planned == set(Operation.__args__) - set(HostOperation.__args__)
+    matched = {AskUser, LoadSkill, FetchPage, RunBatch, CallFunction, *EditorOperation.__args__}
+    assert set(HostOperation.__args__) - matched == set(host_planner._WITHOUT_PLAN)
 
 
 def test_absent_capability_is_not_offered(session):
