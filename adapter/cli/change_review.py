@@ -138,8 +138,8 @@ def _find_remaining_names(
     replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
     elsewhere = {name for change in changes for name in change.find_replaced(task)}
     variables = [name for name in _VARIABLE.findall(task) if not any(change.adds_variable(name) for change in changes)]
-    stated = [change for change in changes if change.is_described_by(task)]
-    if not any(change.fills_variable(name) for change in stated for name in variables):
+    filled = [(change, name) for change in changes for name in variables if change.fills_variable(name)]
+    if not any(not name[0].isalpha() or change.is_described_by(task) for change, name in filled):
         variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
         text = read_file(path)

@@ -304,6 +304,7 @@ CHANGED = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-cnt: NAME [DAY]\n+{new}\n"
         ("cnt in a.txt and b.txt should be counter", "counter: NAME [DAY]", {"b.txt": "use counter"}, ""),
         ("Remove cnt from a.txt, b.txt defines it", "NAME [DAY]", {"b.txt": "cnt = 1"}, ""),
         ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole [DAY]"}, "[DAY] in a.txt"),
+        ("a.txt: [DAY] es lunes, NAME es Ole", "cnt: NAME, algo", {"a.txt": "cnt: NAME, algo"}, "NAME in a.txt"),
         ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole Monday", {"a.txt": "cnt: Ole Monday"}, ""),
         ("Explain NAME in a.txt, see [DAY]", "cnt: who works [DAY]", {"a.txt": "cnt: who works [DAY]"}, ""),
         ("In a.txt, NAME is replaced by OTHER", "cnt: OTHER", {"a.txt": "cnt: OTHER"}, ""),
