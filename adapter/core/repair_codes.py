@@ -41,7 +41,7 @@ REPAIRS: dict[str, str] = {
     "unescaped-quote": "unescaped quotes inside a string were kept",
     "escaped-quotes": "escaped quotes were read as string delimiters",
     "invalid-escape": "an invalid escape was kept verbatim",
-    "key-without-value": "a key without a value was dropped",
+    "key-without-value": "a key without a value, or an optional argument that was null, was dropped",
     "number-spelling": "a number in a non-JSON notation was accepted",
     "lone-surrogate": "half of a surrogate pair was replaced",
     # shape

@@ -28,6 +28,7 @@ NAME_KEYS = (
 )  # fmt: skip
 ARGUMENT_KEYS = (
     "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "tool_args", "action_input",
+    "function_args", "function_arguments", "tool_arguments", "tool_parameters",
     "inputs",
 )  # fmt: skip
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "functionCall", "toolCall")

@@ -57,7 +57,7 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
             value, more = encode_as_written(value), (*more, "json-as-text")
         if more:
             fixes.update(dict.fromkeys(more))
-        if value == "" and key not in tool.required and "string" not in (list_types(schema) or {"string"}):
+        if not value and key not in tool.required and _is_absent(value, schema):
             fixes["key-without-value"] = None
             continue
         if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
@@ -65,6 +65,12 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
             fixes["windows-path"] = None
         named[key] = value
     return tool.name, named, tuple(fixes)
+
+
+def _is_absent(value: Json, schema: Json) -> bool:
+    """Return whether ``value`` is null or an empty text, and the schema does not allow it."""
+    types = list_types(schema)
+    return bool(types) and ((value is None and "null" not in types) or (value == "" and "string" not in types))
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:

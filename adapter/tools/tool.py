@@ -275,7 +275,7 @@ class ToolSet(Mapping[str, Tool]):
 
 
 _SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` after a name
-_INDEX = re.compile(r":\d+$")  # Kimi's functions.read_file:0
+_INDEX = re.compile(r":\d*$")  # Kimi's functions.read_file:0; a label's colon
 _NAMESPACE_END = re.compile(r"[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
 _SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_\-.]+")

@@ -115,6 +115,23 @@ def test_empty_text_for_an_optional_number_or_list_is_dropped():
     )
 
 
+def test_null_for_an_optional_argument_is_dropped():
+    """Unless its schema allows null or has no type. A required argument is left to `resolve`."""
+    types: dict[str, JsonObject] = {
+        "text": {"type": "string"},
+        "list": {"type": "array"},
+        "maybe": {"type": ["string", "null"]},
+        "any": {},
+        "needed": {"type": "string"},
+    }
+    tools = ToolSet([Tool("f", parameters={"type": "object", "properties": types, "required": ["needed"]})])
+    assert normalize_call("f", dict.fromkeys(types), tools) == (
+        "f",
+        {"maybe": None, "any": None, "needed": None},
+        ("key-without-value",),
+    )
+
+
 def test_an_alias_of_two_parameters_is_neither():
     """It is left unchanged."""
     tool = Tool(
