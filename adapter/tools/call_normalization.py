@@ -40,6 +40,8 @@ _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f"
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
 _PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 
+_NULL_WORDS = ("null", "none", "undefined", "")
+
 
 def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
     """Correct the tool's name, the argument names and the values' types where the correction is unambiguous. Return the
@@ -57,7 +59,7 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
             value, more = encode_as_written(value), (*more, "json-as-text")
         if more:
             fixes.update(dict.fromkeys(more))
-        if not value and key not in tool.required and _is_absent(value, schema):
+        if key not in tool.required and _is_absent(value, schema):
             fixes["key-without-value"] = None
             continue
         if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
@@ -68,9 +70,13 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
 
 
 def _is_absent(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is null or an empty text, and the schema does not allow it."""
+    """Return whether ``value`` is null, or a word for null or an empty text where the schema does not allow text."""
+    if value is not None and not isinstance(value, str):
+        return False
     types = list_types(schema)
-    return bool(types) and ((value is None and "null" not in types) or (value == "" and "string" not in types))
+    if not types or "null" in types:
+        return False
+    return value is None or ("string" not in types and value.strip().lower() in _NULL_WORDS)
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:

@@ -32,8 +32,6 @@ MAX_PARAMETERS = 400
 MAX_CHOICES = 12
 """Maximum number of an enum's values that an error message lists."""
 
-_NULL_WORDS = ("null", "none", "undefined", "")
-
 _CHANGING_ARGUMENTS = {
     "append": (),
     "dryrun": (),
@@ -70,11 +68,12 @@ def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet)
     _, named, fixes = normalize_call(name, _parse_arguments(arguments, tool), tools)
     notes = tuple(f"read as a call to {tool.name}" for fix in fixes if fix == "tool-name")
     _reject_conflicts(named, tool)
-    kept = _drop_nulls(named, tool)
-    unknown = [key for key in kept if key not in (*tool.properties, *tool.unlisted) and not _is_open(tool)]
-    _reject_changed_meaning(tool, {key: kept[key] for key in unknown}, tools)
+    known = (*tool.properties, *tool.unlisted)
+    named = {key: value for key, value in named.items() if key in known or value is not None}
+    unknown = [key for key in named if key not in known and not _is_open(tool)]
+    _reject_changed_meaning(tool, {key: named[key] for key in unknown}, tools)
     left_out = tuple(f"{tool.name} has no argument {key!r}; it was ignored" for key in unknown)
-    final = {key: value for key, value in kept.items() if key not in unknown}
+    final = {key: value for key, value in named.items() if key not in unknown}
     return ResolvedCall(tool, final, _validate(tool, final, unknown), notes, left_out)
 
 
@@ -148,19 +147,6 @@ def changes_meaning(tool: Tool, key: str, value: Json) -> bool:
     if value in (None, False, "", "false") or value in _CHANGING_ARGUMENTS.get(spelt, ()):
         return False
     return spelt in _CHANGING_ARGUMENTS or ("content" in tool.properties and spelt in _PARTIAL_ARGUMENTS)
-
-
-def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
-    """Drop optional arguments that are null. A word for null is also dropped if the parameter cannot be a string."""
-
-    def is_absent(key: str, value: Json) -> bool:
-        types = list_types(tool.properties.get(key, {}))
-        if key in tool.required or "null" in types:
-            return False
-        is_word = isinstance(value, str) and "string" not in types and bool(types)
-        return value is None or (is_word and value.strip().lower() in _NULL_WORDS)
-
-    return {key: value for key, value in arguments.items() if not is_absent(key, value)}
 
 
 def _is_open(tool: Tool) -> bool:

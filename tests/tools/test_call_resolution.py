@@ -132,6 +132,24 @@ def test_null_for_an_optional_argument_is_dropped():
     )
 
 
+@pytest.mark.parametrize(("word", "kept"), [("null", ()), ("None", ()), ("undefined", ()), ("nothing", ("number",))])
+def test_word_for_null_is_dropped_where_text_is_not_allowed(word, kept):
+    """Llama 3 writes it for what it does not know."""
+    properties: JsonObject = {"text": {"type": "string"}, "number": {"type": "integer"}}
+    tools = ToolSet([Tool("f", parameters={"type": "object", "properties": properties})])
+    _, arguments, _ = normalize_call("f", {"text": word, "number": word}, tools)
+    assert tuple(arguments) == ("text", *kept)
+
+
+def test_null_for_an_unknown_argument_changes_nothing():
+    assert (
+        resolve_call("write_file", {"path": "a", "content": "b", "append": None}, get_dialect("blade").tools).notes
+        == ()
+    )
+    with pytest.raises(ToolError, match="append"):
+        resolve_call("write_file", {"path": "a", "content": "b", "append": True}, get_dialect("blade").tools)
+
+
 def test_an_alias_of_two_parameters_is_neither():
     """It is left unchanged."""
     tool = Tool(
