@@ -164,3 +164,19 @@ def test_unknown_profile_is_rejected_at_start(server, root):
         with pytest.raises(UsageError, match="unknown profile 'mm'; existing profiles: m"):
             attempt()
     assert server.requests == []
+
+
+def test_calls_that_share_an_index_are_one_broken_call(server, root):
+    """A hostile server gave thousands of calls one index: the first of them must not run."""
+    arguments = json.dumps({"path": "b.txt", "content": "x"})
+    calls = [
+        {"index": 0, "id": f"c{number}", "type": "function", "function": {"name": "write_file", "arguments": arguments}}
+        for number in range(3)
+    ]
+    server.on(
+        CHAT,
+        as_stream(delta(tool_calls=calls), delta(finish_reason="tool_calls")),
+        as_stream(delta("I can't.", "stop")),
+    )
+    run(server, root)
+    assert [path.name for path in root.iterdir()] == ["a.txt"]

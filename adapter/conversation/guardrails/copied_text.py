@@ -24,7 +24,7 @@ WORDS = 4
 BEGINNING = 200
 """Number of characters at the start of an error message that are compared with the beginning of an argument."""
 ERROR_LABEL = "tool_error:"
-"""The beginning of each error of a tool, as the model sees it."""
+"""The beginning of each error that the agent shows to the model."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 
@@ -55,7 +55,7 @@ _INVENTED = re.compile(
     |^y{4}[-/]m{2}[-/]d{2}.*|(?<![^\W_])your[-_][a-z]\w*|^(?:https?://(?:www\.)?|\S+@)(?P<host>example\.(?:com|net|org))\b\S*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches paths, names and addresses that stand for real ones."""
+"""Matches paths, names and addresses that are used in examples."""
 _SENTENCE_END = re.compile(r"(?<=[.:])\s+")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
@@ -78,7 +78,8 @@ def _find_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) -> 
         if isinstance(value, str) and _is_placeholder(name, value.strip(), tool, past.request):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
-            if value.strip().lower() not in f"{past.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
+            known = f"{past.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower()
+            if not any(each.lower() in known for each in (value.strip(), *_list_invented(value))):
                 yield name
 
 
@@ -96,10 +97,7 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
     is_path = name in (*PATH, *SOURCE, *DESTINATION)
     if (
         (_repeats_name(name, value) and not _split_words(value) <= _split_words(request) | _FILLER)
-        or (
-            not _takes_text(name)
-            and any((match["host"] or match[0]) not in request for match in _INVENTED.finditer(value))
-        )
+        or (not _takes_text(name) and any(each not in request for each in _list_invented(value)))
         or (value in tool.properties and ("_" in value or is_path))
         or (_is_counted(value) and value not in request)
     ):
@@ -126,6 +124,11 @@ def _repeats_name(name: str, value: str) -> bool:
     if "_" in value:
         return len(own) > 1 and own <= words
     return bool(words & own) and words <= own | _GENERIC | _FILLER
+
+
+def _list_invented(value: str) -> list[str]:
+    """Return the parts of ``value`` that are used in examples."""
+    return [match["host"] or match[0] for match in _INVENTED.finditer(value)]
 
 
 def _is_counted(value: str) -> bool:

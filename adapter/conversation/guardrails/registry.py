@@ -66,7 +66,10 @@ GUARDRAILS = {
         ),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
-        Guardrail("unused_tool", "a short answer in words, without a reason, to a request for an action of a tool"),
+        Guardrail(
+            "unused_tool",
+            "a short answer in words, without a reason, or with an invented number, to a request that a tool fulfils",
+        ),
         Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
         Guardrail("invented_turn", "a call after an invented user message and an answer to this message"),
     )

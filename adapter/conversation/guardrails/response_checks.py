@@ -182,7 +182,7 @@ def find_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool |
 
 def _find_disclaimed_tool(content: str, request: str, tools: ToolSet) -> Tool | None:
     """Return the tool for the thing that a general disclaimer, such as "As an AI, I can't check the weather.", is
-    about; None if ``content`` is no such disclaimer, or says what can be done instead."""
+    about; None if ``content`` is not such a disclaimer, or says what can be done instead."""
     if not refuses(content) or not _DISCLAIMER.search(content) or _INSTEAD.search(content):
         return None
     topics = {*stem_words(request), *stem_words(content)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.call_history import CallHistory, may_change
@@ -30,29 +31,29 @@ def find_unused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | 
     if past.calls or not 0 < len(content) <= MAX_LENGTH or _REASON.search(content) or wants_text(past.request):
         return None
     asked = {stem_word(word) for word in split_words(past.request)}
+    prefixes = Counter(words[0] for name in tools if (words := split_words(name)))
     if is_question(past.request):
         has_invented = any(number not in past.text for number in re.findall(r"\d+", content))
         found = (name for name in tools if has_invented and not may_change(name, tools))
-        return next((tools[name] for name in found if not asked.isdisjoint(_find_object(name, tools))), None)
+        return next((tools[name] for name in found if not asked.isdisjoint(_find_object(name, prefixes))), None)
     first = _FIRST_WORD.match(past.request)
     literal = {stem_word(first[1].lower())} if first else set()
     related = {stem_word(verb) for verb in ACTIONS.get(find_requested_action(past.request)[0], ())}
     for name, tool in tools.items():
-        stems, objects = _split_name(name, tools)
+        stems, objects = _split_name(name, prefixes)
         if not stems.isdisjoint(literal | related if objects else literal) and objects <= asked:
             return tool
     return None
 
 
-def _find_object(name: str, tools: ToolSet) -> set[str]:
+def _find_object(name: str, prefixes: Mapping[str, int]) -> set[str]:
     """Return the stems of what a reading tool returns, which is its last word if all are verbs: ``get_weather``."""
-    return _split_name(name, tools)[1] or {stem_word(word) for word in split_words(name)[-1:]}
+    return _split_name(name, prefixes)[1] or {stem_word(word) for word in split_words(name)[-1:]}
 
 
-def _split_name(name: str, tools: ToolSet) -> tuple[set[str], set[str]]:
+def _split_name(name: str, prefixes: Mapping[str, int]) -> tuple[set[str], set[str]]:
     """Return the stems of the words in a tool's name, and those that are not verbs. A prefix that several tools have,
-    such as the name of their server, does not count."""
-    prefixes = Counter(words[0] for other in tools if (words := split_words(other)))
-    words = [word for word in split_words(name) if stem_word(word) in VERB_STEMS or prefixes[word] < 2]
+    such as the name of their server, does not count. ``prefixes``: how many names begin with each word."""
+    words = [word for word in split_words(name) if stem_word(word) in VERB_STEMS or prefixes.get(word, 0) < 2]
     stems = {stem_word(word) for word in words}
     return stems, stems - VERB_STEMS

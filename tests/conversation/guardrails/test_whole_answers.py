@@ -122,6 +122,11 @@ LEFT_ALONE: dict[str, Case] = {
         (read("a.md", "YOUR_KEY"),),
         edit("a.md", "YOUR_KEY", "<api_key>"),
     ),
+    "a folder whose name looks invented": (
+        "Show the main file",
+        (("list_dir", {}, "your-app/\n  main.py"),),
+        call("read_file", path="your-app/main.py"),
+    ),
     "a search for dots": ("Find spread operators", (), call("grep", pattern="...")),
     "two deletions in other words": (
         "Get rid of old.log and tmp.log",
