@@ -31,6 +31,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from adapter.core.errors import ToolError
 from adapter.dialects import list_dialect_names
@@ -142,12 +143,12 @@ def undo(workspace: Workspace, number: int) -> object:
 
 
 def background(workspace: Workspace, _: int) -> object:
-    started = workspace.perform(StartCommand("cat key; ls", "arena/d"))
+    started: Any = workspace.perform(StartCommand("cat key; ls", "arena/d"))
     output, deadline = "", time.monotonic() + 10
     while time.monotonic() < deadline:
-        read = workspace.perform(ReadCommandOutput(started.id))  # type: ignore[union-attr]
+        read: Any = workspace.perform(ReadCommandOutput(started.id))
         output += repr(read)
-        if read.status != "running":  # type: ignore[union-attr]
+        if read.status != "running":
             break
         time.sleep(0.01)
     return output

@@ -37,7 +37,8 @@ from adapter.tools.operations import (
     ViewMemory,
     WriteMemory,
 )
-from adapter.tools.operations.host import Delivery, DocsMode, parse_todo_status
+from adapter.tools.operations.session import Delivery, parse_todo_status
+from adapter.tools.operations.web import DocsMode
 
 
 class Shown(ToolClass):

@@ -155,7 +155,7 @@ class SubagentRunner:
             raise KeyboardInterrupt
         seconds = time.monotonic() - began
         total = sum(tokens) if tokens else None
-        return AgentReport(kind.name, task.description, task.prompt, _get_output(done), seconds, total, notes)
+        return AgentReport(kind.name, task.description, task.prompt, _get_output(done), seconds, total, notes=notes)
 
     def _create_agent(self, part: Workspace, chat: ChatModel, kind: AgentKind, format: str) -> Agent:
         known = format_with_control_tokens(chat, format)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from adapter.conversation.context_window import HistoryEntry
 from adapter.conversation.message_content import build_image_part, concat_content
 from adapter.conversation.verbatim_history import build_verbatim_text
-from adapter.core.events import InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
+from adapter.core.events import ERROR_LABEL, InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
@@ -23,7 +23,7 @@ Message: TypeAlias = Mapping[str, Json]
 """A message ``{"role": "system" | "user" | "assistant", "content": text}``, which any text-only server accepts. If the
 message has images, its content is a list of parts, as in OpenAI's API."""
 
-STOPPED = "tool_error: the user stopped the run before there was a result; check if it took effect"
+STOPPED = f"{ERROR_LABEL} the user stopped the run before there was a result; check if it took effect"
 """The result of a call that the user stopped."""
 
 
@@ -49,7 +49,7 @@ class MessageRenderer:
     ) -> HistoryEntry:
         """Render the results of ``calls``. ``contents``: results by call id; a call without a result was stopped."""
         results = [(call.name, self.escape(contents.get(call.id, STOPPED)), call.id) for call in calls]
-        results += [("", f"tool_error: {each.error}", "") for each in invalid]
+        results += [("", f"{ERROR_LABEL} {each.error}", "") for each in invalid]
         content = "\n".join(self.format.encode_result(*each) for each in results)
         about = (*(self._describe_call(call) for call in calls), *("" for _ in invalid))
         return HistoryEntry("user", content, tuple(results), about)

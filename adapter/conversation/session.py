@@ -29,7 +29,7 @@ from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.message_rendering import Message, MessageRenderer, merge_consecutive_roles
 from adapter.conversation.session_steps import AskModel, Finished, Reason, RunTools, SessionLimits, Step
 from adapter.core.errors import UsageError
-from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
+from adapter.core.events import ERROR_LABEL, InvalidToolCall, ToolCall, ToolResult
 from adapter.core.text.plurals import pluralize
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
@@ -248,7 +248,7 @@ class Session:
     def _retry(self, answer: HistoryEntry, retry: Retry) -> AskModel:
         """Query the model for a better answer than ``answer``, which is removed once a better one is accepted."""
         is_broken = retry.guardrail in BROKEN_CALLS
-        message = self.format.encode_result("", f"tool_error: {retry.message}", "") if is_broken else retry.message
+        message = self.format.encode_result("", f"{ERROR_LABEL} {retry.message}", "") if is_broken else retry.message
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
         self._entries += [*rejected, HistoryEntry("user", message, is_temporary=True)]
         return replace(self._build_query(), again=retry.guardrail, held_to=retry.held_to)
@@ -362,7 +362,7 @@ class Session:
                 self._is_repeating = fault.guardrail in LOOPS
                 is_one = fault.guardrail in ("made_already", "repeated_call")
                 self._repeated_result = self._past.last_result if is_one and not fault.held_to else ""
-                refused[call.id] = ToolResult(call.name, False, f"tool_error: {error}", error=error, call_id=call.id)
+                refused[call.id] = ToolResult.from_error(call.name, error, call.id)
         return refused
 
     def _is_refused(self, fault: Violation) -> bool:

@@ -152,6 +152,10 @@ Event: TypeAlias = (
 )
 
 
+ERROR_LABEL = "tool_error:"
+"""Label before the error message of a failed call, as the model sees it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of one tool call.
@@ -183,3 +187,8 @@ class ToolResult:
     the results of the sub-agent's own calls have them."""
     denied: bool = False
     """True if a rule, the approval mode or the user denied the call."""
+
+    @classmethod
+    def from_error(cls, name: str, error: object, call_id: str = "") -> ToolResult:
+        """Return the result of a failed call of the tool ``name``."""
+        return cls(name, False, f"{ERROR_LABEL} {error}", str(error), call_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Literal
 
@@ -43,7 +44,7 @@ from adapter.tools.argument_synonyms import (
     WORKING_DIRECTORY,
 )
 from adapter.tools.call_extraction import parse_arguments
-from adapter.tools.operations.host import TodoPriority, TodoStatus, parse_todo_status
+from adapter.tools.operations.session import TodoPriority, TodoStatus, parse_todo_status
 
 FilePath = Annotated[PathText, Parameter("Absolute path (or relative to the project root)", *PATH)]
 
@@ -114,19 +115,18 @@ MAX_PATHS = 100
 MAX_MATCHES = 100
 """Maximum number of matches in the result of `GrepTool`."""
 
-SearchedDirectory = Annotated[PathText, Parameter("Directory to search (default: the project root)", *DIRECTORY)]
-
 
 class MakiGlobTool(ToolClass):
     """Find files matching a glob pattern, newest first. Respects .gitignore."""
 
-    naming = ToolMetadata("glob", aliases=("find_files_glob", "glob_search"))
+    naming = ToolMetadata(
+        "glob",
+        partial(ops.Glob, case_sensitive=True, limit=MAX_PATHS, gitignore=True, order="newest"),
+        aliases=("find_files_glob", "glob_search"),
+    )
     example = {"pattern": "**/*.rs", "path": "src"}
     pattern: Annotated[str, Parameter("Glob pattern (e.g. **/*.rs)", "glob", "query", "glob_pattern")]
-    path: SearchedDirectory = "."
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Glob(self.pattern, self.path, case_sensitive=True, limit=MAX_PATHS, gitignore=True, order="newest")
+    path: Annotated[PathText, Parameter("Directory to search (default: the project root)", *DIRECTORY)] = "."
 
 
 class GrepTool(ToolClass):
@@ -517,12 +517,11 @@ class MakiMemory(ToolClass):
 class SkillTool(ToolClass):
     """Load a skill: detailed instructions for a specific kind of task."""
 
-    naming = ToolMetadata("skill", aliases=("load_skill", "use_skill"), effect="skill", needs="skills")
+    naming = ToolMetadata(
+        "skill", partial(ops.LoadSkill, delivery="result"), aliases=("load_skill", "use_skill"), needs="skills"
+    )
     example = {"name": "release"}
     name: Annotated[str, Parameter("Skill name", "skill_name", "skill", "title")]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.LoadSkill(self.name, "result")
 
     render = render_as(attrgetter("text"))
 

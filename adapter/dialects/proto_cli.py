@@ -6,6 +6,7 @@ contain relative paths. ``read_file`` counts lines from 0.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from pydantic.json_schema import SkipJsonSchema
@@ -145,13 +146,14 @@ class ProtoEdit(ToolClass):
 class ProtoGlobTool(ToolClass):
     """Find files matching a glob pattern, most recently modified first."""
 
-    naming = ToolMetadata("glob", aliases=("find_files_glob", "glob_search", "find_glob"))
+    naming = ToolMetadata(
+        "glob",
+        partial(ops.Glob, limit=MAX_PATHS, gitignore=True, order="newest"),
+        aliases=("find_files_glob", "glob_search", "find_glob"),
+    )
     example = {"pattern": "src/**/*.tsx"}
     pattern: Annotated[str, Parameter("Glob pattern (e.g. **/*.ts, src/**/*.tsx)", "glob", "query", "glob_pattern")]
     path: Annotated[PathText, Parameter("Directory to search in (default: project root)", *DIRECTORY)] = "."
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
 
 
 class ProtoGrepSearch(ToolClass):

@@ -8,6 +8,7 @@ Aliases are ProxyAI's own names for other agents' tools, and other common names.
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
@@ -39,7 +40,7 @@ from adapter.tools.argument_synonyms import (
     PATTERN,
     WORKING_DIRECTORY,
 )
-from adapter.tools.operations.host import TodoStatus, parse_todo_status
+from adapter.tools.operations.session import TodoStatus, parse_todo_status
 from adapter.tools.tool import FailureRenderer
 
 FilePath = Annotated[PathText, Parameter("Absolute path of the file", *PATH)]
@@ -579,13 +580,14 @@ class LoadSkillTool(ToolClass):
     """Load a skill. Its instructions follow as a user message. The user is asked first."""
 
     naming = ToolMetadata(
-        "LoadSkill", aliases=("skill", "use_skill"), effect="skill", needs="skills", failure=_report_as("message")
+        "LoadSkill",
+        partial(ops.LoadSkill, delivery="message"),
+        aliases=("skill", "use_skill"),
+        needs="skills",
+        failure=_report_as("message"),
     )
     example = {"skill_name": "Release"}
     skill_name: Annotated[str, Parameter("Title of the skill, from the list", "name", "title")]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.LoadSkill(self.skill_name, "message")
 
     def render(self, loaded: ops.SkillLoaded) -> Rendered:
         skill = loaded.skill

@@ -73,7 +73,7 @@ def extract_outline(text: str, path: str, language: Language) -> FileOutline:
         tuple(extraction.imports),
         language.separator,
         extraction.module_doc,
-        tuple(notes),
+        notes=tuple(notes),
     )
 
 

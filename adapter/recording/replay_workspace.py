@@ -16,7 +16,7 @@ from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.message_rendering import Message
 from adapter.core.callback_checks import require_sync
 from adapter.core.errors import ToolError, TransportError, UsageError
-from adapter.core.events import Json, JsonObject, ToolResult
+from adapter.core.events import ERROR_LABEL, Json, JsonObject, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
 from adapter.protocols.usage import Usage
@@ -147,7 +147,7 @@ class RecordedResults:
 
     def _to_result(self, line: ResultLine | NestedCallLine) -> ToolResult:
         self.apply_changes(line)
-        error = None if line.ok else line.content.removeprefix("tool_error: ")
+        error = None if line.ok else line.content.removeprefix(ERROR_LABEL).lstrip()
         return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
 
     def apply_changes(self, line: ResultLine | NestedCallLine) -> None:
@@ -206,7 +206,7 @@ class ReplayWorkspace(Workspace):
         try:
             return self.record.replay_nested_result(tool, parse_arguments(arguments)[0], self.known_tools)
         except ToolError as error:
-            return ToolResult(name, ok=False, content=f"tool_error: {error}", error=str(error))
+            return ToolResult.from_error(name, error)
 
     def _find_recorded_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
         """Return the tool of a call if its result is taken from the recording; otherwise None."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adapter.conversation.session import STOPPED_ANSWER
-from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
+from adapter.core.events import ERROR_LABEL, InvalidToolCall, ToolCall, ToolResult
 from adapter.core.turn import Turn
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
@@ -14,7 +14,7 @@ from adapter.recording import transcript_lines
 from adapter.recording.transcript import Transcript
 from adapter.tools.tool import ToolSet
 
-REFUSED = "tool_error: the call was refused and not made"
+REFUSED = f"{ERROR_LABEL} the call was refused and not made"
 
 
 @dataclass(slots=True)

@@ -66,8 +66,8 @@ def make_encodable(result: ToolResult) -> ToolResult:
 
 
 def build_error_result(name: str, error: ToolError) -> ToolResult:
-    denied = isinstance(error, DeniedError)
-    return ToolResult(name, ok=False, content=truncate(f"tool_error: {error}"), error=str(error), denied=denied)
+    result = ToolResult.from_error(name, error)
+    return replace(result, content=truncate(result.content), denied=isinstance(error, DeniedError))
 
 
 def describe_user_change(planned: Plan) -> str:

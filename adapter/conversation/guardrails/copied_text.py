@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import ERROR_LABEL, Json, JsonObject
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import DESTINATION, PATH, SOURCE
 from adapter.tools.tool import Tool, ToolSet
@@ -23,8 +23,6 @@ WORDS = 4
 """Number of consecutive words that a text must have in common with a message to count as a copy of it."""
 BEGINNING = 200
 """Number of characters at the start of an error message that are compared with the beginning of an argument."""
-ERROR_LABEL = "tool_error:"
-"""The beginning of each error that the agent shows to the model."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 

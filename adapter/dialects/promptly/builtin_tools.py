@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -59,12 +60,9 @@ class MakeDirectories(ToolClass):
 class RemoveFiles(ToolClass):
     """Remove a file, or a directory with its contents."""
 
-    naming = ToolMetadata("RemoveFiles", effect="delete")
+    naming = ToolMetadata("RemoveFiles", partial(ops.Delete, recursive=True))
     example = {"target": "build"}
     target: Annotated[PathText, Parameter("File or directory to remove", *PATH, *DIRECTORY)]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Delete(self.target, recursive=True)
 
 
 class MoveFiles(ToolClass):
@@ -117,22 +115,16 @@ class RipGrepWithGlob(SearchText):
 class RipGrepIncludingHidden(SearchText):
     """Find the lines that match a regular expression, also in hidden and ignored files."""
 
-    naming = ToolMetadata("RipGrepIncludingHidden")
+    naming = ToolMetadata("RipGrepIncludingHidden", partial(ops.Grep, ignored=True))
     example = {"pattern": "TODO|FIXME", "path": "src"}
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Grep(self.pattern, self.path, ignored=True)
 
 
 class ListFiles(ToolClass):
     """List a directory with sizes and dates."""
 
-    naming = ToolMetadata("ListFiles")
+    naming = ToolMetadata("ListFiles", partial(ops.Tree, limit=MAX_ENTRIES, details=True))
     example = {"path": "src"}
     path: Annotated[PathText, Parameter("Directory to list (default: the project folder)", *DIRECTORY, *PATH)] = "."
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Tree(self.path, limit=MAX_ENTRIES, details=True)
 
     render = render_as(result_formatting.format_listing)
 
@@ -176,12 +168,9 @@ class ShowFileContents(ToolClass):
 class LineCount(ToolClass):
     """Count the lines of a file."""
 
-    naming = ToolMetadata("LineCount")
+    naming = ToolMetadata("LineCount", partial(ops.Stat, count_lines=True))
     example = {"file": "src/main.c"}
     file: Annotated[PathText, Parameter("File to count", *PATH)]
-
-    def to_operation(self) -> ops.Operation:
-        return ops.Stat(self.file, count_lines=True)
 
     def render(self, info: ops.FileInfo) -> Rendered:
         return f"{info.lines} {info.path}", None

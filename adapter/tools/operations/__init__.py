@@ -2,8 +2,7 @@
 
 A dialect turns a validated call into an operation. The workspace performs the operation and returns an outcome, which
 the dialect formats for its model. Paths are strings as the model wrote them, and only the workspace's path resolver
-interprets them. Lines are 1-based, times are in seconds. An outcome's ``notes`` list tolerated, assumed or omitted
-details, as one sentence each.
+interprets them. Lines are 1-based, times are in seconds.
 """
 
 from __future__ import annotations
@@ -11,10 +10,18 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from adapter.tools.operations.commands import *
+from adapter.tools.operations.editor import *
+from adapter.tools.operations.edits import *
+from adapter.tools.operations.effects import *
 from adapter.tools.operations.files import *
-from adapter.tools.operations.host import *
+from adapter.tools.operations.nested_calls import *
+from adapter.tools.operations.outcome import *
+from adapter.tools.operations.searches import *
+from adapter.tools.operations.session import *
+from adapter.tools.operations.symbols import *
+from adapter.tools.operations.web import *
 
-__all__ = ["autorun_files", "capabilities", "files", "host", "permissions", "shell_words"]
+__all__ = ["autorun_files", "capabilities", "outcome", "permissions", "session", "shell_words"]
 
 _OPERATIONS: dict[Effect, tuple[type, ...]] = {
     "read": (
@@ -49,18 +56,6 @@ HostOperation: TypeAlias = EditorOperation | SessionOperation | CallOperation | 
 """Operations that need a user, an editor, a model, a network or the session, rather than only files and processes."""
 
 Operation: TypeAlias = ReadOperation | ChangeOperation | ProgramOperation | HostOperation
-
-FileOutcome: TypeAlias = FileText | Media | FileWritten | FilePatched | FilesPatched | OperationDone | FileInfo
-SearchOutcome: TypeAlias = Listing | PathList | GrepResult | FileOutline | SymbolMatches
-ProcessOutcome: TypeAlias = CommandOutput | ProgramOutput | CommandStarted | CommandOutputDelta | CommandKilled
-UserOutcome: TypeAlias = UserAnswers | TaskFinished | EditorState | SelectedText
-SessionOutcome: TypeAlias = TodoList | MemoryNote | MemoryList | MemoryChanged | SkillLoaded
-NestedOutcome: TypeAlias = BatchResults | CodeOutput | AgentReport | FunctionResult
-WebOutcome: TypeAlias = Page | SearchHits | Libraries | LibraryDocs
-
-Outcome: TypeAlias = (
-    FileOutcome | SearchOutcome | ProcessOutcome | UserOutcome | SessionOutcome | NestedOutcome | WebOutcome
-)
 
 
 def find_effect(operation: Operation) -> Effect:

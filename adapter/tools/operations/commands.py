@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from adapter.tools.operations.outcome import Outcome
+
 Shell: TypeAlias = Literal["sh", "bash"]
 
 
@@ -24,7 +26,7 @@ class RunCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandOutput:
+class CommandOutput(Outcome):
     """The result of a command. ``exit_code`` is 128 + the signal's number for a command killed by a signal, and None
     for a command that this program stopped, for example after a timeout."""
 
@@ -32,7 +34,6 @@ class CommandOutput:
     output: str
     exit_code: int | None
     timed_out: bool = False
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,9 @@ class StartCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandStarted:
+class CommandStarted(Outcome):
     id: str
     command: str
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,13 @@ CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_fo
 
 
 @dataclass(frozen=True, slots=True)
-class CommandOutputDelta:
+class CommandOutputDelta(Outcome):
     id: str
     stdout: str
     stderr: str
     status: CommandStatus
     exit_code: int | None = None
     """Exit code, if the command completed."""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +88,12 @@ class KillCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandKilled:
+class CommandKilled(Outcome):
     """The result of `KillCommand`. ``success``: whether the command was running and has ended."""
 
     id: str
     success: bool
     message: str
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ class RunProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramOutput:
+class ProgramOutput(Outcome):
     """The result of a program. ``exit_code``: as in `CommandOutput`. ``skipped_lines`` and ``patterns`` describe how a
     long output was sliced."""
 
@@ -135,4 +133,3 @@ class ProgramOutput:
     timed_out: bool = False
     skipped_lines: int = 0
     patterns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()

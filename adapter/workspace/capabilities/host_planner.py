@@ -236,7 +236,7 @@ def _writes(capabilities: SessionCapabilities, call: ops.BatchCall) -> bool:
 
 def _build_surplus_result(call: ops.BatchCall) -> ToolResult:
     error = f"{escape_for_display(call.name)} was not run: a batch has at most {ops.MAX_BATCH} calls. Use another batch"
-    return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error)
+    return ToolResult.from_error(call.name, error)
 
 
 def _run_code(capabilities: SessionCapabilities, operation: ops.RunCode) -> ops.CodeOutput:
@@ -253,8 +253,7 @@ def _run_nested_call(
     capabilities: SessionCapabilities, name: str, arguments: JsonObject, clock: Deadline | None, refusal: str
 ) -> ToolResult:
     if isinstance(capabilities.workspace.find_operation(name, arguments), ops.RunBatch | ops.RunCode | ops.Finish):
-        error = f"{name} {refusal}; call it separately"
-        return ToolResult(name, ok=False, content=f"tool_error: {error}", error=error)
+        return ToolResult.from_error(name, f"{name} {refusal}; call it separately")
     result = capabilities.workspace.run_within(name, arguments, clock)
     capabilities.emit(NestedCall(name, arguments, result))
     return result
@@ -285,7 +284,7 @@ def _search(capabilities: SessionCapabilities, operation: ops.SearchWeb) -> ops.
     hits = [
         hit for hit in results if web_fetch.is_in_domains(hit.url, operation.allowed_domains, operation.blocked_domains)
     ]
-    return ops.SearchHits(operation.query, tuple(hits[: operation.limit]), notes)
+    return ops.SearchHits(operation.query, tuple(hits[: operation.limit]), notes=notes)
 
 
 def _find_library(capabilities: SessionCapabilities, operation: ops.FindLibrary) -> ops.Libraries:

@@ -50,7 +50,7 @@ def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Cal
     run = _Run(operation.code, tools, call, Deadline(seconds))
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="code") as thread:  # a thread without an event loop
         value = thread.submit(lambda: asyncio.run(run.run_main())).result()
-    return CodeOutput(run.output, value, notes)
+    return CodeOutput(run.output, value, notes=notes)
 
 
 class _Run:

@@ -114,7 +114,7 @@ def plan_write(context: WorkspaceContext, operation: ops.WriteText) -> FileChang
     if _is_unread(context, file):
         notes = (*notes, f"{file.display_path} was overwritten without having been read first")
     verb = "create" if file.data is None else "overwrite"
-    outcome = ops.FileWritten(file.display_path, len(after), file.data is None, diff, notes)
+    outcome = ops.FileWritten(file.display_path, len(after), file.data is None, diff, notes=notes)
     return FileChange(f"{verb} {file.display_path}", ((file, after),), diff, outcome, {})
 
 
@@ -130,9 +130,8 @@ def plan_patch(context: WorkspaceContext, operation: ops.PatchText) -> FileChang
     file = find_file(context.root, operation.path, must_exist=not creates)
     result, after = _apply_patches(context, file, file.data or b"", operation)
     notes = _list_notes(context, operation.patches, result)
-    outcome = ops.FilePatched(
-        file.display_path, len(result.matches), result.diff, notes, tuple(list_changed_lines(result))
-    )
+    places = tuple(list_changed_lines(result))
+    outcome = ops.FilePatched(file.display_path, len(result.matches), result.diff, places, notes=notes)
     verb = "create" if file.data is None else "edit"
     return FileChange(f"{verb} {file.display_path}", ((file, after),), result.diff, outcome, {})
 
@@ -176,7 +175,7 @@ def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChan
         raise EditError("\n".join([*failures, "No file was changed: send all edits again."]), failures)
     if len(draft.changed) > MAX_FILES:
         raise ToolError(f"the change has {len(draft.changed)} files; the maximum is {MAX_FILES}. Split it")
-    outcome = ops.FilesPatched(tuple(draft.done), draft.diff, tuple(draft.notes))
+    outcome = ops.FilesPatched(tuple(draft.done), draft.diff, notes=tuple(draft.notes))
     return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.models, tuple(draft.diffs))
 
 

@@ -195,7 +195,7 @@ class _GrepSearch:
         if total > len(hits) and self._max_hits == MAX_HITS:
             self.notes.append(f"only the first {MAX_HITS} matches are included; give a more specific pattern")
         files = tuple((file.path, file.count) for file in self.files)
-        return GrepResult(tuple(hits), total, files, tuple(self.notes))
+        return GrepResult(tuple(hits), total, files, notes=tuple(self.notes))
 
     @property
     def _max_hits(self) -> int:

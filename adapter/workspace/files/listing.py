@@ -44,7 +44,7 @@ def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
         omitted += 1
         if omitted >= MAX_COUNTED:
             break
-    return Listing(_format_path(walk.parts), tuple(entries), omitted, tuple(walk.notes))
+    return Listing(_format_path(walk.parts), tuple(entries), omitted, notes=tuple(walk.notes))
 
 
 def _build_entry(node: Node, details: bool) -> ListingEntry:
@@ -100,7 +100,7 @@ def _find_newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> Pat
             with suppress(FileNotFoundError):  # deleted meanwhile
                 matches.append((-node.read_status().st_mtime_ns, "/".join((*walk.parts, node.path))))
     paths = tuple(escape_for_display(path) for _, path in sorted(matches)[:limit])
-    return PathList(paths, len(matches) > limit, tuple(walk.notes))
+    return PathList(paths, len(matches) > limit, notes=tuple(walk.notes))
 
 
 def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
@@ -113,7 +113,7 @@ def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathLis
             truncated = True
             break
         paths.append(escape_for_display("/".join((*walk.parts, node.path))))
-    return PathList(tuple(paths), truncated, tuple(walk.notes))
+    return PathList(tuple(paths), truncated, notes=tuple(walk.notes))
 
 
 def _format_path(parts: tuple[str, ...]) -> str:

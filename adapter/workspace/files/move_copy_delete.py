@@ -112,7 +112,8 @@ def _copy(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
     step = ChangeStep(kind="put", path="/".join(destination.parts))
     with convert_os_errors(f"{source.display_path} was not copied"):
         notes = context.history.commit(summary, [destination.parts[:-1]], [step], {0: StagedContent(make)})
-    return OperationDone(source.display_path, destination.display_path, tree.entries, (*tree.notes, *notes))
+    shown = source.display_path, destination.display_path
+    return OperationDone(*shown, tree.entries, notes=(*tree.notes, *notes))
 
 
 class _TransferPaths(NamedTuple):

@@ -108,7 +108,7 @@ def _select_lines(operation: ReadText, lines: Sequence[str], shown: str, notes: 
     end = last if operation.max_lines is None else min(last, first + operation.max_lines - 1)
     selected = lines[first - 1 : end] if first else []
     text, cut = _cut(selected, first, operation.max_line_characters)
-    return FileText(shown, text, first, end, len(lines), end < last, (*notes, *cut))
+    return FileText(shown, text, first, end, len(lines), end < last, notes=(*notes, *cut))
 
 
 def _find_line_range(operation: ReadText, total: int, shown: str) -> tuple[int, int]:
@@ -179,7 +179,8 @@ def _stream_lines(
     total = end if at_end and len(selected) == len(lines) else None
     truncated = total is None and (last is None or end < last)
     text, cut = _cut(selected, first, operation.max_line_characters)
-    return FileText(resolved.display_path, text, first, end, total, truncated, (*_list_encoding_notes(decoded), *cut))
+    notes = (*_list_encoding_notes(decoded), *cut)
+    return FileText(resolved.display_path, text, first, end, total, truncated, notes=notes)
 
 
 def _read_lines(descriptor: int, first: int, count: int | None) -> tuple[bytes, int, bool]:

@@ -310,7 +310,7 @@ class _SymbolSearch:
         if limit < self.operation.limit and limit < len(best):
             self.notes.append(f"limit {self.operation.limit} is out of range; it was reduced to {MAX_LIMIT}")
         return ops.SymbolMatches(
-            tuple(match for _, match in best[:limit]), len(best), tuple(files.items()), tuple(self.notes)
+            tuple(match for _, match in best[:limit]), len(best), tuple(files.items()), notes=tuple(self.notes)
         )
 
 

@@ -121,7 +121,7 @@ class BackgroundCommands:
                 raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
         if status == "running":  # it may have ended since, but the output may be incomplete
             return ops.CommandOutputDelta(operation.id, texts[0], texts[1], status)
-        return ops.CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
+        return ops.CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, notes=command.notes)
 
     def kill(self, operation: ops.KillCommand) -> ops.CommandKilled:
         command = self._commands.get(operation.id)

@@ -22,7 +22,7 @@ from adapter.tools.operations import (
     RunBatch,
 )
 from adapter.tools.operations.capabilities import list_default_capabilities
-from adapter.tools.operations.host import parse_todo_status
+from adapter.tools.operations.session import parse_todo_status
 from adapter.workspace import Workspace, operation_planner
 from adapter.workspace.capabilities import host_planner
 from adapter.workspace.capabilities.host_interface import Host
