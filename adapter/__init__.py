@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, PermissionRule
     from adapter.tools.tool import Tool
     from adapter.workspace import Workspace
-    from adapter.workspace.capabilities.host_interface import Host
+    from adapter.workspace.capabilities.host_capabilities import Host
 
     Approval = ApprovalRequest
     AskAgain = Retry
@@ -160,7 +160,7 @@ _NAMES = {
     ),
     "adapter.core.turn": ("Turn",),
     "adapter.workspace": ("Workspace",),
-    "adapter.workspace.capabilities.host_interface": ("Host",),
+    "adapter.workspace.capabilities.host_capabilities": ("Host",),
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 

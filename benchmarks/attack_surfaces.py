@@ -37,7 +37,7 @@ from adapter.tools.operations import Effect
 from adapter.tools.operations.permissions import ApprovalRequest, PermissionRule
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host, WebAccess
+from adapter.workspace.capabilities.host_capabilities import Host, WebAccess
 from adapter.workspace.changes.journal import ChangeJournal
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot

@@ -35,7 +35,7 @@ from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
-from adapter.tools.call_resolution import is_valid
+from adapter.tools.call_validation import is_valid
 from adapter.tools.tool import ToolSet
 
 HERE = Path(__file__).parent

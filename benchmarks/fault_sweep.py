@@ -46,7 +46,7 @@ from adapter.tools.operations import (
     WriteText,
 )
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from benchmarks import stopping
 from tests.workspace.changes.crashing import ALL_CALLS, ERRORS, SCENARIOS, Failing, content_of, intercepted, lay_out
 

@@ -38,7 +38,7 @@ from urllib.parse import urlsplit
 from adapter.core.events import JsonObject
 from adapter.parsing.parser import parse
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host, WebAccess
+from adapter.workspace.capabilities.host_capabilities import Host, WebAccess
 from benchmarks import stopping
 from tests.parsing.formats.soup import TOOLS
 from tests.serving import serving_afresh

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from adapter.backends.model_profiles import load_profile
+from adapter.backends.probe_profiles import load_profile
 from adapter.backends.template_files import load_chat_template
 from adapter.cli.config import read_config
 from adapter.core.bounded_parsing import parse_json

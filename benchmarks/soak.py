@@ -51,7 +51,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.tools.operations import Question
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host, WebAccess
+from adapter.workspace.capabilities.host_capabilities import Host, WebAccess
 from adapter.workspace.sandbox import supervisor
 from benchmarks import stopping
 from benchmarks.floods import answering

@@ -68,7 +68,7 @@ from adapter.tools.operations import (
 )
 from adapter.tools.operations.permissions import ApprovalRequest
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.memory_notes import find_project_folder
 from benchmarks import stopping
 from benchmarks.naive import check_confined, confine

@@ -41,7 +41,7 @@ PRELOADED = [
     "rich.console",
     "tests.command_line",
     "tests.warmed",
-    *("adapter.server.http_protocol", "encodings.idna"),
+    *("adapter.server.http_limits", "encodings.idna"),
     *("uvicorn.lifespan.on", "uvicorn.loops.asyncio", "uvicorn.loops.auto"),
     *("adapter.evaluation.trace_view", "adapter.outline.syntax", "openai.resources.models", "regex"),
     *("typer.rich_utils", "rich._emoji_codes", "rich.columns", "rich.panel", "rich.scope", "rich.traceback"),

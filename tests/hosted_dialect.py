@@ -17,6 +17,8 @@ from adapter.tools.operations import (
     BatchResults,
     CodeOutput,
     DeleteMemory,
+    Delivery,
+    DocsMode,
     FetchPage,
     FindLibrary,
     Finish,
@@ -36,9 +38,8 @@ from adapter.tools.operations import (
     Todo,
     ViewMemory,
     WriteMemory,
+    parse_todo_status,
 )
-from adapter.tools.operations.session import Delivery, parse_todo_status
-from adapter.tools.operations.web import DocsMode
 
 
 class Shown(ToolClass):

@@ -19,7 +19,7 @@ from adapter.dialects import Dialect
 from adapter.dialects.promptly import make_dialect
 from adapter.dialects.promptly.tools_file_entries import ShellTool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from tests.test_layers import tree_at
 from tests.workspace.capabilities.test_web_fetch import LOCAL, Server

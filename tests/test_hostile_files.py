@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapter.backends import template_file_worker
-from adapter.backends.model_profiles import load_profile
+from adapter.backends.probe_profiles import load_profile
 from adapter.backends.template_files import load_chat_template
 from adapter.cli.config import read_config
 from adapter.core.bounded_parsing import parse_json, parse_toml

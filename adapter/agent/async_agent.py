@@ -21,7 +21,7 @@ from adapter.core.errors import TransportError
 from adapter.core.events import ToolCall, ToolResult
 from adapter.tools.operations.permissions import Approver, AsyncApprover
 from adapter.workspace.approval_flow import allow_cancelling_approvals
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 
 
 class AsyncChatModel(Protocol):

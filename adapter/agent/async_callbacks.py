@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from adapter.core.callback_checks import build_result_error, is_async, require_sync, set_wrapped
 from adapter.core.errors import DeniedError, UsageError
 from adapter.tools.operations.permissions import Approver, AsyncApprover
-from adapter.workspace.capabilities.host_interface import METHODS, Host
+from adapter.workspace.capabilities.host_capabilities import METHODS, Host
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from adapter.agent.retry_constraint import (
 )
 from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
-from adapter.backends.template_requests import TemplateChat
+from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries
 from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
@@ -49,11 +49,11 @@ from adapter.parsing.parser import Parser, parse
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
-from adapter.tools.call_resolution import is_valid
+from adapter.tools.call_validation import is_valid
 from adapter.tools.operations.permissions import ApprovalRequest, Approver
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 
 if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient

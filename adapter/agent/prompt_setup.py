@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.backends.chat_client_type_check import find_chat_client
-from adapter.backends.template_requests import TemplateChat
+from adapter.backends.template_chat import TemplateChat
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.dialects import NO_TOOLS, Dialect, get_dialect

@@ -31,7 +31,7 @@ from adapter.prompting.system_prompt import Style, create_prompt_session, system
 from adapter.tools.operations import AgentReport, RunSubagent
 from adapter.tools.operations.permissions import Approver
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import HostEvent
+from adapter.workspace.capabilities.host_capabilities import HostEvent
 
 
 class SubagentRecorder(Protocol):

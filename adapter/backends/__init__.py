@@ -14,10 +14,10 @@ __all__ = [
     "engine_details",
     "format_derivation",
     "in_process_llama_cpp",
-    "model_profiles",
     "native_tools_chat",
+    "probe_profiles",
     "small_model_detection",
     "stream_chunks",
+    "template_chat",
     "template_files",
-    "template_requests",
 ]

@@ -15,7 +15,7 @@ from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, find_first_model, get_json
 from adapter.backends.format_derivation import detect_format
-from adapter.backends.model_profiles import build_setup_lookup
+from adapter.backends.probe_profiles import build_setup_lookup
 from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import JsonObject

@@ -14,7 +14,7 @@ from adapter.agent.agent import Agent
 from adapter.agent.prompt_setup import validate_prompt_mode
 from adapter.agent.response_reader import AgentEvent, ChatModel
 from adapter.agent.subagents import SubagentRunner
-from adapter.backends import model_profiles
+from adapter.backends import probe_profiles
 from adapter.backends.chat_client import ChatClient, Chunk, find_endpoint
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.native_tools_chat import NativeToolsChat
@@ -42,7 +42,7 @@ from adapter.recording.recorder import SessionRecorder
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host, HostEvent, NestedCall
+from adapter.workspace.capabilities.host_capabilities import Host, HostEvent, NestedCall
 from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
 
 
@@ -130,7 +130,7 @@ def validate_settings(settings: RunSettings) -> None:
     check_folder(settings.prompts_folder)
     parse_guardrails(settings.config.guardrails.use)
     parse_steps(settings.config.steps.model_dump())
-    model_profiles.validate_profile_name(settings.profile)
+    probe_profiles.validate_profile_name(settings.profile)
     if settings.format not in ("auto", FROM_TEMPLATE):
         get_format(settings.format)
 

@@ -18,7 +18,7 @@ from adapter.core.install_advice import build_install_command
 from adapter.core.version import __version__
 from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.paths import openat2
-from adapter.workspace.paths.directory_syscalls import DescriptorCalls, calls
+from adapter.workspace.paths.descriptor_syscalls import DescriptorCalls, calls
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import find_bwrap
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, find_unavailable_reason

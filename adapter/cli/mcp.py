@@ -36,7 +36,7 @@ def mcp(
 
     from adapter.integrations.mcp.client import INSTALL
     from adapter.workspace import Workspace
-    from adapter.workspace.capabilities.host_interface import Host
+    from adapter.workspace.capabilities.host_capabilities import Host
 
     if find_spec("mcp") is None:
         raise UsageError(f"`adapter mcp` needs the MCP SDK: {INSTALL}")

@@ -13,10 +13,10 @@ from rich.console import Console as Rich
 from rich.progress import Progress
 from rich.table import Table
 
-from adapter.backends import model_profiles
+from adapter.backends import probe_profiles
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.engine_details import query_engine_details
-from adapter.backends.model_profiles import Model, Profile, ProfileSetup
+from adapter.backends.probe_profiles import Model, Profile, ProfileSetup
 from adapter.cli.console import Console, create_task_progress
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.model_loading import load_model, require_model_choice
@@ -46,8 +46,8 @@ def run_probe(settings: ProbeSettings) -> int:
     log = ExchangeLog(settings.record, Redactor(os.environ)) if settings.record else None
     with load_model(settings.base_url, settings.model, console) as served:
         chat = served.chat
-        model = model_profiles.query_model(chat.endpoint, chat.model)
-        guessed = guess_format(model.name, model_profiles.query_template(chat.endpoint)) or guess_format(model.file)
+        model = probe_profiles.query_model(chat.endpoint, chat.model)
+        guessed = guess_format(model.name, probe_profiles.query_template(chat.endpoint)) or guess_format(model.file)
         format = get_format(parse_auto(settings.format) or guessed or DEFAULT_FORMAT).name
         engine = query_engine_details(chat.endpoint, model) if settings.share else None
         if engine:
@@ -69,11 +69,11 @@ def run_probe(settings: ProbeSettings) -> int:
     faults = find_server_faults([each.written for trial in found.trials for each in trial.outcomes])
     for fault in faults:
         console.note(fault)
-    output = settings.output or model_profiles.build_profile_path(model.name)
+    output = settings.output or probe_profiles.build_profile_path(model.name)
     html = settings.page or output.with_suffix(".html")
     profile = _build_profile(model, found, settings.format)
     if profile is not None:
-        model_profiles.save_profile(profile, output)
+        probe_profiles.save_profile(profile, output)
     write_private(html, render_probe_report(model, profile, found), "--page")
     if settings.share and engine:
         result = build_shared_result(found, engine, model.template, time.strftime("%Y-%m-%d"))
@@ -135,7 +135,7 @@ def _build_rows(found: Probe) -> JsonObject:
 
 def _list_notes(chat: ChatClient) -> list[str]:
     advice = chat.context().advice
-    ignores_tools = model_profiles.template_supports_tools(chat.endpoint) is False
+    ignores_tools = probe_profiles.template_supports_tools(chat.endpoint) is False
     warning = "the model's chat template does not support tools: the server drops them silently"
     return [note for note in (advice, warning if ignores_tools else "") if note]
 

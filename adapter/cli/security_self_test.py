@@ -21,7 +21,7 @@ from typing import TypeAlias
 from adapter.core.events import Json
 from adapter.tools.operations.permissions import ApprovalRequest
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.sandbox.sandbox import SandboxSettings
 
 CANARY = "canary-7f3a91c2"

@@ -182,7 +182,7 @@ class ServeSettings:
         """Build the options for translating requests and responses. Raises UsageError for an invalid option."""
         from adapter.cli.serve_config import read_model_budgets, read_model_setups
         from adapter.core.text.redaction import Redactor
-        from adapter.protocols.response_guard import RetryPolicy
+        from adapter.protocols.answer_retries import RetryPolicy
         from adapter.protocols.token_budgets import parse_context_budget
         from adapter.protocols.translation_options import SHARED_SETTINGS, build_options
         from adapter.recording.exchange_log import ExchangeLog
@@ -206,7 +206,7 @@ class ServeSettings:
     def build_server_settings(self) -> ServerSettings:
         """Build the settings of the server. Raises UsageError for an invalid option, or if no model server is found."""
         from adapter.backends.endpoint_discovery import build_api_url, find_endpoint
-        from adapter.backends.model_profiles import validate_profile_name
+        from adapter.backends.probe_profiles import validate_profile_name
         from adapter.backends.template_files import load_chat_template
         from adapter.server.app import ServerSettings
         from adapter.server.telemetry.setup import are_traces_enabled

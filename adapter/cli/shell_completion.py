@@ -71,7 +71,7 @@ def _list_dialects() -> Iterable[str]:
 
 
 def _list_profiles() -> Iterable[str]:
-    from adapter.backends.model_profiles import find_profile_folder
+    from adapter.backends.probe_profiles import find_profile_folder
 
     return ("auto", "none", *sorted(path.stem for path in find_profile_folder().glob("*.toml")))
 

@@ -23,7 +23,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.recording.recorder import SessionRecorder
 from adapter.recording.transcript import TranscriptWriter
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 
 
 def read_task() -> str:

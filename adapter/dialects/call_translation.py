@@ -18,9 +18,9 @@ from adapter.core.events import Json, JsonObject
 from adapter.dialects import Dialect, get_dialect, list_dialect_names
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import normalize_key
-from adapter.tools.call_extraction import parse_arguments
 from adapter.tools.call_normalization import match_parameter, normalize_call
-from adapter.tools.call_resolution import ResolvedCall, resolve_call
+from adapter.tools.call_validation import ResolvedCall, resolve_call
+from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.tool import Tool, ToolSet
 
 

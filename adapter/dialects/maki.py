@@ -43,8 +43,8 @@ from adapter.tools.argument_synonyms import (
     PATTERN,
     WORKING_DIRECTORY,
 )
-from adapter.tools.call_extraction import parse_arguments
-from adapter.tools.operations.session import TodoPriority, TodoStatus, parse_todo_status
+from adapter.tools.json_call_extraction import parse_arguments
+from adapter.tools.operations import TodoPriority, TodoStatus, parse_todo_status
 
 FilePath = Annotated[PathText, Parameter("Absolute path (or relative to the project root)", *PATH)]
 

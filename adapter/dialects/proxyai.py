@@ -40,7 +40,7 @@ from adapter.tools.argument_synonyms import (
     PATTERN,
     WORKING_DIRECTORY,
 )
-from adapter.tools.operations.session import TodoStatus, parse_todo_status
+from adapter.tools.operations import TodoStatus, parse_todo_status
 from adapter.tools.tool import FailureRenderer
 
 FilePath = Annotated[PathText, Parameter("Absolute path of the file", *PATH)]

@@ -14,7 +14,7 @@ from typing import Any
 from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.core.text.plurals import pluralize
 from adapter.tools import operations as ops
-from adapter.tools.operations.session import TodoStatus
+from adapter.tools.operations import TodoStatus
 
 
 def format_file(file: ops.FileText) -> str:

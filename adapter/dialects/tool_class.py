@@ -91,10 +91,13 @@ Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
 class ToolMetadata:
     """The names and metadata of a tool.
 
-    ``action``: the operation that a call performs: its class, or a partial with fixed fields. The call's arguments are
-    its other fields, in order. It is None if the class defines ``to_operation()``, and then also the ``effect``.
-    ``second_names``: further documented names. ``aliases``: undocumented names that models use. The other fields are
-    those of `adapter.tools.tool.Tool`.
+    Args:
+        action: The operation that a call performs: its class, or a partial with fixed fields. The call's arguments are
+            its other fields, in order. None if the class defines ``to_operation()``, and then also the ``effect``.
+        second_names: Further documented names.
+        aliases: Undocumented names that models use.
+
+    The other fields are those of `adapter.tools.tool.Tool`.
     """
 
     name: str
@@ -139,7 +142,8 @@ class ToolClass(BaseModel):
     def build_tool(cls) -> Tool:
         """Return the `Tool` for parsers, prompts and servers. The result is cached, because building a schema takes
         milliseconds."""
-        parameters, naming, action = simplify_schema(cls), cls.naming, cls.naming.action
+        parameters, naming = simplify_schema(cls), cls.naming
+        action: Any = getattr(naming.action, "func", naming.action)
         return Tool(
             name=naming.name,
             description=inspect.cleandoc(cls.__doc__ or ""),
@@ -147,7 +151,7 @@ class ToolClass(BaseModel):
             unlisted=tuple(name for name in cls.model_fields if name not in parameters["properties"]),
             aliases=naming.second_names + naming.aliases,
             argument_aliases={name: names for name in cls.model_fields if (names := _list_aliases(cls, name))},
-            effect=naming.effect if action is None else EFFECTS[getattr(action, "func", action)],
+            effect=naming.effect if action is None else EFFECTS[action],
             example=cls.example,
             validate=cls.model_validate,
             needs=naming.needs,

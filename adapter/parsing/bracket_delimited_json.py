@@ -25,7 +25,7 @@ from adapter.parsing.json_calls import (
 )
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, SPACE, Reader, StreamBuffer
-from adapter.tools.call_extraction import (
+from adapter.tools.json_call_extraction import (
     ABOUT_KEYS,
     ARGUMENT_KEYS,
     CALL_TYPES,

@@ -11,7 +11,7 @@ from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
-from adapter.tools.call_extraction import DecodedCall, Normalizer
+from adapter.tools.json_call_extraction import DecodedCall, Normalizer
 from adapter.tools.tool import Tool, ToolSet
 
 try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers

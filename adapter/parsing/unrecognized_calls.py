@@ -11,7 +11,7 @@ from collections.abc import Iterator, Set
 from adapter.core.events import RejectedCall
 from adapter.core.turn import Turn
 from adapter.parsing.markdown_context import MarkdownContext
-from adapter.tools.call_extraction import ARGUMENT_KEYS, NAME_KEYS
+from adapter.tools.json_call_extraction import ARGUMENT_KEYS, NAME_KEYS
 from adapter.tools.tool import ToolSet
 
 SEARCHED = 8000

@@ -24,6 +24,7 @@ passes through these modules:
 """
 
 __all__ = [
+    "answer_retries",
     "answer_translation",
     "anthropic_request",
     "anthropic_response",
@@ -46,7 +47,6 @@ __all__ = [
     "request_body_parsing",
     "request_stats",
     "request_translation",
-    "response_guard",
     "sse",
     "template_messages",
     "template_prompt",

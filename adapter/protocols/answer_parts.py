@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.core.events import JsonObject
-from adapter.protocols.response_guard import EXTENSION
+from adapter.protocols.answer_retries import EXTENSION
 
 Kind: TypeAlias = Literal["reasoning", "text", "call"]
 Action: TypeAlias = Literal["open", "add", "close"]

@@ -18,11 +18,11 @@ from adapter.core.events import (
 from adapter.core.text.string_builder import StringBuilder
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens
+from adapter.protocols.answer_retries import EXTENSION, build_report
 from adapter.protocols.answer_state import AnswerState
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object
 from adapter.protocols.reasoning_budget import ReasoningWatch
-from adapter.protocols.response_guard import EXTENSION, build_report
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.truncated_calls import CUT_REASONS, find_tool

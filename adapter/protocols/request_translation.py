@@ -17,6 +17,7 @@ from adapter.prompting.intent.guided_choice import (
     plan_guided_choice,
     plan_next_call,
 )
+from adapter.protocols.answer_retries import EXTENSION, RetryGuard
 from adapter.protocols.conversation_cache import Conversation, copy_messages
 from adapter.protocols.llama_cpp_completion import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
@@ -27,7 +28,6 @@ from adapter.protocols.request_body_parsing import MAX_TEXT, check_size
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, build_lazy_constraint_fields
 from adapter.protocols.request_prompt import build_prompt
 from adapter.protocols.request_tools import ToolRequest, apply_shortlist, choose_request_format, parse_tool_request
-from adapter.protocols.response_guard import EXTENSION, ResponseGuard
 from adapter.protocols.template_prompt import Prefill, TemplatePrompt
 from adapter.protocols.tool_type_conversion import FUNCTIONS, convert_tools_to_functions
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
@@ -195,7 +195,7 @@ def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: E
 
 def _build_response_guard(
     request: ToolRequest, options: TranslationOptions, enforcement: Enforcement
-) -> ResponseGuard | None:
+) -> RetryGuard | None:
     enforces = options.constraints.enforce is not None
     return options.retry_policy.make_guard(
         request.body,

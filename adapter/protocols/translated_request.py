@@ -13,6 +13,7 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
+from adapter.protocols.answer_retries import with_retry_message
 from adapter.protocols.conversation_cache import VerbatimCallCache
 from adapter.protocols.llama_cpp_completion import remove_grammar
 from adapter.protocols.reasoning_budget import (
@@ -24,7 +25,6 @@ from adapter.protocols.reasoning_budget import (
 )
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
-from adapter.protocols.response_guard import with_retry_message
 from adapter.protocols.template_prompt import LIMITS, Prefill, continue_text, find_transport, with_shorter_limit
 from adapter.protocols.token_budgets import build_shortened_header
 from adapter.protocols.tool_type_conversion import FUNCTIONS, ToolTypes
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # not needed for replaying a recording
     from adapter.grammars.constraint_mode import Constraint
     from adapter.grammars.schema_ir import Choices
     from adapter.prompting.tool_shortlist import ToolShortlist
-    from adapter.protocols.response_guard import ResponseGuard
+    from adapter.protocols.answer_retries import RetryGuard
     from adapter.protocols.translation_options import ConstraintBuilder
 
 
@@ -93,7 +93,7 @@ class ParserSettings:
 class FollowUp:
     """Settings for retries and other follow-up requests. ``guard`` decides on retries; None accepts every answer."""
 
-    guard: ResponseGuard | None = None
+    guard: RetryGuard | None = None
     must_call: bool = False
     """True if the client requires a call."""
     constraint: Constraint = "off"

@@ -19,10 +19,10 @@ from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import system_prompt
+from adapter.protocols.answer_retries import RetryPolicy
 from adapter.protocols.conversation_cache import VerbatimCallCache
 from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
-from adapter.protocols.response_guard import RetryPolicy
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
 from adapter.protocols.token_budgets import Budgets, ContextBudget, validate_context_budget, validate_reasoning_budget
 from adapter.tools.tool import Tool, ToolSet

@@ -26,7 +26,7 @@ from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, ask_approver
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import HostEvent, NestedCall
+from adapter.workspace.capabilities.host_capabilities import HostEvent, NestedCall
 from adapter.workspace.paths.path_validation import check_path
 
 MAX_FILES = 500

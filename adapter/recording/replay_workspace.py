@@ -24,14 +24,14 @@ from adapter.recording.recorder import SessionRecorder, is_external_tool, resolv
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import ApprovalLine, EndLine, Header, Line, NestedCallLine, ResultLine, UserTool
 from adapter.tools import operations as ops
-from adapter.tools.call_extraction import parse_arguments
 from adapter.tools.function_tools import tool
+from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.approval_flow import ApprovalFlow, make_policy
-from adapter.workspace.capabilities.host_interface import Host, WebAccess
+from adapter.workspace.capabilities.host_capabilities import Host, WebAccess
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.tool_results import build_error_result

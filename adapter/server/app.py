@@ -191,7 +191,7 @@ def _serve_with_workers(settings: ServerSettings, listener: socket.socket) -> No
 def build_uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
     from uvicorn.config import LOGGING_CONFIG
 
-    from adapter.server.http_protocol import BoundedConfig
+    from adapter.server.http_limits import BoundedConfig
 
     return BoundedConfig(
         partial(_create_worker, settings),

@@ -2,12 +2,12 @@
 
 __all__ = [
     "argument_synonyms",
-    "call_extraction",
     "call_normalization",
-    "call_resolution",
+    "call_validation",
     "coercion",
     "example_calls",
     "function_tools",
+    "json_call_extraction",
     "schema_errors",
     "schema_refs",
     "schema_simplify",

@@ -1,7 +1,7 @@
 """Match a call's tool name, argument names and argument types to the session's tools.
 
 Only unambiguous deviations are corrected: spellings of the name, argument aliases, and values that can be converted
-without loss. Because this never raises an error, parsers can use it; `call_resolution` validates the call later.
+without loss. Because this never raises an error, parsers can use it; `call_validation` validates the call later.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import encode_as_written
 from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
-from adapter.tools.call_extraction import extract_calls, looks_like_call
 from adapter.tools.coercion import coerce_to_schema, list_types
+from adapter.tools.json_call_extraction import extract_calls, looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ from adapter.core.program_lookup import find_program
 from adapter.tools.operations import Effect, Skill
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace.capabilities import local_search
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 
 
 def merge_tools(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:

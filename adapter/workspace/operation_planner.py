@@ -14,7 +14,7 @@ from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools import operations as ops
 from adapter.tools.operations.permissions import FileDraft
-from adapter.tools.operations.shell_words import list_programs
+from adapter.tools.operations.shell_analysis import list_programs
 from adapter.workspace.capabilities.host_planner import SessionCapabilities, plan_host_operation
 from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.changes.text_codec import decode, encode

@@ -11,7 +11,7 @@ from adapter.core.events import Json, ToolResult
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.text.truncate import truncate, with_notes
 from adapter.tools import operations as ops
-from adapter.tools.call_resolution import ResolvedCall
+from adapter.tools.call_validation import ResolvedCall
 from adapter.tools.tool import ValidatedCall
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.files.media import describe_media

@@ -12,7 +12,7 @@ from adapter.conversation.session_steps import Finished, SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import TextDelta, ToolCall, ToolResult
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from tests.agent.conftest import text_of
 from tests.engines import ONLY_ASCII
 from tests.scripted_server import CHAT, as_error, as_json, as_stream, delta

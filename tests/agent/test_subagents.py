@@ -19,7 +19,7 @@ from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.tools.function_tools import tool
 from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from tests import hosted_dialect
 from tests.hosted_dialect import HOSTED
 from tests.model_text import Script, call

@@ -9,7 +9,7 @@ from pathlib import Path
 from adapter.cli import doctor_checks as doctor
 from adapter.cli.doctor_checks import run_checks
 from adapter.workspace.paths import openat2
-from adapter.workspace.paths.directory_syscalls import DescriptorCalls, calls
+from adapter.workspace.paths.descriptor_syscalls import DescriptorCalls, calls
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.sandbox import SandboxSettings, find_unavailable_reason
 from tests.command_line import adapter

@@ -8,7 +8,7 @@ from adapter.dialects import get_dialect
 from adapter.dialects.call_translation import extract_apply_patch, translate_call
 from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from tests.approvals import record_requests
 
 

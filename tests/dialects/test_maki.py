@@ -13,7 +13,7 @@ from adapter.core.events import JsonObject
 from adapter.dialects.maki import DIALECT
 from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from tests.approvals import record_requests
 from tests.dialects.files import make_files

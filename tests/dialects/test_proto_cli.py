@@ -10,7 +10,7 @@ from adapter.dialects.proto_cli import DIALECT
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import MediaKind
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from tests.approvals import record_requests
 from tests.dialects.files import make_files
 

@@ -17,7 +17,7 @@ from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import AgentReport, Library, RunSubagent, SearchHit
 from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from tests.approvals import record_requests
 
 TOOLS = DIALECT.tools

@@ -24,7 +24,7 @@ from adapter.tools.function_tools import tool
 from adapter.tools.operations import Library, RunSubagent, SearchHit
 from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host, HostEvent
+from adapter.workspace.capabilities.host_capabilities import Host, HostEvent
 from adapter.workspace.sandbox import sandbox
 from adapter.workspace.sandbox.sandbox import UnavailableReason, find_unavailable_reason
 from tests.model_text import Script, call

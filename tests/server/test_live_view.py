@@ -82,7 +82,7 @@ def page_of(live: LiveExchanges, port: int = 0) -> Iterator[str]:
     """Yield the address of a server with only the page."""
     import uvicorn
 
-    from adapter.server.http_protocol import BoundedConfig
+    from adapter.server.http_limits import BoundedConfig
 
     viewing = LiveView(live, "upstream", "k", lambda: server.should_exit)
     with socket.create_server(("127.0.0.1", port)) as listener:

@@ -509,11 +509,11 @@ def test_ambiguous_head_is_rejected(url, sent, status):
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Yield a server in this process with short deadlines."""
-    from adapter.server import http_protocol, request_body
+    from adapter.server import http_limits, request_body
 
-    monkeypatch.setattr(http_protocol, "HEAD_S", 0.5)
+    monkeypatch.setattr(http_limits, "HEAD_S", 0.5)
     monkeypatch.setattr(request_body, "BODY_S", 0.5)
-    monkeypatch.setattr(http_protocol, "LINGER_S", 0.5)
+    monkeypatch.setattr(http_limits, "LINGER_S", 0.5)
     with ScriptedServer() as upstream, serving_here(upstream.url) as url:
         upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
         yield url

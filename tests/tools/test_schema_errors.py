@@ -8,7 +8,7 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
-from adapter.tools.call_resolution import resolve_call
+from adapter.tools.call_validation import resolve_call
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.schema_errors import find_schema_errors
 from adapter.tools.tool import MAX_LISTED, Tool, ToolSet

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from adapter.core.events import ToolCall
-from adapter.tools.call_resolution import is_valid, resolve_call
+from adapter.tools.call_validation import is_valid, resolve_call
 from adapter.tools.function_tools import tool
 from adapter.tools.schema_errors import find_schema_errors, select_allowed_arguments
 from adapter.tools.schema_validation import build_bounded_validator, find_violations

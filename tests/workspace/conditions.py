@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from adapter.workspace.paths.directory_syscalls import DescriptorCalls, calls
+from adapter.workspace.paths.descriptor_syscalls import DescriptorCalls, calls
 
 IS_WINE = sys.platform == "win32" and hasattr(ctypes.WinDLL("ntdll"), "wine_get_version")
 needs_descriptors = pytest.mark.skipif(

@@ -23,7 +23,7 @@ from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.intent.bm25 import stem_words
 from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
-from adapter.tools.call_extraction import looks_like_call
+from adapter.tools.json_call_extraction import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 SEARCHED = 1_000

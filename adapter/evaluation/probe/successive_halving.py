@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adapter.backends.model_profiles import ProfileScore
+from adapter.backends.probe_profiles import ProfileScore
 from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import TransportError
 from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from adapter.core.events import JsonObject
+from adapter.protocols.answer_retries import build_guard_headers
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.dropped_fields import HEADER, to_header
 from adapter.protocols.openai_errors import RequestError, build_error_body
@@ -18,7 +19,6 @@ from adapter.protocols.request_translation import (
     needs_translation,
     translate_chat_request,
 )
-from adapter.protocols.response_guard import build_guard_headers
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.token_budgets import build_shortened_header

@@ -16,7 +16,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from adapter.backends.model_profiles import validate_profile_name
+from adapter.backends.probe_profiles import validate_profile_name
 from adapter.backends.template_files import TemplateWorker, load_chat_template, run_render_step
 from adapter.conversation.guardrails.guardrails import MAX_CALLS, RETRIES
 from adapter.core.argument_checks import NONE, PATH, check_types, format_value
@@ -26,10 +26,10 @@ from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.http_exchange import OpenAIExchange
 from adapter.integrations.openai_client.upstream_info import UpstreamInfo
+from adapter.protocols.answer_retries import RetryPolicy
 from adapter.protocols.answer_translation import StreamedExchange
 from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.openai_errors import relay_error
-from adapter.protocols.response_guard import RetryPolicy
 from adapter.protocols.sse import read_json_or_none
 from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError, iter_prompt_steps
 from adapter.protocols.token_budgets import ContextBudget

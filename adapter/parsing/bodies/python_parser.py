@@ -28,8 +28,8 @@ from adapter.core.json.strict import (
     replace_surrogates,
 )
 from adapter.parsing.format import BodyResult
-from adapter.tools.call_extraction import DecodedCall
 from adapter.tools.coercion import has_schema_type
+from adapter.tools.json_call_extraction import DecodedCall
 from adapter.tools.tool import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")

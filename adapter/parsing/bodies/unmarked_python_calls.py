@@ -16,7 +16,7 @@ from adapter.parsing.bodies.python_scanner import consume_balanced
 from adapter.parsing.call_events import is_placeholder
 from adapter.parsing.format import TEXT, BodyResult, BodySource
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
-from adapter.tools.call_extraction import DecodedCall
+from adapter.tools.json_call_extraction import DecodedCall
 from adapter.tools.tool import ToolSet
 
 _HEAD = re.compile(r"([^\W\d][\w.-]*?)(?:\.call)?\(\s*(?:\)|\w+\s*=(?!=))")

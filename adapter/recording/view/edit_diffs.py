@@ -14,8 +14,7 @@ from adapter.core.errors import AdapterError
 from adapter.core.events import JsonObject
 from adapter.core.text.diffs import render_unified_diff
 from adapter.recording.transcript_lines import StoredFile
-from adapter.tools.operations import PatchFiles, PatchText, WriteText
-from adapter.tools.operations.edits import FileEdit, Patch, WholeFileRewrite
+from adapter.tools.operations import FileEdit, Patch, PatchFiles, PatchText, WholeFileRewrite, WriteText
 from adapter.tools.tool import Tool
 
 

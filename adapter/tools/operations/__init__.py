@@ -21,7 +21,7 @@ from adapter.tools.operations.session import *
 from adapter.tools.operations.symbols import *
 from adapter.tools.operations.web import *
 
-__all__ = ["autorun_files", "capabilities", "outcome", "permissions", "session", "shell_words"]
+__all__ = ["autorun_files", "capabilities", "permissions", "shell_analysis"]
 
 _OPERATIONS: dict[Effect, tuple[type, ...]] = {
     "read": (

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of an operation. ``notes`` list what was tolerated, assumed or left out, one sentence each."""
+    """The outcome of an operation. ``notes``: tolerated, assumed and omitted details, one sentence each."""
 
     _: KW_ONLY
     notes: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from adapter.core.callback_checks import build_callback_error, build_result_erro
 from adapter.core.errors import UsageError
 from adapter.tools.operations import CallFunction, Effect, Operation
 from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun
-from adapter.tools.operations.shell_words import (
+from adapter.tools.operations.shell_analysis import (
     is_dynamic,
     list_possible_commands,
     may_match_command,

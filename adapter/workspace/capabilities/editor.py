@@ -17,7 +17,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines, strip_line_end, to_lf
 from adapter.editing.document import TextDocument
 from adapter.tools import operations as ops
-from adapter.workspace.capabilities.host_interface import Editor, EditorRange
+from adapter.workspace.capabilities.host_capabilities import Editor, EditorRange
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.text_codec import decode_for_editing, encode

@@ -21,7 +21,7 @@ from adapter.tools.operations.capabilities import ABSENT, Capability
 from adapter.tools.tool import ToolSet
 from adapter.workspace.capabilities import editor, function_runner, skills, user_questions, web_fetch
 from adapter.workspace.capabilities import memory_notes as memory
-from adapter.workspace.capabilities.host_interface import (
+from adapter.workspace.capabilities.host_capabilities import (
     DocsProvider,
     Editor,
     Host,

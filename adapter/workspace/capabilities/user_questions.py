@@ -8,7 +8,7 @@ from typing import Any
 from adapter.core.callback_checks import get_name, require_items
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import AskUser, Question, UserAnswers
-from adapter.workspace.capabilities.host_interface import AsyncQuestions, QuestionAsker
+from adapter.workspace.capabilities.host_capabilities import AsyncQuestions, QuestionAsker
 
 ROLE, EXPECTED = "Host.questions", "a list of texts for each question"
 

@@ -23,7 +23,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations import FetchPage, Page, PageFormat
 from adapter.workspace.capabilities import html_text
-from adapter.workspace.capabilities.host_interface import WebAccess
+from adapter.workspace.capabilities.host_capabilities import WebAccess
 from adapter.workspace.pausable_deadline import limit_timeout
 from adapter.workspace.sandbox.bounded_worker import run_bounded
 

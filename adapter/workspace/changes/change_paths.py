@@ -10,7 +10,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, lock, sync_directory
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.resolved_path import ResolvedPath, describe_missing
 from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot, check_not_git
 

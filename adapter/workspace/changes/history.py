@@ -24,7 +24,7 @@ from adapter.workspace.changes.text_codec import decode_for_diff
 from adapter.workspace.changes.transactions import StagedContent, perform_change, repair_interrupted_change
 from adapter.workspace.changes.undo_plan import UndoPlan, read_file_bytes
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.path_validation import build_temp_name
 from adapter.workspace.paths.resolver import WorkspaceRoot
 

@@ -34,7 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adapter.core.errors import ToolError
 from adapter.core.file_lock import try_lock
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import FULL
 from adapter.workspace.paths.resolved_path import hold_descriptor

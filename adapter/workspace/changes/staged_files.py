@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from adapter.core.errors import ToolError
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.resolved_path import ResolvedPath, hold_descriptor
 

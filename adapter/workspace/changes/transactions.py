@@ -24,7 +24,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.changes import journal
 from adapter.workspace.changes.change_paths import ChangePaths, PathGoneError, remove_empty, transfer
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.path_validation import build_temp_name
 from adapter.workspace.paths.resolved_path import ResolvedPath, check_directory_writable
 from adapter.workspace.paths.resolver import WorkspaceRoot

@@ -22,7 +22,7 @@ from adapter.core.text.lines import split_line_texts, to_lf
 from adapter.core.text.safe_regex import clip_searched_part, compile_for_text, compile_pattern, find_required_texts
 from adapter.tools.operations import Grep, GrepMatch, GrepResult
 from adapter.workspace.changes.text_codec import PROBE_BYTES, decode, is_binary
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
 from adapter.workspace.paths.globs import GlobMatcher
 from adapter.workspace.paths.open_flags import OPEN_FILE

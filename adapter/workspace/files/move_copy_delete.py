@@ -17,7 +17,7 @@ from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.path_validation import is_git

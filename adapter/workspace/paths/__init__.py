@@ -1,7 +1,7 @@
 """Resolve paths safely: never open a file outside the workspace root, even if another process swaps links."""
 
 __all__ = [
-    "directory_syscalls",
+    "descriptor_syscalls",
     "git_data_detection",
     "gitignore",
     "globs",

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 
 MAX_PATH_BYTES = 4_096
 """Maximum length of a path in bytes, as on Linux and macOS (PATH_MAX)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import OPEN_FILE
 from adapter.workspace.paths.path_validation import find_nearest_name
 

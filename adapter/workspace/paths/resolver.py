@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.path_validation import OWN_PREFIX, check_creatable, check_path, is_git, is_own_temp_file
 from adapter.workspace.paths.resolved_path import (
     ResolvedPath,

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
 from adapter.workspace.paths.resolved_path import hold_descriptor, open_child_directory
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.gitignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file
 from adapter.workspace.paths.globs import GlobMatcher
 from adapter.workspace.paths.path_validation import is_own_temp_file

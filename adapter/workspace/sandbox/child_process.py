@@ -26,7 +26,7 @@ from typing import Literal
 
 from adapter.core.errors import ToolError
 from adapter.core.text.redaction import SECRET_NAME
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.os_errors import explain_os_error
 from adapter.workspace.sandbox import supervisor
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from adapter.core.errors import ToolError
 from adapter.core.program_lookup import find_program, list_executable_names
-from adapter.tools.operations.shell_words import list_possible_programs
+from adapter.tools.operations.shell_analysis import list_possible_programs
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolver import WorkspaceRoot
 

@@ -26,7 +26,7 @@ from typing import Literal, TypeAlias, get_args
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.git_data_detection import find_repositories
 from adapter.workspace.sandbox import landlock, readable_paths
 from adapter.workspace.sandbox.bubblewrap import (

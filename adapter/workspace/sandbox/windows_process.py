@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from typing import IO, Literal
 
 from adapter.core.errors import ToolError
-from adapter.workspace.paths.directory_syscalls import calls
+from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.sandbox.child_process import (
     MAX_PROCESSES,
     ProcessExit,

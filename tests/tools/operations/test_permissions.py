@@ -18,14 +18,14 @@ from adapter.tools.operations.permissions import (
     PermissionPolicy,
     PermissionRule,
 )
-from adapter.tools.operations.shell_words import (
+from adapter.tools.operations.shell_analysis import (
     is_dynamic,
     list_possible_commands,
     list_possible_programs,
     parse_simple_command,
 )
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from tests.approvals import record_requests
 from tests.hosted_dialect import HOSTED
 
@@ -463,7 +463,7 @@ def test_other_braces_are_not_dynamic(line):
 @pytest.fixture
 def windows(monkeypatch):
     """Read lines as cmd.exe does."""
-    monkeypatch.setattr("adapter.tools.operations.shell_words.IS_WINDOWS", True)
+    monkeypatch.setattr("adapter.tools.operations.shell_analysis.IS_WINDOWS", True)
 
 
 @pytest.mark.usefixtures("windows")

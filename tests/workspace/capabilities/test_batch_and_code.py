@@ -11,7 +11,7 @@ from adapter.tools.function_tools import tool
 from adapter.tools.operations.permissions import PermissionRule
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from tests.hosted_dialect import HOSTED
 
 

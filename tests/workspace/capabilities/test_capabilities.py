@@ -20,12 +20,12 @@ from adapter.tools.operations import (
     LoadSkill,
     Operation,
     RunBatch,
+    parse_todo_status,
 )
 from adapter.tools.operations.capabilities import list_default_capabilities
-from adapter.tools.operations.session import parse_todo_status
 from adapter.workspace import Workspace, operation_planner
 from adapter.workspace.capabilities import host_planner
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_folder, find_state_folder
 from adapter.workspace.capabilities.skills import parse_skill
 from tests.approvals import record_requests

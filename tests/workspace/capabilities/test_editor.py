@@ -10,7 +10,7 @@ from adapter.core.errors import ToolError
 from adapter.dialects import get_dialect
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.editor import MemoryEditor
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import SearchHit, SearchWeb
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_interface import Host
+from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
 from adapter.workspace.capabilities.library_docs import InstalledDocs
 from adapter.workspace.capabilities.search_services import SERVICES, get_search_service

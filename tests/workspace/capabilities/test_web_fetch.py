@@ -15,7 +15,7 @@ from adapter.core.errors import ToolError
 from adapter.tools.operations import FetchPage
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities import web_fetch
-from adapter.workspace.capabilities.host_interface import Host, WebAccess
+from adapter.workspace.capabilities.host_capabilities import Host, WebAccess
 from tests.approvals import record_requests
 from tests.hosted_dialect import HOSTED
 

@@ -337,7 +337,7 @@ def test_openat2_and_walk_agree(maze, names, follow, write, parents):
 
     quick = found()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("adapter.workspace.paths.directory_syscalls.open_beneath", lambda *_: None)
+        patch.setattr("adapter.workspace.paths.descriptor_syscalls.open_beneath", lambda *_: None)
         assert found() == quick
 
 
@@ -368,7 +368,7 @@ def test_openat2_is_used_if_possible(directory, root, monkeypatch):
         given.append(openat2.open_beneath(*args))
         return given[-1]
 
-    monkeypatch.setattr("adapter.workspace.paths.directory_syscalls.open_beneath", open_beneath)
+    monkeypatch.setattr("adapter.workspace.paths.descriptor_syscalls.open_beneath", open_beneath)
     for path in ("a/b/f", "a/up/a/b/f"):
         with root.open_file(path):
             pass

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backends import model_profiles
+from adapter.backends import probe_profiles
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.model_profiles import (
+from adapter.backends.probe_profiles import (
     Model,
     Profile,
     ProfileScore,
@@ -36,17 +36,17 @@ def _own_config(tmp_path, monkeypatch):
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.floats(0, 1e6), st.booleans())
 def test_saved_profile_loads_unchanged(tmp_path_factory, name, seconds, native):
     """Any name is safe in TOML and as a file's name."""
-    path = tmp_path_factory.mktemp("p") / model_profiles.build_profile_path(name).name
+    path = tmp_path_factory.mktemp("p") / probe_profiles.build_profile_path(name).name
     profile = Profile(
         model=Model(name=name), use=ProfileSetup(native=native), after=ProfileScore(tasks=1, seconds=seconds)
     )
-    model_profiles.save_profile(profile, path)
-    assert model_profiles.load_profile(path) == profile
+    probe_profiles.save_profile(profile, path)
+    assert probe_profiles.load_profile(path) == profile
 
 
 def test_active_profile_of_the_model_is_reported():
     """`auto` selects it, `none` does not, and other models have no profile."""
-    model_profiles.save_profile(PROFILE, model_profiles.build_profile_path(MODEL.name))
+    probe_profiles.save_profile(PROFILE, probe_profiles.build_profile_path(MODEL.name))
     profile, (told,) = find_active_profile("auto", MODEL)
     assert profile == PROFILE
     assert told == "profile of qwen3:4b: hermes, compact, off (12 of 16 correct; the server alone: 3)"
@@ -58,7 +58,7 @@ def test_active_profile_of_the_model_is_reported():
 @pytest.mark.parametrize(("field", "said"), [("digest", "model has changed"), ("template", "template has changed")])
 def test_profile_of_a_changed_model_is_used_only_by_name(field, said):
     """A note gives the reason in both cases."""
-    model_profiles.save_profile(PROFILE, model_profiles.build_profile_path(MODEL.name))
+    probe_profiles.save_profile(PROFILE, probe_profiles.build_profile_path(MODEL.name))
     changed = MODEL.model_copy(update={field: "new"})
     profile, (told,) = find_active_profile("auto", changed)
     assert profile is None
@@ -71,8 +71,8 @@ def test_profile_of_a_changed_model_is_used_only_by_name(field, said):
 
 def test_profile_of_another_version_is_used_with_a_note():
     """It is most likely still right."""
-    model_profiles.save_profile(
-        PROFILE.model_copy(update={"version": "0.0.1"}), model_profiles.build_profile_path(MODEL.name)
+    probe_profiles.save_profile(
+        PROFILE.model_copy(update={"version": "0.0.1"}), probe_profiles.build_profile_path(MODEL.name)
     )
     profile, notes = find_active_profile("auto", MODEL)
     assert profile is not None
@@ -89,7 +89,7 @@ def test_profile_of_another_version_is_used_with_a_note():
 )
 def test_invalid_profile_is_skipped_with_a_note(text, said):
     """Automatic selection skips it with a note; selection by name raises."""
-    path = model_profiles.build_profile_path("x")
+    path = probe_profiles.build_profile_path("x")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
     profile, (told,) = find_active_profile("auto", Model(name="x"))
@@ -100,24 +100,24 @@ def test_invalid_profile_is_skipped_with_a_note(text, said):
 
 
 def test_unknown_profile_error_lists_existing_ones():
-    model_profiles.save_profile(PROFILE, model_profiles.build_profile_path(MODEL.name))
+    probe_profiles.save_profile(PROFILE, probe_profiles.build_profile_path(MODEL.name))
     with pytest.raises(UsageError, match=r"unknown profile 'qwen9'; existing profiles: qwen3_4b"):
         find_active_profile("qwen9", MODEL)
 
 
 def test_setup_lookup_selects_by_model(scripted):
     """Ollama serves several models; llama.cpp serves one, under any name."""
-    model_profiles.save_profile(
-        PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), model_profiles.build_profile_path("a")
+    probe_profiles.save_profile(
+        PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), probe_profiles.build_profile_path("a")
     )
     scripted.on(MODELS, as_json(200, {"data": [{"id": "a"}, {"id": "b"}]}))
     setup_of, (told,) = build_setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "ollama"))
     assert setup_of is not None
     assert (setup_of("a"), setup_of("b")) == (PROFILE.setup, None)
     assert told.startswith("profile of a: ")
-    model_profiles.save_profile(
+    probe_profiles.save_profile(
         PROFILE.model_copy(update={"model": Model(name="a", server="llama.cpp")}),
-        model_profiles.build_profile_path("a"),
+        probe_profiles.build_profile_path("a"),
     )
     setup_of, _ = build_setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "llama.cpp"))
     assert setup_of is not None
@@ -135,9 +135,9 @@ def test_model_details_are_read_from_the_server(scripted):
     )
     scripted.on("/api/show", as_json(200, {"template": "{{ t }}"}))
     scripted.on("/api/tags", as_json(200, {"models": [{"name": "y:latest", "digest": "0123456789abcdef99"}]}))
-    llama = model_profiles.query_model(Endpoint(f"{scripted.url}/v1", "llama.cpp"), "x")
-    ollama = model_profiles.query_model(Endpoint(f"{scripted.url}/v1", "ollama"), "y")
+    llama = probe_profiles.query_model(Endpoint(f"{scripted.url}/v1", "llama.cpp"), "x")
+    ollama = probe_profiles.query_model(Endpoint(f"{scripted.url}/v1", "ollama"), "y")
     assert (llama.file, ollama.digest) == ("x.gguf", "0123456789abcdef")
     assert llama.template == ollama.template != ""
-    assert model_profiles.template_supports_tools(Endpoint(f"{scripted.url}/v1", "llama.cpp")) is False
-    assert model_profiles.template_supports_tools(Endpoint(f"{scripted.url}/v1", "ollama")) is None
+    assert probe_profiles.template_supports_tools(Endpoint(f"{scripted.url}/v1", "llama.cpp")) is False
+    assert probe_profiles.template_supports_tools(Endpoint(f"{scripted.url}/v1", "ollama")) is None

@@ -9,10 +9,10 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.core.file_lock import try_lock
-from adapter.workspace.paths.checked_paths import CheckedPaths, is_link_or_mount
-from adapter.workspace.paths.directory_syscalls import DescriptorCalls
+from adapter.workspace.paths.descriptor_syscalls import DescriptorCalls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
 from adapter.workspace.paths.os_errors import convert_os_errors
+from adapter.workspace.paths.path_syscalls import PathCalls, is_link_or_mount
 from tests.workspace.conditions import IS_WINE
 
 
@@ -27,7 +27,7 @@ def tree(tmp_path):
 
 @pytest.fixture
 def paths():
-    return CheckedPaths()
+    return PathCalls()
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_every_call_is_tried():
     names = {name for name in vars(DescriptorCalls) if not name.startswith("_")}
     untouched = {"open_root", "open_beneath", "dup", "close", "fsync", "open_lock_file"}
     assert {name.split()[0] for name in EVERY_CALL} - {"new"} == names - untouched
-    assert names == {name for name in vars(CheckedPaths) if not name.startswith("_")}
+    assert names == {name for name in vars(PathCalls) if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("by", ["link", "directory"])
@@ -179,7 +179,7 @@ def test_closed_directory_is_refused(paths, inner):
 def test_directory_is_locked_through_a_file(tree, paths, inner, tmp_path, monkeypatch):
     """The same file for every program, outside the workspace."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    first, other = paths.open_lock_file(inner), CheckedPaths()
+    first, other = paths.open_lock_file(inner), PathCalls()
     directory = other.open_root(paths.find_path(inner))
     second = other.open_lock_file(directory)
     assert try_lock(first)

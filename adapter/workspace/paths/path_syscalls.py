@@ -53,7 +53,7 @@ class _OpenDirectory:
         return os.path.join(self.path, name)
 
 
-class CheckedPaths:
+class PathCalls:
     """The same methods as `DescriptorCalls`, implemented with paths."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Make system calls on names in open directories, in one of two ways.
 
 `DescriptorCalls` uses directory descriptors (openat and its relatives): the system resolves a name in the directory
-that was opened, even if another process moves or replaces it. `CheckedPaths`, for systems without them, uses paths and
+that was opened, even if another process moves or replaces it. `PathCalls`, for systems without them, uses paths and
 checks every directory of the path before and after each call. The environment variable ``ADAPTER_PATHS`` selects
 ``descriptors`` or ``portable``; by default, descriptors are used if the system has them.
 
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from adapter.core.errors import UsageError
-from adapter.workspace.paths.checked_paths import CheckedPaths
 from adapter.workspace.paths.open_flags import OPEN_DIRECTORY
 from adapter.workspace.paths.openat2 import open_beneath
+from adapter.workspace.paths.path_syscalls import PathCalls
 
 
 class DescriptorCalls:
@@ -114,7 +114,7 @@ def has_descriptors() -> bool:
     return needed <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
-def _choose() -> DescriptorCalls | CheckedPaths:
+def _choose() -> DescriptorCalls | PathCalls:
     choice = os.environ.get("ADAPTER_PATHS", "")
     if choice not in ("", "descriptors", "portable"):
         raise UsageError(f"ADAPTER_PATHS is {choice!r}; expected 'descriptors' or 'portable', or no value")
@@ -122,7 +122,7 @@ def _choose() -> DescriptorCalls | CheckedPaths:
         raise UsageError(
             "ADAPTER_PATHS is 'descriptors', which this system does not support; set it to 'portable', or unset it"
         )
-    return CheckedPaths() if choice == "portable" or not has_descriptors() else DescriptorCalls()
+    return PathCalls() if choice == "portable" or not has_descriptors() else DescriptorCalls()
 
 
 calls = _choose()

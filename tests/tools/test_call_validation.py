@@ -19,7 +19,7 @@ from adapter.core.events import JsonObject, ToolCall
 from adapter.core.repair_codes import REPAIRS
 from adapter.dialects import get_dialect
 from adapter.tools.call_normalization import COMMON_ARGUMENT_ALIASES, match_parameter, normalize_call
-from adapter.tools.call_resolution import is_valid, resolve_call
+from adapter.tools.call_validation import is_valid, resolve_call
 from adapter.tools.operations import Operation, ReadText
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from tests.effort import examples

@@ -10,12 +10,12 @@ from copy import deepcopy
 import pytest
 
 from adapter.core.json.load import load_json
-from adapter.protocols import repeated_tools
+from adapter.protocols import tool_list_cache
 from adapter.protocols.anthropic_request import convert_to_openai
 from adapter.protocols.openai_responses_request import convert_to_openai as convert_response
-from adapter.protocols.repeated_tools import MAX_BYTES, MAX_KNOWN, load_request
 from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.tool_definitions import parse_tool_set
+from adapter.protocols.tool_list_cache import MAX_BYTES, MAX_KNOWN, load_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.server.test_public_reports import ANTHROPIC, CHATS, FLAT, USER
 
@@ -40,9 +40,9 @@ ENDS = ["", "}}", ", model: 1}", "]"]
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
-    repeated_tools._KNOWN.clear()
+    tool_list_cache._KNOWN.clear()
     yield
-    repeated_tools._KNOWN.clear()
+    tool_list_cache._KNOWN.clear()
 
 
 @pytest.mark.parametrize("text", REQUESTS)
@@ -112,4 +112,4 @@ def test_memory_is_bounded():
     for number in range(3 * MAX_KNOWN):
         load_request(f'{{"tools": [{number}]}}'.encode())
     load_request(json.dumps({"tools": ["x" * MAX_BYTES]}).encode())
-    assert len(repeated_tools._KNOWN) == MAX_KNOWN
+    assert len(tool_list_cache._KNOWN) == MAX_KNOWN
