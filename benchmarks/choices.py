@@ -31,8 +31,8 @@ from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.evaluation.probe.task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import Constraint
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.openai_chat_response import StreamedCompletion
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 from adapter.tools.call_validation import is_valid

@@ -39,10 +39,10 @@ from adapter.backends.chat_template_discovery import PromptDiscoverer
 from adapter.backends.endpoint_discovery import Endpoint, get_json
 from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.events import JsonObject
-from adapter.protocols.answer_retries import RetryPolicy
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.conversation_cache import VerbatimCallCache
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.template_prompt import HttpPost, convert_to_chat, iter_prompt_steps
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions

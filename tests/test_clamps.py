@@ -20,7 +20,7 @@ from adapter.dialects.promptly import make_dialect
 from adapter.dialects.promptly.tools_file_entries import ShellTool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.http_providers import HttpSearch
+from adapter.workspace.capabilities.http_search_and_docs import HttpSearch
 from tests.test_layers import tree_at
 from tests.workspace.capabilities.test_web_fetch import LOCAL, Server
 
@@ -34,19 +34,19 @@ def clamps() -> Iterator[str]:
     for folder in SEARCHED:
         for path in sorted((ADAPTER / folder).rglob("*.py")):
             for function in ast.walk(tree_at(path)):
-                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     for node in _own(function):
                         if _is_clamp(node):
                             yield f"{path.relative_to(ADAPTER).as_posix()} {function.name}: {ast.unparse(node)}"
 
 
-def _own(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """Return the nodes of a function, without those of inner functions."""
+def _own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
+    """Return the nodes of a function or class, without those of inner functions and classes."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop(0)
         yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             waiting += ast.iter_child_nodes(node)
 
 
@@ -117,14 +117,17 @@ TOLD: dict[str, Case | str] = {
     "dialects/maki.py _first: max(self.offset, 1)": Case(
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
-    "dialects/maki.py to_operation: limit=MAX_PATHS": NEWEST,
+    "dialects/maki.py MakiGlobTool: limit=MAX_PATHS": NEWEST,
+    "dialects/promptly/builtin_tools.py ListFiles: limit=MAX_ENTRIES": Case(
+        "promptly", "ListFiles", {"path": "wide"}, "entries 1-500 of 1701; narrow it"
+    ),
     "dialects/promptly/builtin_tools.py to_operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
     "dialects/proto_cli.py to_operation: limit=MAX_ENTRIES": Case(
         "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
-    "dialects/proto_cli.py to_operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
+    "dialects/proto_cli.py ProtoGlobTool: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
     "dialects/proxyai.py _describe_matches: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
@@ -147,15 +150,17 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/memory_notes.py _require_note: names[:MAX_NAMED]": "the message counts further notes",
     "workspace/pausable_deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
     "workspace/pausable_deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/sandbox/describe_confinement.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
+    "workspace/sandbox/sandbox_notes.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
     "workspace/sandbox/output_capture.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap names its size",
     "workspace/changes/history.py commit: summary[:journal.MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
     "workspace/capabilities/host_planner.py _search: hits[:operation.limit]": "as many as requested",
-    "workspace/capabilities/http_providers.py search: min(request.limit, self.most)": Case(
+    "workspace/capabilities/http_search_and_docs.py search: min(request.limit, self.most)": Case(
         "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were requested; the service returns at most 5"
     ),
-    "workspace/capabilities/http_providers.py read: text[:MAX_DOCS]": "(cut at 10000 characters; see the next page)",
+    "workspace/capabilities/http_search_and_docs.py read: text[:MAX_DOCS]": (
+        "(cut at 10000 characters; see the next page)"
+    ),
     "workspace/capabilities/library_docs.py _read_code: modules[:MAX_FILES]": "the last page has a note",
     "workspace/capabilities/library_docs.py find: "
     "[other for other in installed if key and key in other][:MAX_FOUND]": "the best matches",
@@ -208,13 +213,13 @@ TOLD: dict[str, Case | str] = {
         "the specification of skills allows no more",
     ),
     "workspace/approval_flow.py _describe_state_changes: names[:MAX_LISTED]": "the others are counted",
-    "workspace/sandbox/output_excerpt.py _clip: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
-    "workspace/sandbox/output_excerpt.py __init__: maxlen=ENDS": SLICED,
-    "workspace/sandbox/output_excerpt.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(
+    "workspace/sandbox/problem_excerpt.py _clip: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
+    "workspace/sandbox/problem_excerpt.py __init__: maxlen=ENDS": SLICED,
+    "workspace/sandbox/problem_excerpt.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(
         said="0..."
     ),
-    "workspace/sandbox/output_excerpt.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
-    "workspace/sandbox/output_excerpt.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
+    "workspace/sandbox/problem_excerpt.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
+    "workspace/sandbox/problem_excerpt.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
     "workspace/paths/walk.py _walk_nodes: min(self.depth, self.limits.depth)": Case(
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),

@@ -18,7 +18,7 @@ RESOLVER = "tests/workspace/paths/test_resolver.py"
 WEB = "tests/workspace/capabilities/test_web_fetch.py"
 TAMPERING = "tests/workspace/changes/test_tampering.py"
 ESCAPING = "tests/prompting/test_escaping.py"
-SCHEMAS = "tests/tools/test_schema_validation.py"
+SCHEMAS = "tests/tools/test_bounded_validator.py"
 DISPLAY = "tests/core/text/test_display_escaping.py"
 REDACTION = "tests/core/text/test_redaction.py"
 

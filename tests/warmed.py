@@ -15,7 +15,7 @@ from adapter.agent.agent import Agent
 from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.dialects import get_dialect, list_dialect_names
 from adapter.parsing.parser import Parser, parse
-from adapter.protocols.request_translation import translate_chat_request
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.workspace.sandbox.sandbox import choose_sandbox
 from tests.model_text import Script

@@ -129,7 +129,7 @@ def build_assisted_request(
     first request after a user message.
     """
     from adapter.backends.constraint_fields import build_constraint_fields
-    from adapter.protocols.request_translation import translate_chat_request
+    from adapter.protocols.chat_request_translation import translate_chat_request
     from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
     tools = [tool.to_openai() for tool in workspace.tools.values()]

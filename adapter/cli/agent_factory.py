@@ -43,7 +43,7 @@ from adapter.tools.operations.permissions import ApprovalDecision, ApprovalReque
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host, HostEvent, NestedCall
-from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
+from adapter.workspace.capabilities.http_search_and_docs import HttpDocs, HttpSearch
 
 
 @dataclass(slots=True)

@@ -55,8 +55,8 @@ from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.core.validation_errors import simplify_message
-from adapter.workspace.capabilities.http_providers import HttpSearch
-from adapter.workspace.capabilities.search_services import SERVICES, get_search_service
+from adapter.workspace.capabilities.http_search_and_docs import HttpSearch
+from adapter.workspace.capabilities.predefined_search_services import SERVICES, get_search_service
 
 FILE_NAME = "config.toml"
 MAX_PROBLEMS = 5

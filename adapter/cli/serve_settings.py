@@ -182,7 +182,7 @@ class ServeSettings:
         """Build the options for translating requests and responses. Raises UsageError for an invalid option."""
         from adapter.cli.serve_config import read_model_budgets, read_model_setups
         from adapter.core.text.redaction import Redactor
-        from adapter.protocols.answer_retries import RetryPolicy
+        from adapter.protocols.exchange_guardrails import RetryPolicy
         from adapter.protocols.token_budgets import parse_context_budget
         from adapter.protocols.translation_options import SHARED_SETTINGS, build_options
         from adapter.recording.exchange_log import ExchangeLog

@@ -38,7 +38,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json
 from adapter.core.validation_errors import explain_validation_error
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
-from adapter.protocols.answer_retries import RetryPolicy
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
 from adapter.protocols.translation_options import SHARED_SETTINGS, build_options
 from adapter.server.app import ServerSettings, create_app

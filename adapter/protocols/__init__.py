@@ -11,25 +11,26 @@
 passes through these modules:
 
 - `anthropic_request`, `openai_responses_request` or `ollama` convert it from the client's API to an OpenAI chat.
-- `request_translation` builds a `translated_request`, with the settings of `translation_options`. `request_tools`
+- `chat_request_translation` builds a `translated_request`, with the settings of `translation_options`. `request_tools`
   selects the tools and the format, `token_budgets` shortens long conversations, and `request_prompt` and
   `request_constraint` add the prompt and the constraint.
 - `template_prompt` determines the requests that are sent to the model server.
 - `answer_translation` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
 - `openai_choice` parses the text of a choice. `follow_up_requests` requests more text, `choice_output` writes deltas,
-  `answer_state` records the answer, and `tool_call_deltas` numbers calls. `truncated_calls` recognizes calls that
+  `pending_answer` records the answer, and `tool_call_deltas` numbers calls. `truncated_calls` recognizes calls that
   were cut off.
 - `anthropic_response`, `ollama` or `openai_responses_stream` write the answer in the client's API. They encode the
   parts that `answer_parts` collects.
 """
 
 __all__ = [
-    "answer_retries",
     "answer_translation",
     "anthropic_request",
     "anthropic_response",
+    "chat_request_translation",
     "conversation_cache",
     "dropped_fields",
+    "exchange_guardrails",
     "grounding_constraint",
     "llama_cpp_completion",
     "media_parts",
@@ -46,7 +47,6 @@ __all__ = [
     "recorded_exchange",
     "request_body_parsing",
     "request_stats",
-    "request_translation",
     "sse",
     "template_messages",
     "template_prompt",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.core.events import JsonObject
-from adapter.protocols.answer_retries import EXTENSION
+from adapter.protocols.exchange_guardrails import EXTENSION
 
 Kind: TypeAlias = Literal["reasoning", "text", "call"]
 Action: TypeAlias = Literal["open", "add", "close"]

@@ -18,10 +18,10 @@ from adapter.core.events import (
 from adapter.core.text.string_builder import StringBuilder
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens
-from adapter.protocols.answer_retries import EXTENSION, build_report
-from adapter.protocols.answer_state import AnswerState
+from adapter.protocols.exchange_guardrails import EXTENSION, build_report
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object
+from adapter.protocols.pending_answer import PendingAnswer
 from adapter.protocols.reasoning_budget import ReasoningWatch
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
@@ -36,7 +36,7 @@ _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 class ChoiceOutput:
     """The deltas of one answer, and the state that they are built from. `ChoiceStream` is the class to use."""
 
-    def __init__(self, index: int, attempt: AnswerState, *, is_whole: bool = False) -> None:
+    def __init__(self, index: int, attempt: PendingAnswer, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
@@ -69,7 +69,7 @@ class ChoiceOutput:
         self._logprobs: LogprobAligner | None = None
         self._begin(attempt)
 
-    def _begin(self, attempt: AnswerState) -> None:
+    def _begin(self, attempt: PendingAnswer) -> None:
         self.attempt, self._request = attempt, attempt.request
         self._calls_before, self._dropped_before = len(self._calls.whole), len(self._dropped)
         self._reasoning_watch = ReasoningWatch(self._request.reasoning_limit)

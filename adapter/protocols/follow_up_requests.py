@@ -16,8 +16,8 @@ from adapter.core.events import (
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
 from adapter.prompting.tool_shortlist import LOOKUPS
-from adapter.protocols.answer_state import AnswerState
 from adapter.protocols.choice_output import ChoiceOutput
+from adapter.protocols.pending_answer import PendingAnswer
 from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
 
@@ -52,7 +52,7 @@ class FollowedChoice(ChoiceOutput):
             _, reasoning = self.attempt.get_unfinished_text()
             shown = f"{reasoning}{self.attempt.reasoned}".strip() or self._last_reasoning
             self._last_reasoning, self._repeated = "" if request.is_continuation else shown, ""
-            self._begin(AnswerState(request, self.attempt.retry + 1))
+            self._begin(PendingAnswer(request, self.attempt.retry + 1))
             if request.begun_call:  # its events were already sent, except those of the call
                 self.attempt.record_text(request.begun_call)
                 self.attempt.receive(self._create_parser("" if reasoning else None).feed(request.begun_call))

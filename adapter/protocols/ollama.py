@@ -13,8 +13,8 @@ from typing import Any
 from adapter.conversation.message_content import build_image_part, get_image_url
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
-from adapter.protocols.answer_retries import EXTENSION
 from adapter.protocols.dropped_fields import FieldHandling, build_field_table, list_dropped_fields, list_unknown_fields
+from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.openai_errors import RequestError, get_error_text, is_error, require_objects, require_type
 from adapter.protocols.sse import encode_json
 from adapter.protocols.tool_type_conversion import read_object

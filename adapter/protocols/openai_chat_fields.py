@@ -6,8 +6,8 @@ Source: https://platform.openai.com/docs/api-reference/chat/create and the types
 from __future__ import annotations
 
 from adapter.core.events import JsonObject
-from adapter.protocols.answer_retries import EXTENSION
 from adapter.protocols.dropped_fields import build_field_table
+from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.ollama import EXTRA
 from adapter.protocols.template_prompt import MARKS
 

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.answer_state import AnswerState
 from adapter.protocols.openai_choice import ChoiceStream
 from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, get_error_text, is_error
+from adapter.protocols.pending_answer import PendingAnswer
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import Usage, get_object, parse_usage
 
@@ -46,7 +46,7 @@ class _Completion:
             "model": str(request.body.get("model") or ""),
         }
         self._choices: dict[int, ChoiceStream] = {}
-        self._first = AnswerState(request)
+        self._first = PendingAnswer(request)
 
     def begin_next_request(self) -> TranslatedRequest | None:
         """If an answer needs a follow-up request, begin its next attempt and return the request. If not, return
@@ -97,7 +97,7 @@ class _Completion:
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
         if choice is None:
-            attempt = AnswerState(self._request) if self._choices else self._first
+            attempt = PendingAnswer(self._request) if self._choices else self._first
             choice = self._choices[number] = ChoiceStream(number, attempt, is_whole=self._is_whole)
         return choice
 

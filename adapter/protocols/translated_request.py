@@ -13,8 +13,8 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
-from adapter.protocols.answer_retries import with_retry_message
 from adapter.protocols.conversation_cache import VerbatimCallCache
+from adapter.protocols.exchange_guardrails import with_retry_message
 from adapter.protocols.llama_cpp_completion import remove_grammar
 from adapter.protocols.reasoning_budget import (
     BUDGET_FIELD,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # not needed for replaying a recording
     from adapter.grammars.constraint_mode import Constraint
     from adapter.grammars.schema_ir import Choices
     from adapter.prompting.tool_shortlist import ToolShortlist
-    from adapter.protocols.answer_retries import RetryGuard
+    from adapter.protocols.exchange_guardrails import ExchangeGuardrails
     from adapter.protocols.translation_options import ConstraintBuilder
 
 
@@ -93,7 +93,7 @@ class ParserSettings:
 class FollowUp:
     """Settings for retries and other follow-up requests. ``guard`` decides on retries; None accepts every answer."""
 
-    guard: RetryGuard | None = None
+    guard: ExchangeGuardrails | None = None
     must_call: bool = False
     """True if the client requires a call."""
     constraint: Constraint = "off"

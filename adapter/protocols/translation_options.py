@@ -19,8 +19,8 @@ from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import system_prompt
-from adapter.protocols.answer_retries import RetryPolicy
 from adapter.protocols.conversation_cache import VerbatimCallCache
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt

@@ -31,8 +31,8 @@ from adapter.core.errors import TransportError, UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
 from adapter.protocols.answer_translation import OpenAIWriter
+from adapter.protocols.chat_request_translation import build_passthrough_request, needs_translation, remove_empty_tools
 from adapter.protocols.openai_errors import build_error_object
-from adapter.protocols.request_translation import build_passthrough_request, needs_translation, remove_empty_tools
 from adapter.protocols.sse import encode_json
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
 from adapter.protocols import ollama
+from adapter.protocols.chat_request_translation import needs_translation
 from adapter.protocols.dropped_fields import list_unknown_fields
 from adapter.protocols.model_descriptions import ModelDescription
-from adapter.protocols.request_translation import needs_translation
 from adapter.protocols.sse import encode_json
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.passthrough import PassthroughResponse

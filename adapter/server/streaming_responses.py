@@ -14,8 +14,8 @@ import aiohttp
 from starlette.types import Receive, Scope, Send
 
 from adapter.core.events import JsonObject
-from adapter.protocols.answer_retries import build_guard_headers
 from adapter.protocols.answer_translation import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
+from adapter.protocols.exchange_guardrails import build_guard_headers
 from adapter.protocols.openai_errors import build_error_object, get_error_text, relay_error
 from adapter.protocols.request_stats import with_usage
 from adapter.protocols.sse import encode_json

@@ -16,10 +16,10 @@ from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
+from adapter.protocols.chat_request_translation import needs_parsing, translate_chat_request
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, remove_budget
-from adapter.protocols.request_translation import needs_parsing, translate_chat_request
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import TemplatePromptError, find_transport
 from adapter.protocols.token_budgets import AUTO

@@ -2,16 +2,16 @@
 
 __all__ = [
     "argument_synonyms",
+    "bounded_validator",
     "call_normalization",
     "call_validation",
     "coercion",
     "example_calls",
     "function_tools",
     "json_call_extraction",
-    "schema_errors",
     "schema_refs",
     "schema_simplify",
-    "schema_validation",
+    "schema_violation_messages",
     "signatures",
     "tool",
     "unbracketed_arguments",

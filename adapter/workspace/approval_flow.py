@@ -32,7 +32,7 @@ from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.paths.git_data_detection import holds_repository, is_git_data
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.pausable_deadline import Deadline
-from adapter.workspace.sandbox import describe_confinement
+from adapter.workspace.sandbox import sandbox_notes
 from adapter.workspace.sandbox.sandbox import ActiveSandbox
 
 _CANCELLATION: ContextVar[Callable[[], bool]] = ContextVar("cancellation", default=lambda: False)
@@ -139,7 +139,7 @@ class ApprovalFlow:
             cwd="/".join((*self.parent_path, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
             is_git=effect in ("write", "delete") and self._is_git(operation, paths),
-            sandbox=describe_confinement.build_confinement_notice(operation, self.confinement),
+            sandbox=sandbox_notes.build_confinement_notice(operation, self.confinement),
             state=planned.state,
         )
 

@@ -27,7 +27,7 @@ from adapter.tools.operations.permissions import ApprovalRequest, Approver, Perm
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_policy, require_unchanged
 from adapter.workspace.approved_content import TrustedContent
-from adapter.workspace.atomic_batch import run_atomically
+from adapter.workspace.atomic_calls import run_atomically
 from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
 from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.host_planner import SessionCapabilities
@@ -40,7 +40,7 @@ from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.paths.os_errors import convert_memory_errors, convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.pausable_deadline import Deadline, with_deadline
-from adapter.workspace.sandbox import describe_confinement
+from adapter.workspace.sandbox import sandbox_notes
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Choice, SandboxSettings
 from adapter.workspace.tool_results import build_error_result, build_tool_result, describe_user_change, make_encodable
 
@@ -148,7 +148,7 @@ class Workspace:
     @property
     def sandbox(self) -> str:
         """Describe the confinement of programs, custom functions and MCP tools; empty without such tools."""
-        return describe_confinement.build_session_confinement_note(self.tools.values(), self._context.confinement)
+        return sandbox_notes.build_session_confinement_note(self.tools.values(), self._context.confinement)
 
     @property
     def mode(self) -> str:
@@ -447,7 +447,7 @@ class Workspace:
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time limit was reached; {name} was not run")
             outcome = self._approvals.remove_hidden(self._commit(name, planned, approvals[-1]), name)
-        sandbox = describe_confinement.build_confinement_result_note(
+        sandbox = sandbox_notes.build_confinement_result_note(
             approvals[-1].operation, outcome, self._context.confinement
         )
         return replace(build_tool_result(invocation, call, outcome, suffix), sandbox=sandbox)

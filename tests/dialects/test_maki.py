@@ -14,7 +14,7 @@ from adapter.dialects.maki import DIALECT
 from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.http_providers import HttpSearch
+from adapter.workspace.capabilities.http_search_and_docs import HttpSearch
 from tests.approvals import record_requests
 from tests.dialects.files import make_files
 from tests.model_text import Script

@@ -15,9 +15,9 @@ from adapter.backends.chat_client import build_constraint_fields
 from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.conversation.guardrails.verdicts import Retry
 from adapter.parsing.formats.hermes import encode_call
-from adapter.protocols.answer_retries import RetryPolicy
+from adapter.protocols.chat_request_translation import translate_chat_request
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.tools.tool import Tool, ToolSet

@@ -14,8 +14,8 @@ from adapter.core.events import ToolResult
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.hermes import encode_call
 from adapter.parsing.parser import parse
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.tools.tool import ToolSet
 from adapter.workspace import Workspace

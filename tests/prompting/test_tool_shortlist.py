@@ -10,7 +10,7 @@ import pytest
 from adapter.agent.agent import Agent
 from adapter.prompting.tool_shortlist import UserRequest, shortlist_tools
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
-from adapter.protocols.request_translation import translate_chat_request
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
 from adapter.tools.function_tools import tool
 from adapter.tools.tool import ToolSet

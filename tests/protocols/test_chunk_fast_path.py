@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adapter.protocols.answer_translation import StreamedExchange
 from adapter.protocols.anthropic_response import AnthropicWriter
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.chunk_fast_path import build_chunk_template
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS

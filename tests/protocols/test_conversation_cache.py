@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.conversation.guardrails.call_history import CallHistory, read_call_history
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.conversation_cache import (
     MAX_BUILT,
     MAX_CONVERSATIONS,
@@ -20,7 +21,6 @@ from adapter.protocols.conversation_cache import (
     encode_messages,
 )
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.server.test_serve_bombs import asking, steps
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adapter.parsing.formats import FORMATS, get_format
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.openai_chat_response import StreamedCompletion
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
 from tests.scripted_server import delta
 

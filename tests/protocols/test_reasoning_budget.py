@@ -8,8 +8,8 @@ import pytest
 
 from adapter.parsing.formats import get_format
 from adapter.protocols.answer_translation import StreamedExchange
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.reasoning_budget import ReasoningWatch, ends_in_loop, find_closing_words, find_requested_budget
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.template_prompt import CONTINUED, iter_prompt_steps
 from adapter.protocols.token_budgets import Budgets
 from adapter.protocols.translation_options import TranslationOptions

@@ -12,13 +12,13 @@ from adapter.backends.constraint_fields import WORDS_GRAMMAR, build_constraint_f
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
-from adapter.protocols.answer_retries import RetryPolicy, build_guard_headers, build_report
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.anthropic_response import AnthropicWriter
+from adapter.protocols.chat_request_translation import translate_chat_request
+from adapter.protocols.exchange_guardrails import RetryPolicy, build_guard_headers, build_report
 from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.sse import EventReader, encode_event
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions

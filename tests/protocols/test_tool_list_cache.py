@@ -12,8 +12,8 @@ import pytest
 from adapter.core.json.load import load_json
 from adapter.protocols import tool_list_cache
 from adapter.protocols.anthropic_request import convert_to_openai
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.openai_responses_request import convert_to_openai as convert_response
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.tool_list_cache import MAX_BYTES, MAX_KNOWN, load_request
 from adapter.protocols.translation_options import TranslationOptions

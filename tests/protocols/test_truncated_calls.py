@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.protocols.answer_retries import RetryPolicy, build_guard_headers
 from adapter.protocols.answer_translation import AnswerWriter, OpenAIWriter, StreamedExchange
 from adapter.protocols.anthropic_response import AnthropicWriter
+from adapter.protocols.chat_request_translation import translate_chat_request
+from adapter.protocols.exchange_guardrails import RetryPolicy, build_guard_headers
 from adapter.protocols.ollama import OllamaWriter
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_responses_stream import ResponsesWriter, build_answer_head
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions

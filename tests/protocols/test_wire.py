@@ -16,14 +16,14 @@ from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols import anthropic_request, ollama
-from adapter.protocols.answer_retries import RetryPolicy
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.anthropic_response import AnthropicWriter
+from adapter.protocols.chat_request_translation import needs_translation, translate_chat_request
 from adapter.protocols.conversation_cache import VerbatimCallCache
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.ollama import build_extra_fields, convert_to_native, convert_to_openai
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import RequestError, build_error_body, relay_error
-from adapter.protocols.request_translation import needs_translation, translate_chat_request
 from adapter.protocols.sse import EventReader, LineReader, encode_event
 from adapter.protocols.tool_call_deltas import NativeCalls
 from adapter.protocols.translated_request import TranslatedRequest

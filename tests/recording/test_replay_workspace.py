@@ -20,10 +20,10 @@ from adapter.cli.app import make_app
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, JsonObject
 from adapter.core.text.redaction import Redactor
-from adapter.protocols.answer_retries import RetryPolicy
+from adapter.protocols.chat_request_translation import translate_chat_request
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.openai_chat_response import DIED, BufferedCompletion, StreamedCompletion
 from adapter.protocols.recorded_exchange import Observation, RecordedCall, RecordedExchange, read_exchanges
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.exchange_log import SYNC_CHARACTERS, ExchangeLog, describe_difference, reparse_calls

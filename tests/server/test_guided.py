@@ -16,7 +16,7 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.small_model_detection import SMALL, SmallModelCheck, query_parameter_count
 from adapter.prompting.intent.bm25 import is_risky
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
-from adapter.protocols.request_translation import translate_chat_request
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.workspace import Workspace
 from tests.command_line import started

@@ -17,7 +17,7 @@ import pytest
 
 from adapter.protocols import answer_translation, openai_choice
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
-from adapter.protocols.request_translation import MAX_ANSWERS, translate_chat_request
+from adapter.protocols.chat_request_translation import MAX_ANSWERS, translate_chat_request
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translation_options import TranslationOptions
 from tests.live_upstream import LiveUpstream

@@ -12,8 +12,8 @@ import pytest
 from openai.types.responses import ResponseInputItemParam
 
 from adapter.protocols import openai_responses_request
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.request_body_parsing import MAX_TEXT
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.model_text import call
 from tests.scripted_server import CHAT

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.request_body_parsing import MAX_TEXT
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.tool_definitions import MAX_TOOLS
 from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json

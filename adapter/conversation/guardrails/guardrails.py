@@ -90,7 +90,7 @@ from adapter.parsing.formats.hermes import encode_calls
 from adapter.prompting.intent.bm25 import ToolRanking
 from adapter.tools.call_normalization import find_tool_with_arguments
 from adapter.tools.call_validation import is_valid
-from adapter.tools.schema_errors import find_missing_arguments, find_schema_errors, select_allowed_arguments
+from adapter.tools.schema_violation_messages import find_missing_arguments, find_schema_errors, select_allowed_arguments
 from adapter.tools.tool import ToolDefinitions, ToolSet
 
 NO_STEPS = Steps()

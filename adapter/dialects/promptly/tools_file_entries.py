@@ -22,9 +22,9 @@ from adapter.core.validation_errors import simplify_message
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Rendered
 from adapter.tools.argument_synonyms import DIRECTORY, PATH
+from adapter.tools.bounded_validator import build_bounded_validator, find_violations
 from adapter.tools.operations import Operation, Outcome, PathValue, ProgramArgument, ProgramOutput, RunProgram
 from adapter.tools.schema_refs import resolve_references
-from adapter.tools.schema_validation import build_bounded_validator, find_violations
 from adapter.tools.tool import Tool
 
 ENTRIES_KEY = "shellCommands"

@@ -12,11 +12,11 @@ from adapter.backends.chat_client import ChatClient, Chunk, Usage, build_constra
 from adapter.core.events import Json, JsonObject
 from adapter.evaluation.probe.tasks import ProbeCall, ProbeTask, is_valid
 from adapter.prompting.calling_setup import CallingSetup
-from adapter.protocols.answer_retries import RetryPolicy
+from adapter.protocols.chat_request_translation import translate_chat_request
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.openai_errors import is_error
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.template_prompt import TemplatePrompt
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions

@@ -9,16 +9,16 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from adapter.core.events import JsonObject
-from adapter.protocols.answer_retries import build_guard_headers
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
-from adapter.protocols.dropped_fields import HEADER, to_header
-from adapter.protocols.openai_errors import RequestError, build_error_body
-from adapter.protocols.request_translation import (
+from adapter.protocols.chat_request_translation import (
     build_passthrough_request,
     needs_parsing,
     needs_translation,
     translate_chat_request,
 )
+from adapter.protocols.dropped_fields import HEADER, to_header
+from adapter.protocols.exchange_guardrails import build_guard_headers
+from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.token_budgets import build_shortened_header

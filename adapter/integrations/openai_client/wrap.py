@@ -26,8 +26,8 @@ from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.http_exchange import OpenAIExchange
 from adapter.integrations.openai_client.upstream_info import UpstreamInfo
-from adapter.protocols.answer_retries import RetryPolicy
 from adapter.protocols.answer_translation import StreamedExchange
+from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.grounding_constraint import Ground
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.sse import read_json_or_none

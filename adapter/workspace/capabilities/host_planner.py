@@ -29,7 +29,7 @@ from adapter.workspace.capabilities.host_capabilities import (
     NestedCall,
     SearchProvider,
 )
-from adapter.workspace.capabilities.http_providers import HttpSearch
+from adapter.workspace.capabilities.http_search_and_docs import HttpSearch
 from adapter.workspace.capabilities.library_docs import InstalledDocs
 from adapter.workspace.capabilities.local_search import LocalSearch
 from adapter.workspace.changes.operation_plan import Plan, summarize

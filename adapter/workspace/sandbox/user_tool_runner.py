@@ -23,8 +23,8 @@ from adapter.workspace.paths.resolved_path import require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import Sink
 from adapter.workspace.sandbox.output_capture import DECODE_ERRORS, HeadAndTail
-from adapter.workspace.sandbox.output_excerpt import LogSlice
 from adapter.workspace.sandbox.platform_processes import ChildProcess
+from adapter.workspace.sandbox.problem_excerpt import ProblemExcerptBuilder
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 from adapter.workspace.sandbox.shell import list_ending_notes, wait_for_exit
 
@@ -53,12 +53,12 @@ def run_program(
     """Run ``argv``, the command line that `build_program_argv` built for ``operation`` before approval."""
     if build_program_argv(root, operation, confinement) != argv:
         raise ToolError("a path changed just before the program was started; nothing was run. Try again")
-    log: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
+    log: HeadAndTail | ProblemExcerptBuilder = ProblemExcerptBuilder() if operation.slice_output else HeadAndTail()
     sink = _with_echo(log.add, echo) if operation.echo and echo is not None else log.add
     with root.open_directory(".") as (directory, _), convert_os_errors("the program was not run"):
         command = ChildProcess(confinement.build_job(argv, ()), directory, sink)
     finished, ending = wait_for_exit(command, operation.timeout_s, operation.idle_timeout_s)
-    excerpt = log.build_excerpt() if isinstance(log, LogSlice) else None
+    excerpt = log.build_excerpt() if isinstance(log, ProblemExcerptBuilder) else None
     text = log.render_text() if excerpt is None else excerpt.text
     return ProgramOutput(
         output=text,

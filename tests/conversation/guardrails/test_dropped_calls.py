@@ -21,7 +21,7 @@ from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
 from adapter.tools.call_normalization import normalize_call
-from adapter.tools.schema_errors import select_allowed_arguments
+from adapter.tools.schema_violation_messages import select_allowed_arguments
 from adapter.tools.tool import Tool, ToolSet
 
 

@@ -33,8 +33,8 @@ from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOL_SETS, TOOLS, ProbeCall, is_valid
 from adapter.parsing.formats import get_format
 from adapter.prompting.calling_setup import CallingSetup
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.recorded_exchange import read_exchanges
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.recording.view.page_data import build_exchanges_view
 from tests.browser import chromium, prefer

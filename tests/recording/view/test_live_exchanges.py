@@ -13,9 +13,9 @@ import pytest
 
 from adapter.core.events import TextDelta, ToolCall, ToolCallProgress
 from adapter.core.text.redaction import Redactor
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
-from adapter.protocols.request_translation import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.view.live_answer import MAX_TAIL, MAX_TAIL_EVENTS

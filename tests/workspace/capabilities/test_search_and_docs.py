@@ -11,9 +11,9 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import SearchHit, SearchWeb
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
+from adapter.workspace.capabilities.http_search_and_docs import HttpDocs, HttpSearch
 from adapter.workspace.capabilities.library_docs import InstalledDocs
-from adapter.workspace.capabilities.search_services import SERVICES, get_search_service
+from adapter.workspace.capabilities.predefined_search_services import SERVICES, get_search_service
 from adapter.workspace.capabilities.web_fetch import is_in_domains
 from tests.hosted_dialect import HOSTED
 from tests.workspace.capabilities.test_web_fetch import Server

@@ -17,8 +17,8 @@ from adapter.prompting.intent.guided_choice import (
     plan_guided_choice,
     plan_next_call,
 )
-from adapter.protocols.answer_retries import EXTENSION, RetryGuard
 from adapter.protocols.conversation_cache import Conversation, copy_messages
+from adapter.protocols.exchange_guardrails import EXTENSION, ExchangeGuardrails
 from adapter.protocols.llama_cpp_completion import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.openai_errors import RequestError, require_type
@@ -195,9 +195,9 @@ def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: E
 
 def _build_response_guard(
     request: ToolRequest, options: TranslationOptions, enforcement: Enforcement
-) -> RetryGuard | None:
+) -> ExchangeGuardrails | None:
     enforces = options.constraints.enforce is not None
-    return options.retry_policy.make_guard(
+    return options.retry_policy.start_exchange(
         request.body,
         request.allowed,
         request.described,
@@ -250,7 +250,7 @@ def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) 
 
 def _build_native_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """Return the unchanged request for a server that describes the tools and parses the calls."""
-    guard = options.retry_policy.make_guard(
+    guard = options.retry_policy.start_exchange(
         request.body,
         request.allowed,
         request.described,

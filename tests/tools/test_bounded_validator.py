@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from adapter.core.events import ToolCall
+from adapter.tools.bounded_validator import build_bounded_validator, find_violations
 from adapter.tools.call_validation import is_valid, resolve_call
 from adapter.tools.function_tools import tool
-from adapter.tools.schema_errors import find_schema_errors, select_allowed_arguments
-from adapter.tools.schema_validation import build_bounded_validator, find_violations
+from adapter.tools.schema_violation_messages import find_schema_errors, select_allowed_arguments
 from adapter.tools.tool import ToolSet
 from tests.loopback import LoopbackServer, QuietHandler
 
@@ -78,7 +78,7 @@ def test_references_are_followed_within_limits(keyword):
 @pytest.mark.parametrize("keyword", REFERENCES)
 def test_arguments_with_too_many_references_are_invalid_for_all(monkeypatch, keyword):
     """A violation that was not reached in time may be there, so every check refuses the call with the same reason."""
-    monkeypatch.setattr("adapter.tools.schema_validation.MAX_REFERENCES", 1_000)
+    monkeypatch.setattr("adapter.tools.bounded_validator.MAX_REFERENCES", 1_000)
     parts = {f"p{each}": REFERENCES[keyword]({"$ref": f"#/$defs/p{each + 1}"}) for each in range(40)}
     schema = {"properties": {"a": {"$ref": "#/$defs/p0"}}, "$defs": {**parts, "p40": {"const": 1}}}
     built = tool({"name": "f", "description": "d", "parameters": schema}, dict)

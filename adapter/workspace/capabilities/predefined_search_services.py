@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.workspace.capabilities.http_providers import MAX_CONTENT, HttpSearch
+from adapter.workspace.capabilities.http_search_and_docs import MAX_CONTENT, HttpSearch
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Decide which answers of an exchange are retried, so that the client gets only the accepted answer. No I/O.
 
-Each request with tools has a `RetryGuard`, which contains the state of the guardrails and the retry limits.
+Each request with tools has a `ExchangeGuardrails`, which contains the state of the guardrails and the retry limits.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class RetryPolicy:
     max_calls: int = MAX_CALLS
     """Maximum number of calls that the client gets in one answer."""
 
-    def make_guard(
+    def start_exchange(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
         may_enforce: bool = False, requires_valid_calls: bool = False, must_call: bool = False,
         past: CallHistory | None = None,
-    ) -> RetryGuard | None:  # fmt: skip
+    ) -> ExchangeGuardrails | None:  # fmt: skip
         """Return the guard for a client's request, or None if no guardrail applies.
 
         Args:
@@ -87,14 +87,14 @@ class RetryPolicy:
         guardrails = Guardrails(
             tools, on=on, steps=steps, retries=retries, encode=encode, max_calls=self.max_calls, must_call=must_call
         )  # fmt: skip
-        return RetryGuard(
+        return ExchangeGuardrails(
             guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce,
             may_continue=retries > 0, _past=past,
         )  # fmt: skip
 
 
 @dataclass(slots=True)
-class RetryGuard:
+class ExchangeGuardrails:
     """Decides whether to retry an answer. ``may_enforce`` is True if the server can constrain an answer to a call."""
 
     _guardrails: Guardrails
@@ -178,7 +178,7 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
         raise RequestError(str(error), f"{EXTENSION}.steps") from error
 
 
-def build_report(guard: RetryGuard | None, dropped: Sequence[DroppedCall | RecordedDrop]) -> JsonObject:
+def build_report(guard: ExchangeGuardrails | None, dropped: Sequence[DroppedCall | RecordedDrop]) -> JsonObject:
     """Return the guardrails that caused retries, and the calls that the client did not get, as fields of the answer."""
     counts = Counter((each.name, each.guardrail) for each in dropped)
     calls = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]

@@ -32,7 +32,7 @@ _ANY = re.compile(b"|".join(_WORDS), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class LogExcerpt:
+class ProblemExcerpt:
     text: str
     skipped: int
     """Number of lines left out."""
@@ -40,7 +40,7 @@ class LogExcerpt:
     """Entries of `PATTERNS` that matched kept lines."""
 
 
-class LogSlice:
+class ProblemExcerptBuilder:
     """Collects output, but keeps only the bytes that an excerpt may need."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class LogSlice:
         """Return the whole output, within the limits of `HeadAndTail`."""
         return self._whole.render_text()
 
-    def build_excerpt(self) -> LogExcerpt | None:
+    def build_excerpt(self) -> ProblemExcerpt | None:
         """Return the excerpt, or None if the output is short enough to keep whole. No output can be added after this
         call.
         """
@@ -99,7 +99,7 @@ class LogSlice:
                 if len(self._matches) < MAX_MATCHES and number >= ENDS and _ANY.search(line):
                     self._matches[number] = _clip(line)
 
-    def _slice(self, ends: int) -> LogExcerpt:
+    def _slice(self, ends: int) -> ProblemExcerpt:
         last = self._count - ends
         tail_start = self._count - len(self._tail)
         lines = dict(enumerate(self._head)) | self._matches | dict(enumerate(self._tail, tail_start))
@@ -111,7 +111,7 @@ class LogSlice:
                 parts.append(f"[... {number - before - 1} lines left out ...]")
             parts.append(_decode(lines[number]))
         used = tuple(word for word in PATTERNS if any(word.encode() in line.lower() for line in between.values()))
-        return LogExcerpt(strip_terminal_codes("\n".join(parts) + "\n"), self._count - len(kept), used)
+        return ProblemExcerpt(strip_terminal_codes("\n".join(parts) + "\n"), self._count - len(kept), used)
 
 
 def _clip(line: bytes) -> bytes:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
+from adapter.tools.bounded_validator import UNCHECKED, find_violations, may_match
 from adapter.tools.call_validation import changes_meaning, describe_expected, find_validator, shorten_json
-from adapter.tools.schema_validation import UNCHECKED, find_violations, may_match
 from adapter.tools.tool import Tool
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import re
 import pytest
 
 from adapter.core.text.truncate import MAX_BYTES
-from adapter.workspace.sandbox.output_excerpt import ENDS, MAX_MATCHES, LogSlice
+from adapter.workspace.sandbox.problem_excerpt import ENDS, MAX_MATCHES, ProblemExcerptBuilder
 
 
 def sliced(lines, step=1_000, end="\n"):
-    slice_ = LogSlice()
+    slice_ = ProblemExcerptBuilder()
     data = ("\n".join(lines) + end).encode()
     for at in range(0, len(data), step):
         slice_.add(data[at : at + step])
@@ -91,7 +91,7 @@ def test_long_lines_shorten_ends_not_matches():
 
 def test_endless_line_uses_bounded_memory():
     """Without line ends, memory is limited and the work linear."""
-    slice_ = LogSlice()
+    slice_ = ProblemExcerptBuilder()
     for _ in range(2_000):
         slice_.add(b"x" * 10_000)
     assert slice_.build_excerpt() is None
@@ -99,7 +99,7 @@ def test_endless_line_uses_bounded_memory():
 
 
 def test_invalid_utf8_is_replaced():
-    slice_ = LogSlice()
+    slice_ = ProblemExcerptBuilder()
     slice_.add(b"\xff\xfe\n" * 1_000)
     found = slice_.build_excerpt()
     assert found is not None

@@ -28,7 +28,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import Usage
 
 
-class AnswerState:
+class PendingAnswer:
     """The state of one answer, which can be held back until it is accepted.
 
     ``retry`` is the number of attempts before this answer. While ``holds_text`` is True, no text is sent to the client

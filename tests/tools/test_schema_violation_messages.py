@@ -10,7 +10,7 @@ from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
 from adapter.tools.call_validation import resolve_call
 from adapter.tools.example_calls import build_example_call
-from adapter.tools.schema_errors import find_schema_errors
+from adapter.tools.schema_violation_messages import find_schema_errors
 from adapter.tools.tool import MAX_LISTED, Tool, ToolSet
 
 SCHEMA: dict[str, Any] = {

@@ -14,7 +14,7 @@ are JSON: a list of objects with common field names, or an object that contains 
     HttpDocs("https://context7.com/api/v1/search?query={name}",
              "https://context7.com/api/v1{id}?type=txt&topic={topic}&page={page}", key_variable="CONTEXT7_API_KEY")
 
-Predefined search services: `adapter.workspace.capabilities.search_services`.
+Predefined search services: `adapter.workspace.capabilities.predefined_search_services`.
 """
 
 from __future__ import annotations
