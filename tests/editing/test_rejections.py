@@ -50,3 +50,25 @@ def test_patches_of_one_another_are_dependent_or_overlap():
     with pytest.raises(EditError) as caught:
         patch_text(TEXT, twice)
     assert caught.value.kinds == ("overlapping",)
+
+
+BLOCK = "{guard}\n{lead}def open_log(path):\n{lead}    handle = open_file(path)\n{lead}    return handle\n"
+GUARDS = (
+    ("#[cfg(unix)]", "#[cfg(not(unix))]"), ('#[cfg(feature = "std")]', '#[cfg(not(feature = "std"))]'),
+    ("#ifdef _WIN32", "#ifndef _WIN32"), ("#ifdef __linux__", "#ifdef __APPLE__"), ("#if HAVE_SSL", "#if !HAVE_SSL"),
+    ("#if defined(A)", "#if !defined(A)"), ("//go:build linux", "//go:build !linux"), ("if strict:", "if not strict:"),
+    ("@pytest.mark.skipif(WINDOWS)", "@pytest.mark.skipif(not WINDOWS)"), ("when: os == 'a'", "when: os != 'a'"),
+    ("if [ -f a ]; then", "if [ ! -f a ]; then"), ("unless strict", "if strict"), ("if (strict) {", "} else {"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", GUARDS)
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_code_under_the_opposite_condition_is_not_edited(pair, is_swapped):
+    shown, actual = pair[::-1] if is_swapped else pair
+    lead = "    " if shown.startswith(("if ", "unless", "}")) else ""
+    old, there = (BLOCK.format(guard=guard, lead=lead) for guard in (shown, actual))
+    text = f"first = 1\n{there}\n\nlast = 2\n"
+    with pytest.raises(EditError):
+        patch_text(text, {"old_text": old, "new_text": old.replace("return handle", "return [handle]")})
+    assert "[handle]" in patch_text(text, {"old_text": there, "new_text": there.replace("handle", "[handle]")}).text

@@ -1,5 +1,5 @@
 """Find the lines that enclose a line, such as functions, sections and keys, by their indentation. This includes code
-inside comments."""
+inside comments. A *guard* applies to lines with its own indentation: ``#ifdef``, ``#[cfg(unix)]``, ``when:``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,33 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.repairs.reindent import measure_indent
 
+MAX_SCOPE = 1_000
+"""Number of lines above a location that are searched for the enclosing function, section or guard."""
 _LEAD = re.compile(r"\s*(?://+!?|#+|\*|--+)(?= )")
 """Matches the start of a comment line."""
+_GUARD = re.compile(
+    r"\s*(?:#\s*(?:ifn?def\b|(?:el)?if\s*[!(]*(?:defined|[A-Z_]{2}|\d)|(?:else|endif)(?:\s*$|\s*/))|#!?\[cfg|"
+    r"//\s?\+?(?:go:)?build\b|@\S*(?:[Ss]kip|[Ee]nabled|[Dd]isabled)|(?:- )?(?:when|if|unless): )"
+)
+_CONDITION = re.compile(r"\W*(?:else\W+)?(?:if|elif|elsif|unless|while|until|when)\b")
+
+
+def is_condition(line: str) -> bool:
+    return bool(_CONDITION.match(line) or _GUARD.match(line))
+
+
+def has_same_guard(old: Sequence[str], row: int, lines: Sequence[str], line: int) -> bool:
+    """Return whether the nearest guard above ``old[row]``, if there is one, is also the nearest above ``lines[line]``.
+    If it is not, the code may be meant for another platform or configuration."""
+    guard = _find_guard(old[:row])
+    return not guard or guard == _find_guard(lines[max(0, line - MAX_SCOPE) : line])
+
+
+def _find_guard(lines: Sequence[str]) -> str:
+    return normalize_line(next(filter(_GUARD.match, reversed(lines)), ""))
 
 
 def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:

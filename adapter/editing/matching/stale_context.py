@@ -22,7 +22,7 @@ from rapidfuzz import fuzz
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.matching.indentation_scope import find_enclosing
+from adapter.editing.matching.indentation_scope import MAX_SCOPE, find_enclosing, has_same_guard, is_condition
 from adapter.editing.matching.normalize import count_letters, is_distinctive, list_keys, normalize_line
 from adapter.editing.repairs.diff_markers import list_nonblank_lines
 from adapter.editing.repairs.omission_markers import is_elision
@@ -43,8 +43,6 @@ lines."""
 MAX_COMPARISONS = 60_000
 """Maximum number of line comparisons for one change, which take about 0.1 s. A change that needs more is not
 located."""
-MAX_SCOPE = 1_000
-"""Number of lines above a location that are searched for the enclosing function or section."""
 NEAR = 15
 """Number of document lines searched on each side, in addition to the number of context lines."""
 MAX_SHOWN = 40
@@ -294,7 +292,9 @@ class _Anchors:
         lines = self.search.document.lines
         line = _find_shallowest(lines, range(anchor.first, anchor.last + 1))
         actual = _find_owners(lines[max(0, line - MAX_SCOPE) : line + 1], min(line, MAX_SCOPE)) if owners else set()
-        return all(any(_is_same(owner, other) for other in actual) for owner in owners)
+        return has_same_guard(self.old, anchor.rows.start, lines, anchor.first) and all(
+            any(_is_same(owner, other) for other in actual) for owner in owners
+        )
 
 
 def _find_shallowest(lines: Sequence[str], span: range) -> int:
@@ -303,10 +303,10 @@ def _find_shallowest(lines: Sequence[str], span: range) -> int:
 
 def _is_same(shown: str, actual: str) -> bool:
     """Return whether two lines are equal, or one of them only has additional words, like ``def f(a)`` and ``def f(a,
-    b)``."""
+    b)``. Conditions must be equal."""
     left, right = (_WORD.findall(line) for line in (shown, actual))
     has_all = set(left) <= set(right) or set(right) <= set(left)
-    return shown == actual or (has_all and left[:1] == right[:1] != [])
+    return shown == actual or (has_all and left[:1] == right[:1] != [] and not is_condition(shown))
 
 
 def _find_owners(lines: Sequence[str], at: int) -> set[str]:
