@@ -109,10 +109,10 @@ def _patch(text: str, patches: Sequence[Patch], path: str, options: _Options) ->
     places: tuple[int, ...] = ()
     names = options.names
     if options.basis == "sequence":
-        patched, groups = _apply_in_sequence(text, patches, options)
+        patched, groups = _apply_in_sequence(text, patches, path, options)
         diff = render_unified_diff(text, patched, path)
     else:
-        spliced, groups = _match_against_original(text, patches, options)
+        spliced, groups = _match_against_original(text, patches, path, options)
         patched, places = splice_edits(text, spliced), tuple(list_change_offsets(spliced))
         diff = render_unified_diff(text, patched, path, list_changed_lines(text, spliced))
     notes = _list_grammar_notes(text, patched, path, patches, groups, names)
@@ -211,9 +211,11 @@ def _is_adapted(patch: Patch, edit: ResolvedEdit, patched: str) -> bool:
     return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
 
 
-def _match_against_original(text: str, patches: Sequence[Patch], options: _Options) -> tuple[list[LineEdit], _Groups]:
+def _match_against_original(
+    text: str, patches: Sequence[Patch], path: str, options: _Options
+) -> tuple[list[LineEdit], _Groups]:
     names = options.names
-    search = DocumentIndex(TextDocument(text))
+    search = DocumentIndex(TextDocument(text, path))
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, found in enumerate(_resolve_jointly(search, patches, options)):
@@ -237,11 +239,11 @@ def _match_against_original(text: str, patches: Sequence[Patch], options: _Optio
     return _reject_overlaps(changes, groups, patches), groups
 
 
-def _apply_in_sequence(text: str, patches: Sequence[Patch], options: _Options) -> tuple[str, _Groups]:
+def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: _Options) -> tuple[str, _Groups]:
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, patch in enumerate(patches):
-        search = DocumentIndex(TextDocument(text))
+        search = DocumentIndex(TextDocument(text, path))
         match _resolve(search, patch, options):
             case Rejection() as rejection:
                 rejections[index] = rejection

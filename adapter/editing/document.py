@@ -15,16 +15,22 @@ from itertools import accumulate
 from adapter.core.text.lines import get_line_end, split_lines, to_lf
 
 BYTE_ORDER_MARK = "\ufeff"
+_PROSE_FILES = frozenset(["adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
+"""File extensions of texts that may contain headings, code fences or patches, as files without an extension may."""
+
+
+def is_prose_file(path: str) -> bool:
+    return path.rpartition("/")[2].rpartition(".")[2].lower() in _PROSE_FILES
 
 
 class TextDocument:
     """A text, split into ``lines`` without their line ends, and the line end of each line in ``ends``.
 
-    As in an editor, the text after the last line end is also a line, even if it is empty.
+    As in an editor, the text after the last line end is also a line, even if it is empty. ``path`` names the file.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, path: str = "") -> None:
+        self.text, self.path = text, path
         self.mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
         body = text[len(self.mark) :]
         self.is_plain = "\r" not in body

@@ -17,13 +17,12 @@ from typing import NamedTuple
 
 from adapter.core.errors import EditError
 from adapter.core.text.lines import to_lf
+from adapter.editing.document import is_prose_file
 from adapter.editing.notations.whole_file import find_fences
 from adapter.editing.repairs.diff_markers import strip_line_numbers
 from adapter.editing.repairs.omission_markers import find_lossy_omission
 from adapter.editing.syntax_check import UncheckableError, find_new_syntax_error, find_syntax_error
 
-PROSE_FILES = frozenset(["adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
-"""File extensions of texts that may begin with a code fence or a patch, as files without an extension may."""
 _PATCH = re.compile(
     r"\s*(?:```[^\n]*\n)?(?:\*{3} Begin Patch|<{5,9} ?(?:SEARCH|ORIGINAL)\b|diff --git |--- \S.*\n\+{3} \S|@@ )"
 )
@@ -44,11 +43,10 @@ def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
 
     ``before`` is the file's present text. Raises EditError if ``text`` is a patch, or only a part of the file.
     """
-    _, dot, extension = path.rpartition("/")[2].rpartition(".")
-    is_code = bool(dot) and extension.lower() not in PROSE_FILES
+    is_code = "." in path.rpartition("/")[2] and not is_prose_file(path)
     if is_code and before.strip() and _PATCH.match(to_lf(text)):
         raise EditError(f"{path} was not overwritten, because the content is a patch; use the tool for edits")
-    if omission := find_lossy_omission(before, text):
+    if omission := find_lossy_omission(before, text, is_prose_file(path)):
         raise EditError(
             f"{path} was not overwritten, because the content has {omission[:80]!r} instead of real lines; write every "
             "line of the file, or edit only the lines to change"

@@ -4,6 +4,7 @@ import pytest
 
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
+from adapter.editing.file_content import prepare_file_content
 
 OLD = "export function load() {\n  const a = read();\n  const b = parse(a);\n  check(b);\n  return b;\n}\n"
 OMISSIONS = (
@@ -60,13 +61,38 @@ def test_edits_that_would_lose_the_omitted_lines_are_rejected(comment):
 
 @pytest.mark.parametrize(("number", "phrase"), [*enumerate(UNLISTED)])
 @pytest.mark.parametrize(
-    "body", ["  read();\n  {}\n", "  const a = readAll();\n  {}\n  return b;\n", "  {}\n  return b;\n"]
+    "body",
+    [
+        "  read();\n  {}\n",
+        "  const a = readAll();\n  {}\n  return b;\n",
+        "  {}\n  return b;\n",
+        "  {}\n  return verify(b);\n",
+        "  const a = read();\n  {}\n  store(b, a);\n  return b;\n",
+        "  const a = read();\n  const b = parse(a);\n  check(b);\n  {}\n  return b;\n",
+    ],
 )
-def test_a_short_comment_does_not_replace_two_lines_of_code(number, phrase, body):
+def test_a_short_comment_does_not_replace_code(number, phrase, body):
     comment = COMMENTS[number % len(COMMENTS)].format(phrase)
     new = f"export function load() {{\n{body.format(comment)}}}\n"
     with pytest.raises(EditError, match="instead of real lines"):
         patch_text(KEPT_BELOW, [{"old_text": KEPT_BELOW, "new_text": new}])
+    with pytest.raises(EditError, match="was not overwritten"):
+        prepare_file_content(new, "a.ts", KEPT_BELOW)
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("a.md", "# Use\n\nOne.\nTwo.\nThree.\n\nEnd.\n", "# Usage\n\nEnd.\n"),
+        ("a.py", "a = 1\nb = 2\nc = 3\n", "# new constants\nfirst = build(7)\n"),
+        ("a.py", "a = 1\nuse(a)\nrun(a)\n", "a = 1\n# use(a)\nrun(a)\n"),
+        ("a.ts", "f()\ng()\nh()\ni()\n", "f()\n;(g as any)(h)\ni()\n"),
+        ("a.py", "# read the items\na = 1\nrun(a)\n", "# read all items\nrun(1)\n"),
+    ],
+)
+def test_headings_and_comments_on_code_are_written(path, old, new):
+    assert patch_text(old, [{"old_text": old, "new_text": new}], path).text == new
+    assert prepare_file_content(new, path, old).text == new
 
 
 def test_a_comment_that_is_meant_can_be_added_after_the_lines_are_deleted():

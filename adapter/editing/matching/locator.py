@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from adapter.core.text.plurals import pluralize
-from adapter.editing.document import format_line_list, format_line_range, normalize_newlines
+from adapter.editing.document import format_line_list, format_line_range, is_prose_file, normalize_newlines
 from adapter.editing.error_messages import build_ambiguous_match_message, build_near_miss_message
 from adapter.editing.matching.acceptance import find_nearest
 from adapter.editing.matching.already_applied import find_applied_place, have_common_lines
@@ -32,10 +33,6 @@ from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
 
 _STAGES = (*STRATEGIES, match_minified)
 """All ways to match a text, from the strictest to the most tolerant."""
-_OMISSION_SEARCHES = (
-    (find_omissions, ""),
-    (find_replacing_comments, "; if the comment is meant, delete the lines in one edit and add it in another"),
-)
 
 
 def locate(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
@@ -57,7 +54,9 @@ class _Locator(PatchContext):
         if self.old == self.new:
             message = f"no change: {self.names.old_text} and {self.names.new_text} are the same"
             return Rejection("no change", message)
-        for find, alternative in _OMISSION_SEARCHES:
+        replacing = partial(find_replacing_comments, is_prose=is_prose_file(self.document.path))
+        advice = "; if the comment is meant, delete the lines in one edit and add it in another"
+        for find, alternative in ((find_omissions, ""), (replacing, advice)):
             if omission := self._find_omission(find):
                 return self.reject_invalid(
                     f"{self.names.new_text} contains {omission.strip()[:80]!r} instead of real lines: write every line "

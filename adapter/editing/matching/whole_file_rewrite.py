@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.core.text.lines import to_lf
-from adapter.editing.document import TextDocument, format_line_range
+from adapter.editing.document import TextDocument, format_line_range, is_prose_file
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.rewrite_piece_candidates import Piece
@@ -55,7 +55,7 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
 
 
 def _find_replacing_comment(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> str:
-    lines = (new[index] for index in find_replacing_comments(old, new))
+    lines = (new[index] for index in find_replacing_comments(old, new, is_prose_file(search.document.path)))
     line = next((line for line in lines if not search.find_lines_with_key(normalize_line(line))), "")
     return f"{line.strip()[:80]!r} replaces lines of the file" if line else ""
 

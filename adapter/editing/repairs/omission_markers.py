@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from rapidfuzz import fuzz
 
@@ -18,7 +19,7 @@ _OPENING = r"(?:#(?!#)|//|/\*+|--|;+|%|<!--|\{/\*|\*|\(\*|[\[(<])"
 _CLOSING = r"(?:\*/\}?|-->|\*\)|[\])>])"
 _START = re.compile(r"\s*(?:[#/;%<{*(\[\u2026-]|\.\.)")
 """Matches the start of every line that can be an omission. It rules out most lines quickly."""
-_COMMENT = re.compile(r"\s*(?:#(?!include|define|if|else|endif)|//|/\*|\*|--|;|<!--)")
+_COMMENT = re.compile(r"\s*(?:#(?!include|define|if|else|endif)|//|[{(]?/?\*|--|[;%]+(?=\s)|<!--)")
 _DOTS = r"(?:\.{2,}|\u2026)"
 _LINE = re.compile(
     rf"\s*(?P<opening>(?:{_OPENING}\s*)*)(?P<before>{_DOTS})?(?P<words>[^\n]{{0,80}}?)(?P<after>{_DOTS})?[.,]?"
@@ -43,18 +44,27 @@ _FILLER = re.compile(
     r"leave|left|values?|variables?|version|was|were|with"
 )
 _REMARK = re.compile(
-    r"\s*(?:(?:#|--)(?=\s)|//(?!/)|\{?/\*(?!\*)|[;%]|<!--|\(\*)(?P<words>[^;{}=\n]*?)[\s*]*(?:\*/\}?|-->|\*\))?\s*"
+    r"\s*(?:(?:#|--|[;%]+)(?=\s)|//(?!/)|\{?/\*(?!\*)|<!--|\(\*)(?P<words>[^;{}=\n]*?)[\s*]*(?:\*/\}?|-->|\*\))?\s*"
 )
 """Matches a comment that is neither code nor a documentation comment such as `/// Return` or `/** Return */`."""
 MIN_ALIKE = 90
 """Minimum similarity, in percent, of a removed line and the new line that replaces it."""
+MIN_PARTNER = 60
+"""Minimum similarity, in percent, of a new line and the removed line whose place it takes."""
 MIN_REPLACED = 2
-"""Minimum number of lines of code that an edit must lose so that any short comment counts as their placeholder. In the
-histories of httpx, chalk, date-fns and gin, 15 of 82,000 hunks replace so many lines by such a comment."""
+"""Minimum number of lost lines whose placeholder can be a comment beside removed comments, or above new code."""
+MAX_PER_HUNK = 50
+"""Maximum number of comments of a hunk that are compared with its removed lines."""
+MIN_COPIED = 0.5
+"""Minimum share of a new file's lines that are copies of old ones, so that any short comment can be a placeholder. With
+fewer, the file is written anew."""
 MAX_REPLACEMENT_WORDS = 8
 """Maximum number of words of a comment that can stand for code without naming what is omitted."""
 _REST = ("rest", "remaining", "remainder")
 _OMITTED = {"omitted", "elided", "snipped", "truncated"}
+_NAME = re.compile(r"[^\W\d]\w*")
+_ASSIGNMENT = re.compile(r"\s*(?:[^\W\d]\w* +){0,3}([^\W\d]\w*)(?:: *[\w.<>\[\]]+)? *:?=(?![=>])")
+"""Matches a line that assigns a name."""
 _ACRONYM = re.compile(r"\bREST\b(?! OF\b)")
 """Matches REST, the architecture, but not "the rest" in an omission."""
 
@@ -103,25 +113,37 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
     yield from (index for index in sorted(possible) if new[index].strip() in found)
 
 
-def find_lossy_omission(old: str, new: str) -> str:
+def find_lossy_omission(old: str, new: str, is_prose: bool = False) -> str:
     """Return a line of the file's ``new`` text that replaces lines of its ``old`` text, or "" if there is none."""
     before, after = old.splitlines(), new.splitlines()
-    omissions = [after[index].strip() for index in find_omissions(before, after)]
-    known, written = ({line.strip() for line in lines if omissions} for lines in (before, after))
-    return "" if known <= written else next((line for line in omissions if line not in known), "")
+    known, written = ({line.strip() for line in lines} for lines in (before, after))
+    indexes = [] if known <= written else [*find_omissions(before, after)]
+    if len(known & written) >= MIN_COPIED * len(written):
+        indexes += find_replacing_comments(before, after, is_prose)
+    return next((line for index in indexes if (line := after[index].strip()) not in known), "")
 
 
-def find_replacing_comments(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
+def find_replacing_comments(old: Sequence[str], new: Sequence[str], is_prose: bool = False) -> Iterator[int]:
     """Yield the indexes of short comments in ``new`` that probably stand for the code lost beside them, whatever their
     words: ``// trimmed``, ``# your code here``.
 
-    A comment above new code describes it, and comments below each other are code that was commented out.
+    Comments below each other are code that was commented out, and lines like ``# Title`` are headings in prose.
     """
-    possible = {index for index, line in enumerate(new) if _is_short_comment(line)}
+    possible = {
+        index
+        for index, line in enumerate(new)
+        if _is_short_comment(line) and not (is_prose and line.lstrip().startswith("#"))
+    }
     for hunk in find_changes(old, new) if possible else ():
-        written = range(hunk.new_start, hunk.new_end)
-        if _count_code(old[hunk.start : hunk.end]) - _count_code(new[written.start : written.stop]) >= MIN_REPLACED:
-            yield from (index for index in written if index in possible and not _is_descriptive(new, index, written))
+        written, removed = range(hunk.new_start, hunk.new_end), old[hunk.start : hunk.end]
+        lost = _count_code(removed) - _count_code(new[written.start : written.stop])
+        if lost >= MIN_REPLACED or (lost > 0 and not any(map(_COMMENT.match, removed))):
+            comments = (
+                index for index in written if index in possible and not _has_comment_beside(new, index, written)
+            )
+            for index in islice(comments, MAX_PER_HUNK):
+                if _stands_for_code(new[index : written.stop], removed, new[written.start : index]):
+                    yield index
 
 
 def _is_short_comment(line: str) -> bool:
@@ -130,12 +152,32 @@ def _is_short_comment(line: str) -> bool:
     return len(words.split()) <= MAX_REPLACEMENT_WORDS and any(map(str.isalpha, words))
 
 
-def _is_descriptive(lines: Sequence[str], index: int, written: range) -> bool:
-    """Return whether the next of the written lines is code with the same indentation, or a comment is beside."""
-    if any(_COMMENT.match(lines[at]) for at in (index - 1, index + 1) if at in written):
+def _has_comment_beside(new: Sequence[str], index: int, written: range) -> bool:
+    return any(_COMMENT.match(new[at]) for at in (index - 1, index + 1) if at in written)
+
+
+def _stands_for_code(written: Sequence[str], removed: Sequence[str], above: Sequence[str]) -> bool:
+    """Return whether the comment ``written[0]`` replaces some of the ``removed`` lines. ``above`` has the lines that
+    the edit writes above the comment.
+
+    A comment above new code with the same indentation describes that code, unless the code lacks removed lines: it
+    uses a name that they assign, or only replaces the last of them.
+    """
+    comment, below = written[0].strip(), "".join(written[1:2])
+    if any(fuzz.ratio(line.strip(), comment) >= MIN_PARTNER for line in removed):  # commented out, or reworded
+        return False
+    if not _count_code([below]) or measure_indent(below) != measure_indent(written[0]):
         return True
-    below = lines[index + 1] if index + 1 in written else ""
-    return _count_code([below]) > 0 and measure_indent(below) == measure_indent(lines[index])
+    lost = set(_find_assigned(removed)).difference(_find_assigned((*above, *written)))
+    if not lost.isdisjoint(_NAME.findall("\n".join(written[1:]))):
+        return True
+    code = [line.strip() for line in removed if _count_code([line])]
+    alike, last = max((fuzz.ratio(line, below.strip()), at) for at, line in enumerate(code))
+    return alike >= MIN_PARTNER and last - _count_code(above) >= MIN_REPLACED
+
+
+def _find_assigned(lines: Sequence[str]) -> Iterator[str]:
+    return (match[1] for line in lines if (match := _ASSIGNMENT.match(line)))
 
 
 def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
