@@ -15,12 +15,17 @@ from adapter.core.errors import UsageError
 def derive(
     file: Annotated[
         Path,
-        typer.Argument(help="Chat template: a Jinja file, tokenizer_config.json, a GGUF file, or a model's folder."),
+        typer.Argument(
+            help="Read the chat template from this Jinja file, tokenizer_config.json, GGUF file or model folder."
+        ),
     ],
-    model: Annotated[str | None, option("NAME", "Model name, an additional clue to the format.")] = None,
+    model: Annotated[str | None, option("NAME", "Use this model name as an additional clue to the format.")] = None,
     emit: Annotated[
         str | None,
-        option("NAME", "Write adapter/parsing/formats/NAME.py and its test cases to this checkout of the project."),
+        option(
+            "NAME",
+            "Write the format as adapter/parsing/formats/NAME.py, with test cases, into this checkout of the project.",
+        ),
     ] = None,
 ) -> None:
     """Infer a model's tool-call format from its chat template."""

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    workspace: Annotated[Path, option("DIR", "Folder in which commands would run.", "--workspace", "-w")] = Path(),
+    workspace: Annotated[
+        Path, option("DIR", "Check the sandbox for commands that run in this folder.", "--workspace", "-w")
+    ] = Path(),
     sandbox: Annotated[
-        str, option("NAME", "Sandbox to check, as in `adapter run`. With require, fail if no sandbox works.")
+        str, option("NAME", "Check this sandbox, named as in `adapter run`. With require, fail if no sandbox works.")
     ] = "auto",
     as_json: options.AsJson = False,
     prove: Annotated[

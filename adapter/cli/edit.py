@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 
 
 def edit(
-    file: Annotated[Path, typer.Argument(help="File to edit, or folder that contains the files named in the patches.")],
+    file: Annotated[Path, typer.Argument(help="Edit this file, or the files in this folder that the patches name.")],
     patches: Annotated[
         str,
         option(
             "FILE",
-            "File with the patches: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks or the whole new text; "
-            "- reads standard input.",
+            "Read the patches from this file: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks or a whole "
+            "new text; - means standard input.",
         ),
     ],
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,
     sequence: Annotated[
-        bool, flag("Match each patch against the result of the previous patches, not the original file.", "--sequence")
+        bool,
+        flag("Match each patch against the result of the previous patches instead of the original file.", "--sequence"),
     ] = False,
-    dry_run: Annotated[bool, flag("Show the diff without writing it.", "--dry-run")] = False,
+    dry_run: Annotated[bool, flag("Show the diff without changing any file.", "--dry-run")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Apply patches to one or more files. Either all patches are applied or none."""
@@ -70,7 +71,7 @@ def edit(
 
 
 def undo(
-    workspace: Annotated[Path, typer.Argument(help="Folder in which to undo changes.")] = Path(),
+    workspace: Annotated[Path, typer.Argument(help="Undo changes in this folder.")] = Path(),
     undo_all: Annotated[bool, flag("Undo all changes made by the last run, newest first.", "--all")] = False,
     list_: Annotated[bool, flag("List the changes that can be undone, newest first, and exit.", "--list")] = False,
 ) -> None:

@@ -10,7 +10,11 @@ PLUGINS = {"vllm": "adapter_vllm_plugin.py", "sglang": "sglang.py"}
 """Name of the plugin file in adapter/integrations/engines/, by engine."""
 
 
-def plugin(engine: Annotated[str, typer.Argument(help="Inference engine: vllm or sglang.", metavar="ENGINE")]) -> None:
+def plugin(
+    engine: Annotated[
+        str, typer.Argument(help="Print the plugin file for this inference engine: vllm or sglang.", metavar="ENGINE")
+    ],
+) -> None:
     """Print the path of an engine's plugin file.
 
     Example: vllm serve ... --tool-parser-plugin "$(adapter plugin vllm)"

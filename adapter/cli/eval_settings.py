@@ -25,14 +25,18 @@ class EvalSettings:
     ways: Annotated[
         list[str] | None,
         option(
-            "NAME", f"Tool-calling method to evaluate: {WAYS_HELP}; repeatable.", "--way", show_default="bare, ours"
+            "NAME", f"Evaluate this tool-calling method: {WAYS_HELP}; repeatable.", "--way", show_default="bare, ours"
         ),
     ] = None
     also: Annotated[
         list[str] | None,
-        option("NAME=URL", "Also evaluate, as NAME, the proxy at URL, which serves the same model; repeatable."),
+        option(
+            "NAME=URL", "Also evaluate the proxy at URL, which serves the same model, and call it NAME; repeatable."
+        ),
     ] = None
-    suite: Annotated[str, _scenarios("FILE", "Scenarios to run: built-in, or a .toml or .py file.")] = "built-in"
+    suite: Annotated[str, _scenarios("FILE", "Run these scenarios: built-in, or those in a .toml or .py file.")] = (
+        "built-in"
+    )
     kinds: Annotated[
         list[str] | None,
         _scenarios("KIND", "Run only scenarios of this kind, as listed by `--list`; repeatable.", "--kind"),
@@ -41,13 +45,15 @@ class EvalSettings:
         list[str] | None, _scenarios("NAME", "Run only this scenario, as listed by `--list`; repeatable.", "--scenario")
     ] = None
     easy: Annotated[bool, _scenarios("", "Run only scenarios that suit very small models.", "--easy")] = False
-    runs: Annotated[int, _scenarios("N", "Number of runs of each scenario with each method.", min=1)] = 1
+    runs: Annotated[int, _scenarios("N", "Run each scenario N times with each method.", min=1)] = 1
     time_limit: Annotated[
         float, _scenarios("SECONDS", "Stop after this time and report the results so far.", min=1)
     ] = 3600.0
-    temperature: Annotated[float, _sampling("X", "Sampling temperature.", min=0, max=2)] = 0.0
-    max_tokens: Annotated[int, _sampling("N", "Maximum number of tokens per response.", min=1)] = 512
-    seed: Annotated[int, _sampling("N", "Seed of a scenario's first run; each further run adds 1.", min=0)] = 1
+    temperature: Annotated[float, _sampling("X", "Let the model sample at this temperature.", min=0, max=2)] = 0.0
+    max_tokens: Annotated[int, _sampling("N", "Limit each response of the model to N tokens.", min=1)] = 512
+    seed: Annotated[
+        int, _sampling("N", "Use this random seed for the first run of each scenario; each further run adds 1.", min=0)
+    ] = 1
     constraint: Annotated[str, _sampling("MODE", f"{options.CONSTRAINT_HELP} Not for `--way bare`.")] = "auto"
     profile: Annotated[str, _sampling("NAME", f"{options.PROFILE_HELP} Only for `--way ours`.")] = "auto"
     guardrails: Annotated[str, _sampling("NAMES", f"{options.GUARDRAILS_HELP} Not for `--way bare`.")] = "on"
@@ -75,7 +81,9 @@ class ProbeSettings:
 
     base_url: options.BaseUrl = None
     model: options.Model = None
-    format: Annotated[str, option("NAME", "Tool-call format of the model, or auto (detected).")] = "auto"
+    format: Annotated[
+        str, option("NAME", "Assume that the model writes this tool-call format; auto detects the format.")
+    ] = "auto"
     output: Annotated[
         Path | None, option("FILE", "Write the profile to this file.", show_default="where `run` and `serve` find it")
     ] = None
@@ -84,7 +92,10 @@ class ProbeSettings:
     ] = None
     share: Annotated[
         Path | None,
-        option("FILE", "Write scores that can be published to this .json file, without personal names and paths."),
+        option(
+            "FILE",
+            "Write the scores, without personal names and paths, to this .json file, so that you can publish them.",
+        ),
     ] = None
     record: Annotated[
         Path | None,

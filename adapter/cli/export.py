@@ -27,11 +27,17 @@ SHAPES = ("openai", "sharegpt", "text")
 def export(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Files written by `serve --record` or `run --record`, or folders that contain them."),
+        typer.Argument(
+            help="Export these recordings of `serve --record` or `run --record`, or all recordings in these folders."
+        ),
     ],
-    out: Annotated[str, option("FILE", ".jsonl file to write; - writes to standard output.")],
-    shape: Annotated[str, option("NAME", "Output format: openai, sharegpt, or text.", "--as")] = "openai",
-    template: Annotated[Path | None, option("FILE", "The model's chat template; required by `--as text`.")] = None,
+    out: Annotated[str, option("FILE", "Write the samples to this .jsonl file; - means standard output.")],
+    shape: Annotated[
+        str, option("NAME", "Write the samples in this format: openai, sharegpt or text.", "--as")
+    ] = "openai",
+    template: Annotated[
+        Path | None, option("FILE", "Render the samples with this chat template; required by `--as text`.")
+    ] = None,
     only: Annotated[
         str,
         option(

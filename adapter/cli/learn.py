@@ -23,13 +23,18 @@ MAX_EXAMPLES = 100
 
 def learn(
     file: Annotated[
-        Path, typer.Argument(help='JSON Lines file with at least three examples: {"text": "...", "calls": [...]}.')
+        Path,
+        typer.Argument(
+            help='Learn from this JSON Lines file with at least three examples: {"text": "...", "calls": [...]}.'
+        ),
     ],
     output: Annotated[
         Path | None,
-        option("FILE", "Format file to write.", "--output", "-o", show_default="FILE with the suffix .toml"),
+        option("FILE", "Write the format to this file.", "--output", "-o", show_default="FILE with the suffix .toml"),
     ] = None,
-    name: Annotated[str | None, option("NAME", "Name of the format.", show_default="the output file's name")] = None,
+    name: Annotated[
+        str | None, option("NAME", "Give the format this name.", show_default="the output file's name")
+    ] = None,
 ) -> None:
     """Learn a tool-call format from examples."""
     from adapter.parsing.format_file import write_format_file

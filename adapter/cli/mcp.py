@@ -11,10 +11,13 @@ from adapter.core.errors import UsageError
 
 
 def mcp(
-    root: Annotated[Path, option("DIR", "Folder that the tools work in.")] = Path(),
+    root: Annotated[Path, option("DIR", "Let the tools work in this folder.")] = Path(),
     dialect: DialectOption = "blade",
     approve: Annotated[
-        str, option("MODE", "Actions that are allowed: ask or plan (reads), auto-edit (reads and edits) or yolo (all).")
+        str,
+        option(
+            "MODE", "Set which actions are allowed: reads (ask or plan), reads and edits (auto-edit) or all (yolo)."
+        ),
     ] = "ask",
     allow: Allow = None,
     deny: Annotated[
@@ -24,11 +27,17 @@ def mcp(
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,
     port: Annotated[
-        int | None, option("N", "Serve over HTTP on this port of 127.0.0.1; 0 picks a free one.", min=0, max=65535)
+        int | None,
+        option(
+            "N",
+            "Serve over HTTP on this port of 127.0.0.1 instead of standard input and output; 0 picks a free port.",
+            min=0,
+            max=65535,
+        ),
     ] = None,
     api_key: Annotated[
         str | None,
-        option("KEY", "API key for HTTP clients. By default, a random key is generated and printed in the URL."),
+        option("KEY", "Require this key from HTTP clients. By default, a random key is printed as part of the URL."),
     ] = None,
 ) -> None:
     """Serve a dialect's tools to an MCP client, over stdio or HTTP."""

@@ -41,70 +41,76 @@ flag = partial(option, "")
 """Define a flag, which takes no value."""
 _permissions = define_option_group("Permissions and sandbox", is_advanced=True)
 
-BaseUrl = Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")]
-Model = Annotated[str | None, option("NAME", "Model name on the server, or a GGUF file to load in this process.")]
+BaseUrl = Annotated[str | None, option("URL", "Use the model server at this base URL.", show_default="detected")]
+Model = Annotated[str | None, option("NAME", "Use this model of the server, or load this GGUF file in this process.")]
 Format = Annotated[
     str,
     option(
-        "NAME", "Tool-call format of the model: a name, a format file, auto (detected), or from-template (inferred)."
+        "NAME",
+        "Parse calls in this format: a name, a format file, auto (detect it) or from-template (derive it from the "
+        "chat template).",
     ),
 ]
 DialectOption = Annotated[
-    str, option("NAME", "Tool set that the model gets: blade, maki, promptly, proto, proxyai or none.")
+    str, option("NAME", "Give the model this tool set: blade, maki, promptly, proto, proxyai or none.")
 ]
-Workspace = Annotated[Path, option("DIR", "Folder to work in.", "--workspace", "-w")]
+Workspace = Annotated[Path, option("DIR", "Work in this folder.", "--workspace", "-w")]
 FormatTemplate = Annotated[
-    Path | None, option("FILE", "Chat template from which `--format from-template` infers the format.")
+    Path | None, option("FILE", "Derive the format from this chat template; requires `--format from-template`.")
 ]
-TOOLS_HELP = "Name, without .json, of the tool files that `--dialect promptly` reads."
+TOOLS_HELP = "Read the tools of `--dialect promptly` from files with this base name, such as tools for tools.json."
 ToolsBasename = Annotated[str | None, option("NAME", TOOLS_HELP)]
 INCLUDE_HELP = "With `--dialect promptly`: offer only tools whose names contain TEXT, including opt-in tools."
 EXCLUDE_HELP = "With `--dialect promptly`: leave out tools whose names contain TEXT."
 IncludeTools = Annotated[list[str] | None, option("TEXT", INCLUDE_HELP)]
 ExcludeTools = Annotated[list[str] | None, option("TEXT", EXCLUDE_HELP)]
-EDITS_HELP = "How closely an edit's old text must match the file: exact, tolerant, or auto (each tool's own rule)."
-ENCODING_HELP = "Encoding of files that are not UTF-8."
+EDITS_HELP = (
+    "Set how closely an edit's old text must match the file: exact, tolerant, or auto (as each tool documents it)."
+)
+ENCODING_HELP = "Assume that files that are not UTF-8 have this encoding."
 EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, option("NAME", ENCODING_HELP, show_default="detected")]
-POLICY_HELP = "Which text may become a call, from strictest to most permissive: strict, safe, approved or lenient."
+POLICY_HELP = (
+    "Accept as calls: valid ones with markers (strict), also repaired ones and unmarked ones that only read (safe), "
+    "unmarked ones that you approve (approved), or unmarked ones amid text (lenient)."
+)
 PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, flag("Print the result as a JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
-    "Limit the output: arguments (text, but only valid calls), prefer (a valid call or a reply), required (a valid "
-    "call), off, or auto (if needed)."
+    "Constrain the output: arguments (every call is valid), prefer (only a valid call or a reply), required (only a "
+    "valid call), off, or auto (if needed)."
 )
-PROFILE_HELP = "Profile from `adapter probe` to use: auto (the one saved for this model), a name, a file, or none."
+PROFILE_HELP = "Use a profile from `adapter probe`: auto (the one saved for this model), a name, a file, or none."
 GUARDRAILS_HELP = (
-    "Guardrails, which reject unusable answers: on, off, or names to add or (with -) remove, e.g. on,-refusal."
+    "Retry answers that these guardrails reject: on, off, or names to add or (with -) remove, such as on,-refusal."
 )
-RETRIES_HELP = "Maximum number of retries after guardrails reject an answer."
-PROMPT_HELP = "How the model sees its tools: own (its chat template), words (a generated prompt) or auto."
-GUIDE_HELP = "Choose the tool by the wording of the request, without the model: on, off, or auto (for tiny models)."
-TEMPLATE_HELP = "The model's chat template, if the server does not apply it: Jinja, tokenizer_config.json or GGUF."
+RETRIES_HELP = "Retry at most N times if guardrails reject an answer."
+PROMPT_HELP = "Describe the tools with the model's chat template (own) or a generated prompt (words); auto picks one."
+GUIDE_HELP = "Choose the tool for the model by the wording of the request: on, off, or auto (only for tiny models)."
+TEMPLATE_HELP = "Render prompts with this chat template instead of the server's: Jinja, tokenizer_config.json or GGUF."
 CONTEXT_BUDGET_HELP = (
-    "Shorten old results and summarize old turns once a conversation exceeds this many tokens. auto: the model "
-    "server's context size; off: never."
+    "Shorten conversations that exceed this many tokens: a number, auto (the model server's context size) or off."
 )
-STYLES_HELP = "compact (one line), args (with types), full (explained), trained (JSON)"
-STYLE_HELP = f"How the generated prompt describes a tool: {STYLES_HELP} or auto."
-PROMPTS_HELP = "Folder with custom prompt templates."
+STYLES_HELP = "compact (one line), args (with types), full (explained), trained (JSON, as in training)"
+STYLE_HELP = f"Describe tools in a generated prompt in this style: {STYLES_HELP} or auto."
+PROMPTS_HELP = "Use the prompt templates in this folder instead of the built-in ones."
 
 Approve = Annotated[
     str,
     option(
         "MODE",
-        "Actions that run without approval: ask (only reads), auto-edit (reads and edits) or yolo (all). plan refuses "
-        "all changes.",
+        "Set which actions run without approval: reads (ask), reads and edits (auto-edit) or all (yolo). plan "
+        "refuses all changes.",
     ),
 ]
 Allow = Annotated[
     list[str] | None,
-    option("RULE", "Allow calls that match RULE without approval, e.g. 'run_command(git status)'; repeatable."),
+    option("RULE", "Allow calls that match RULE without approval, such as 'run_command(git status)'; repeatable."),
 ]
 Ask = Annotated[
     list[str] | None,
-    _permissions("RULE", "Require approval for calls that match RULE, e.g. 'write_file(docs/**)'; repeatable."),
+    _permissions("RULE", "Require approval for calls that match RULE, such as 'write_file(docs/**)'; repeatable."),
 ]
 Deny = Annotated[
     list[str] | None,

@@ -11,27 +11,32 @@ from adapter.cli.options import flag, option
 
 
 def parse(
-    file: Annotated[str, typer.Argument(help="File with the model's text; - reads standard input.")] = "-",
+    file: Annotated[str, typer.Argument(help="Read the model's text from this file; - means standard input.")] = "-",
     format: options.Format = "auto",
     template: options.FormatTemplate = None,
-    dialect: Annotated[str, option("NAME", "Tools that calls are matched against: a dialect name, or none.")] = "blade",
+    dialect: Annotated[
+        str, option("NAME", "Match calls to the tools of this dialect: blade, maki, promptly, proto, proxyai or none.")
+    ] = "blade",
     tools: Annotated[
         str | None,
         option(
             "FILE",
-            "JSON file with tool definitions, used instead of `--dialect`. With `--dialect promptly`: name, without "
-            ".json, of the tool files.",
+            "Match calls to the tool definitions in this JSON file. With `--dialect promptly`, give the name "
+            "of the tool files without .json.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,
     exclude_tools: options.ExcludeTools = None,
     finish_reason: Annotated[
-        str | None, option("NAME", "Finish reason that the server reported, such as stop or length.")
+        str | None,
+        option(
+            "NAME", "Give the finish reason that the server reported, such as stop, or length if the text was cut off."
+        ),
     ] = None,
     policy: options.PolicyOption = "safe",
     exchange: Annotated[
         int | None,
-        option("N", "Parse exchange N, counted from 1, of a recording made by `adapter serve --record`.", min=1),
+        option("N", "Parse exchange N, counted from 1, of a recording that `adapter serve --record` wrote.", min=1),
     ] = None,
     explain: Annotated[bool, flag("Show how each part of the text was parsed, and why.", "--explain")] = False,
     as_json: options.AsJson = False,

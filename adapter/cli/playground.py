@@ -11,7 +11,7 @@ from adapter.core.errors import UsageError
 
 
 def playground(
-    port: Annotated[int, option("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, option("N", "Listen on this port; 0 picks a free one.", min=0, max=65535)] = 0,
 ) -> None:
     """Open a page that parses a model's raw text while you type."""
     from adapter.recording.view.page_server import PageServer

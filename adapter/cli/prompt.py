@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def prompt(
     dialect: options.DialectOption = "blade",
-    format: Annotated[str, option("NAME", "Tool-call format that the prompt describes.")] = "hermes",
+    format: Annotated[str, option("NAME", "Describe calls in this tool-call format.")] = "hermes",
     style: Annotated[
         str,
         option(
             "NAME",
-            "How the prompt describes a tool: compact (one line), args (with types), full (explained) or trained "
+            "Describe the tools in this style: compact (one line), args (with types), full (explained) or trained "
             "(JSON).",
         ),
     ] = "compact",
@@ -33,15 +33,17 @@ def prompt(
     template: Annotated[
         Path | None,
         option(
-            "FILE", "Instead, print the prompt rendered by this chat template: Jinja, tokenizer_config.json or GGUF."
+            "FILE", "Print the prompt that this chat template renders instead: Jinja, tokenizer_config.json or GGUF."
         ),
     ] = None,
-    ask: Annotated[str, option("TEXT", "User message to render with `--template`.")] = "Hello!",
+    ask: Annotated[str, option("TEXT", "Render this user message with the chat template of `--template`.")] = "Hello!",
     base_url: Annotated[
-        str | None, option("URL", "llama.cpp server whose tokenizer counts the tokens for `--tokens`.")
+        str | None, option("URL", "Count the tokens for `--tokens` with the tokenizer of this llama.cpp server.")
     ] = None,
-    tokens: Annotated[bool, flag("Print the prompt's token count on standard error.", "--tokens")] = False,
-    model: Annotated[Path | None, option("FILE", "GGUF file whose tokenizer counts the tokens for `--tokens`.")] = None,
+    tokens: Annotated[bool, flag("Print the number of tokens in the prompt on standard error.", "--tokens")] = False,
+    model: Annotated[
+        Path | None, option("FILE", "Count the tokens for `--tokens` with the tokenizer in this GGUF file.")
+    ] = None,
 ) -> None:
     """Print a system prompt that teaches a model its tools."""
     from adapter.prompting.system_prompt import system_prompt

@@ -29,28 +29,51 @@ if TYPE_CHECKING:
 
 def read(
     source: Annotated[
-        str, typer.Argument(metavar="IN", help=".jsonl, .parquet or .arrow file, or a folder; - reads standard input.")
+        str,
+        typer.Argument(
+            metavar="IN",
+            help="Read this .jsonl, .parquet or .arrow file, or all such files in this folder; - means standard input.",
+        ),
     ],
     out: Annotated[
-        str, option("PATH", "File or folder to write: .jsonl or .parquet; - writes JSON lines to standard output.")
+        str,
+        option(
+            "PATH",
+            "Write the rows to this .jsonl or .parquet file, or to this folder if IN is one; - means standard output.",
+        ),
     ],
-    column: Annotated[str, option("NAME", "Column with the model's text, or a path within a column (a.0.b).")] = "text",
+    column: Annotated[
+        str,
+        option(
+            "NAME", "Read the model's text from this column, or from a path within a column, such as choices.0.text."
+        ),
+    ] = "text",
     format: options.Format = "auto",
     template: options.FormatTemplate = None,
     policy: options.PolicyOption = "safe",
-    tools: Annotated[Path | None, option("FILE", "JSON file with the available tools.")] = None,
-    tools_column: Annotated[str | None, option("NAME", "Column with the tools of each row.")] = None,
+    tools: Annotated[Path | None, option("FILE", "Match calls to the tool definitions in this JSON file.")] = None,
+    tools_column: Annotated[
+        str | None, option("NAME", "Match the calls of each row to the tool definitions in this column.")
+    ] = None,
     finish_reason: Annotated[
-        str, option("NAME", "Column with the finish reasons; its values may be empty.")
+        str,
+        option(
+            "NAME", "Read the server's finish reasons, such as stop or length, from this column; they may be missing."
+        ),
     ] = "finish_reason",
     prompt: Annotated[
-        str | None, option("NAME", "Column with the prompt; needed if prompts end with an opening reasoning tag.")
+        str | None,
+        option(
+            "NAME",
+            "Read the prompts from this column; needed if they end with an opening reasoning tag, such as <think>.",
+        ),
     ] = None,
     jobs: Annotated[
-        int | None, option("N", "Number of worker processes.", min=1, show_default="number of CPU cores")
+        int | None, option("N", "Parse with N processes.", min=1, show_default="number of CPU cores")
     ] = None,
     ray: Annotated[
-        bool, flag("Run on a Ray cluster. IN and OUT may be any path that Ray Data accepts, such as s3://...", "--ray")
+        bool,
+        flag("Run on a Ray cluster; IN and OUT can then be any path that Ray Data accepts, such as s3://...", "--ray"),
     ] = False,
 ) -> None:
     """Parse files of model outputs and add the results as columns. Every row holds one output."""

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 def replay(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Transcripts, recordings or folders. Default: the transcripts shipped with this program."),
+        typer.Argument(
+            help="Replay these transcripts, recordings or folders. Default: the transcripts shipped with this program."
+        ),
     ] = None,
     as_json: Annotated[bool, flag("Print the results as a JSON list.", "--json")] = False,
-    update: Annotated[bool, flag("Write the new results to the transcripts.", "--update")] = False,
+    update: Annotated[
+        bool, flag("Replace the recorded results in the transcripts with the new ones.", "--update")
+    ] = False,
     run_commands: Annotated[
         bool, flag("Run the recorded commands again, in a sandbox and with your approval.", "--run-commands")
     ] = False,

@@ -38,7 +38,7 @@ class RunSettings:
         option("SERVER", "Add the tools of this MCP server: a command, a URL or a JSON file; repeatable."),
     ] = None
     format: options.Format = "auto"
-    max_turns: Annotated[int, option("N", "Maximum number of model responses per message.", min=1)] = 25
+    max_turns: Annotated[int, option("N", "Let the model respond at most N times to each message.", min=1)] = 25
 
     style: Annotated[str, _model("NAME", options.STYLE_HELP)] = "auto"
     prompts: Annotated[Path | None, _model("DIR", options.PROMPTS_HELP)] = None
@@ -53,10 +53,11 @@ class RunSettings:
         bool | None, _model("", "Send images to the model.", "--images/--no-images", show_default="if it accepts them")
     ] = None
     agent_model: Annotated[
-        list[str] | None, _model("TIER=NAME", "Model for a tier of sub-agents, e.g. strong=qwen3:32b; repeatable.")
+        list[str] | None,
+        _model("TIER=NAME", "Use this model for a tier of sub-agents, such as strong=qwen3:32b; repeatable."),
     ] = None
     config_file: Annotated[
-        Path | None, _model("FILE", "Configuration file to read instead of the user's config.toml.", "--config")
+        Path | None, _model("FILE", "Read this configuration file instead of the user's config.toml.", "--config")
     ] = None
     tools: Annotated[str | None, _tools("NAME", options.TOOLS_HELP)] = None
     trust_tools: Annotated[
@@ -66,15 +67,26 @@ class RunSettings:
     exclude_tools: Annotated[list[str] | None, _tools("TEXT", options.EXCLUDE_HELP)] = None
     mcp_trusted: Annotated[
         list[str] | None,
-        _tools("SERVER", "Like `--mcp`, but tools that the server marks as read-only run without approval."),
+        _tools(
+            "SERVER",
+            "Add the tools of this MCP server, and run those that it marks as read-only without approval; repeatable.",
+        ),
     ] = None
-    skills: Annotated[list[Path] | None, _tools("DIR", "Additional folder with skills; repeatable.")] = None
+    skills: Annotated[list[Path] | None, _tools("DIR", "Also offer the skills in this folder; repeatable.")] = None
     search: Annotated[
         str | None,
-        _tools("NAME", "Web search service: exa (needs EXA_API_KEY), brave (needs BRAVE_API_KEY) or searxng."),
+        _tools(
+            "NAME",
+            "Search the web with this service: exa (needs EXA_API_KEY), brave (needs BRAVE_API_KEY) or searxng (needs "
+            "--search-url).",
+        ),
     ] = None
     search_url: Annotated[
-        str | None, _tools("URL", "SearXNG server, or any other search URL that contains {query} as a placeholder.")
+        str | None,
+        _tools(
+            "URL",
+            "Search the web with this SearXNG server, or with any search URL that contains the placeholder {query}.",
+        ),
     ] = None
     edits: Annotated[str, _permissions("MODE", options.EDITS_HELP)] = "auto"
     encoding: Annotated[str | None, _permissions("NAME", options.ENCODING_HELP, show_default="detected")] = None
@@ -84,18 +96,21 @@ class RunSettings:
         str,
         _permissions(
             "NAME",
-            "Sandbox for commands: auto (the best available), bwrap, landlock, require (fail without one) or none.",
+            "Run commands in this sandbox: auto (the best available), bwrap, landlock, require (fail if there is none) "
+            "or none.",
         ),
     ] = "auto"
     sandbox_network: Annotated[
         bool, _permissions("", "Let commands in the sandbox use the network.", "--sandbox-network")
     ] = False
     sandbox_read: Annotated[
-        list[Path] | None, _permissions("PATH", "Additional path that commands may read; repeatable.")
+        list[Path] | None, _permissions("PATH", "Let commands in the sandbox also read this path; repeatable.")
     ] = None
     sandbox_write: Annotated[
         list[Path] | None,
-        _permissions("PATH", "Additional path that commands may write, e.g. WORKSPACE/.git for commits; repeatable."),
+        _permissions(
+            "PATH", "Let commands in the sandbox also write this path, such as WORKSPACE/.git for commits; repeatable."
+        ),
     ] = None
 
     record: Path | None = None

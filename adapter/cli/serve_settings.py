@@ -37,37 +37,36 @@ _process = define_option_group("Process and telemetry", is_advanced=True)
 class ServeSettings:
     """The options of `adapter serve`."""
 
-    upstream: Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")] = None
+    upstream: Annotated[
+        str | None, option("URL", "Use the model server at this base URL.", show_default="detected")
+    ] = None
     host: Annotated[
         str,
-        option(
-            "NAME", "Address to listen on. Clients need a key unless the address is reachable only from this machine."
-        ),
+        option("NAME", "Listen on this address. Clients need a key unless only this machine can reach it."),
     ] = "127.0.0.1"
-    port: Annotated[int, option("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8090
+    port: Annotated[int, option("N", "Listen on this port; 0 picks a free one.", min=0, max=65535)] = 8090
     api_key: Annotated[
         str | None,
         option(
             "KEY",
-            "Key that clients must send. If a key is needed and none is given, one is generated.",
+            "Require this key from clients. If a key is needed and none is given, one is generated.",
             envvar="ADAPTER_API_KEY",
         ),
     ] = None
     allow_origin: Annotated[
-        list[str] | None, option("URL", "Web origin that may send requests, e.g. http://localhost:3000; repeatable.")
+        list[str] | None,
+        option("URL", "Accept requests from web pages of this origin, such as http://localhost:3000; repeatable."),
     ] = None
     trusted_host: Annotated[
         list[str] | None,
-        _clients(
-            "NAME", "Additional host name that clients may use, e.g. llm.example with a reverse proxy; repeatable."
-        ),
+        _clients("NAME", "Accept requests for this host name, such as llm.example behind a reverse proxy; repeatable."),
     ] = None
     config: Annotated[
         Path | None,
         option(
             "FILE",
-            "TOML file with options, e.g. max-streams = 4, and settings for models. ADAPTER_* variables take "
-            "precedence over it.",
+            "Read options, such as max-streams = 4, and per-model settings from this TOML file. ADAPTER_* variables "
+            "take precedence.",
             callback=_use_config_file,
             is_eager=True,
         ),
@@ -79,7 +78,7 @@ class ServeSettings:
     ] = None
     view: Annotated[bool, option("", "Show exchanges live on a web page and print its address.", "--view")] = False
     workers: Annotated[
-        int, _process("N", "Number of worker processes; all limits apply to each process separately.", min=1, max=256)
+        int, _process("N", "Run N worker processes; all limits apply to each process separately.", min=1, max=256)
     ] = 1
     patience: Annotated[
         float,
@@ -90,27 +89,29 @@ class ServeSettings:
         ),
     ] = 600.0
     retry: Annotated[
-        float, _upstream("SECONDS", "How long to retry a request while the model server is loading or busy.", min=0)
+        float, _upstream("SECONDS", "Retry a request for this long while the model server is loading or busy.", min=0)
     ] = 15.0
     max_streams: Annotated[
         int,
-        _upstream("N", "Maximum number of concurrent requests to the model server; additional ones are queued.", min=1),
+        _upstream("N", "Send at most N concurrent requests to the model server, and queue the others.", min=1),
     ] = 256
     max_waiting: Annotated[
-        int, _upstream("N", "Maximum number of queued requests; additional ones are refused with status 503.", min=0)
+        int, _upstream("N", "Queue at most N requests, and refuse the others with status 503.", min=0)
     ] = 1024
     pass_admin: Annotated[
         bool,
         _upstream(
-            "", "Also pass through requests that manage the server, such as loading or deleting models.", "--pass-admin"
+            "",
+            "Also pass through requests that manage the model server, such as loading or deleting models.",
+            "--pass-admin",
         ),
     ] = False
     style: Annotated[
         str,
         _model(
             "NAME",
-            f"How the generated prompt describes a tool: {shared.STYLES_HELP}, small (only names), bare (JSON without "
-            "example) or auto.",
+            f"Describe tools in a generated prompt in this style: {shared.STYLES_HELP}, small (only names), "
+            "bare (JSON without example) or auto.",
         ),
     ] = "auto"
     prompts: Annotated[Path | None, _model("DIR", shared.PROMPTS_HELP)] = None
@@ -121,13 +122,18 @@ class ServeSettings:
         bool,
         _model(
             "",
-            "In constrained calls, limit paths, patterns and commands to values that occur in the conversation.",
+            "Limit the paths, patterns and commands in constrained calls to values that occur in the conversation.",
             "--grounded",
         ),
     ] = False
     guide: Annotated[str, _model("MODE", shared.GUIDE_HELP)] = "auto"
     max_tools: Annotated[
-        int | None, _model("N", "Describe only the N most relevant tools, and a tool that searches the rest.", min=1)
+        int | None,
+        _model(
+            "N",
+            "Describe only the N tools that are most relevant to a request, and a tool that searches the others.",
+            min=1,
+        ),
     ] = None
     context_budget: Annotated[str, _model("TOKENS", shared.CONTEXT_BUDGET_HELP)] = "off"
     reasoning_budget: Annotated[
@@ -136,22 +142,22 @@ class ServeSettings:
     profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto"
     guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on"
     retries: Annotated[int, _retry("N", shared.RETRIES_HELP, min=0)] = 2
-    max_calls: Annotated[int, _retry("N", "Maximum number of calls in one answer; the others are dropped.", min=1)] = 8
+    max_calls: Annotated[int, _retry("N", "Use at most N calls of an answer, and drop the others.", min=1)] = 8
     retry_tokens: Annotated[
         int, _retry("N", "Stop retrying once the discarded answers to a request add up to N tokens.", min=0)
     ] = 4_096
-    retry_seconds: Annotated[float, _retry("SECONDS", "Stop retrying a request SECONDS after it started.", min=0)] = (
-        120.0
-    )
+    retry_seconds: Annotated[
+        float, _retry("SECONDS", "Stop retrying a request when it has taken this long.", min=0)
+    ] = 120.0
     stream_arguments: Annotated[
         bool,
-        _clients("", "Stream the arguments of a call before the call is complete.", "--stream-arguments"),
+        _clients("", "Stream the arguments of a call while the model writes them.", "--stream-arguments"),
     ] = False
     store: Annotated[
         Path | None,
         _clients(
             "FILE",
-            "Keep the responses of the Responses API in this file; API keys are removed.",
+            "Store the responses of the Responses API in this file; API keys are removed.",
             show_default="only in memory",
         ),
     ] = None
@@ -162,7 +168,7 @@ class ServeSettings:
         60.0
     )
     drain: Annotated[
-        float, _process("SECONDS", "How long to let responses in progress continue after SIGTERM.", min=0)
+        float, _process("SECONDS", "Give responses in progress this long to finish after SIGTERM.", min=0)
     ] = 25.0
     metrics: Annotated[
         bool, _process("", "Serve Prometheus metrics at /metrics; requires the `metrics` extra.", "--metrics")

@@ -19,11 +19,15 @@ app = typer.Typer(name="tool", help="List and change the shell tools of `--diale
 
 NOT_FOUND = 3
 
-Basename = Annotated[str, option("NAME", "Name of the tool files, without .json.", "--tools")]
-ToolId = Annotated[str, typer.Argument(metavar="TOOL-ID", help="Id of the tool; `adapter tool list` lists the ids.")]
+Basename = Annotated[str, option("NAME", "Use the tool files with this name, without .json.", "--tools")]
+ToolId = Annotated[
+    str, typer.Argument(metavar="TOOL-ID", help="Select the tool with this id, as listed by `adapter tool list`.")
+]
 ConfigFile = Annotated[
     Path | None,
-    option("FILE", "Tools file to change.", "--config-file", show_default="./tools.json if it exists, else the user's"),
+    option(
+        "FILE", "Change this tools file.", "--config-file", show_default="./tools.json if it exists, else the user's"
+    ),
 ]
 
 
@@ -71,20 +75,22 @@ def view(tool_id: ToolId, tools: Basename = "tools") -> None:
 
 @app.command()
 def add(
-    id: Annotated[str, option("NAME", "Unique name of the tool.", "--id")],
-    name: Annotated[str, option("TEXT", "Description of the tool for the model.", "--description", "--name")],
-    command: Annotated[str, option("PROGRAM", "Program to run: a name or a path.", "--command")],
+    id: Annotated[str, option("NAME", "Give the tool this unique name.", "--id")],
+    name: Annotated[str, option("TEXT", "Describe the tool to the model with this text.", "--description", "--name")],
+    command: Annotated[str, option("PROGRAM", "Run this program, given as a name or a path.", "--command")],
     argument_template: Annotated[
         list[str] | None,
         option(
             "TOKENS",
-            'Program arguments, separated by commas, with placeholders for parameters, e.g. "-n,{{count}},{(path)}"; '
-            "repeatable.",
+            "Pass these arguments to the program, separated by commas, with placeholders for parameters, such as "
+            '"-n,{{count}},{(path)}"; repeatable.',
         ),
     ] = None,
-    parameters: Annotated[str | None, option("JSON", "JSON Schema of the parameters.")] = None,
-    parameters_file: Annotated[Path | None, option("FILE", "File with the JSON Schema of the parameters.")] = None,
-    echo_output: Annotated[bool, flag("Show the output while the program runs.", "--echo-output")] = False,
+    parameters: Annotated[str | None, option("JSON", "Define the tool's parameters with this JSON Schema.")] = None,
+    parameters_file: Annotated[
+        Path | None, option("FILE", "Read the JSON Schema of the tool's parameters from this file.")
+    ] = None,
+    echo_output: Annotated[bool, flag("Show the program's output to the user while it runs.", "--echo-output")] = False,
     truncate_output: Annotated[bool, flag("Truncate the program's output if it is long.", "--truncate-output")] = False,
     exclusive_argument_template: Annotated[
         bool,

@@ -22,7 +22,7 @@ def view(
     file: Annotated[
         str,
         typer.Argument(
-            help="File written by `serve`, `run` or `probe` with --record, or by `eval`; - reads standard input."
+            help="Show this recording of `serve`, `run` or `probe`, or these results of `eval`; - means standard input."
         ),
     ],
     html: Annotated[Path | None, option("FILE", "Write the page to this file instead of serving it.")] = None,
