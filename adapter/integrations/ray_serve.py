@@ -165,8 +165,8 @@ class ServerReplica:
 class Ingress:
     """Receive requests, and forward each to the replica for its conversation."""
 
-    def __init__(self, proxy: Any) -> None:
-        self._proxy = proxy.options(method_name="answer", stream=True)
+    def __init__(self, replica: Any) -> None:
+        self._replica = replica.options(method_name="answer", stream=True)
 
     async def __call__(self, http: Request) -> Response:
         try:
@@ -178,7 +178,7 @@ class Ingress:
         conversation = build_conversation_key(http.headers, body)
         scope = {key: http.scope[key] for key in _SCOPE}
         for is_last in (False, True):
-            pieces = aiter(self._proxy.options(session_id=conversation).remote(scope, body, conversation))
+            pieces = aiter(self._replica.options(session_id=conversation).remote(scope, body, conversation))
             try:
                 status, headers = await anext(pieces)
                 break
