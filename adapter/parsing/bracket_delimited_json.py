@@ -145,12 +145,11 @@ class UntaggedJson:
             values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
             char = yield from source.skip_space(gap)
-            member = None
-            if char == "," or not "".join(gap):
-                member = yield from source.peek_match(_MEMBER, NAME_LIMIT, _MAY_BE_MEMBER.fullmatch)
+            member = yield from self._find_next_member(source, has_space=bool("".join(gap)))
             if member is not None:
                 consumed.extend([*piece, *gap])
                 source.consume_match(member, consumed)
+                yield from self._consume_later_members(source, consumed)
                 return values[:-1], f"the call cannot be read: its object is closed before {member[1]!r}"
             if char and char in ";," and self.name is None:
                 gap.append(char)
@@ -166,6 +165,36 @@ class UntaggedJson:
         is_balanced = fault and not source.was_cut and "".join(piece).rstrip().endswith(("}", "]"))
         return values, self._end_at_break(source, piece, consumed) or (fault if is_balanced else None)
 
+    def _find_next_member(self, source: BodySource, *, has_space: bool) -> Reader[re.Match[str] | None]:
+        """Return a match for a key that follows a complete object, which was closed too early. Return None if there is
+        none."""
+        member = yield from source.peek_match(_MEMBER, NAME_LIMIT, _MAY_BE_MEMBER.fullmatch)
+        if member is None or (self.name is None and ("{" in member[0] or (has_space and member[0][0] not in ",}]"))):
+            return None
+        tool = source.tools.match(self.name or "")
+        return None if tool is not None and "{" in member[0] and member[1] not in tool.properties else member
+
+    def _consume_later_members(self, source: BodySource, consumed: list[str]) -> Reader[None]:
+        """Consume the rest of an object that was closed too early, and of the list that it is in."""
+        while True:
+            rest: list[str] = []
+            bracket = yield from scan_json_value(source, rest, self._tokens)
+            if bracket not in BRACKETS:
+                source.push_back("".join(rest) + bracket)
+                return
+            consumed.extend(rest)
+            gap: list[str] = []
+            char = yield from source.skip_space(gap)
+            is_closing = char != "" and char in "}]"
+            if not is_closing and (self.name is not None or char != ","):
+                is_closing = (yield from self._find_next_member(source, has_space=bool("".join(gap)))) is not None
+            elif not is_closing:
+                is_closing = (yield from source.peek_match(_ITEM, NAME_LIMIT, _MAY_BE_ITEM.fullmatch)) is not None
+            if not is_closing:
+                source.push_back("".join(gap))
+                return
+            consumed.extend(gap)
+
     def _find_break(self, text: str) -> int | None:
         """Return the offset at which a value with unbalanced quotes probably ends: at a marker or, if there is none, at
         a blank line. Return None if there is neither."""
@@ -180,6 +209,8 @@ class UntaggedJson:
         cut off."""
         text = "".join(piece)
         end = None if source.was_cut else self._find_break(text)
+        if end is not None and (blank := _BLANK_LINE.search(text, 0, end)):
+            end = blank.start()
         consumed.append(text[:end])
         if end is None:
             return None
@@ -242,9 +273,11 @@ def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
 
 
 _AFTER_VALUE = f"}}]{SPACE}"
-_MEMBER = re.compile(r"(?:,\s*)?\"?([\w.-]+)\"\s*:")
+_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+([\w.-]+)\"\s*:")
 """Matches another member after an object that was closed too early."""
-_MAY_BE_MEMBER = re.compile(r"(?:,\s*+)?\"?[\w.-]*+(?:\"\s*+)?")
+_MAY_BE_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+[\w.-]*+(?:\"\s*+)?")
+_ITEM = re.compile(r",\s*+[\[{\"]")
+_MAY_BE_ITEM = re.compile(r",\s*+")
 _BETWEEN_VALUES = f",;{_AFTER_VALUE}"
 _BLANK_LINE = re.compile(r"(?<=[}\]])[ \t]*\n(?=[ \t]*\n|[ \t]*[{\[])")
 """Matches a line break after a closing bracket if a blank line, or the start of another value, follows it."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 
-from adapter.core.events import Event, InvalidToolCall, JsonObject, MarkupDelta, ToolCall
+from adapter.core.events import Event, InvalidToolCall, MarkupDelta, ToolCall
 from adapter.core.json.strict import is_encodable, replace_surrogates, to_plain_numbers
 from adapter.core.repair_codes import REPAIRS
+from adapter.parsing.argument_damage import find_damage
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.json_call_extraction import DecodedCall, Normalizer
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import ToolSet
 
 try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers
     from _blake2 import blake2b
@@ -112,9 +113,8 @@ class CallEventFactory:
             deviations = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
             return InvalidToolCall(raw, f"the call must be valid as written, but {deviations}. Write it again.", name)
         tool = self._tools.match(name)
-        if tool is not None and "unescaped-quote" in repairs_by_name and (key := _find_swallowed(tool, arguments)):
-            error = f"a string of the call of {name!r} contains {key!r}, another argument: a quotation mark is missing"
-            return InvalidToolCall(raw, f"{error} or not escaped. Write it again, in valid JSON.", name)
+        if tool is not None and (error := find_damage(tool, arguments, repairs_by_name)):
+            return InvalidToolCall(raw, error, name)
         return ToolCall(make_call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(repairs_by_name))
 
 
@@ -136,14 +136,6 @@ def make_call_id(seed: str, number: int, raw: str) -> str:
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _TWO_DIGITS = [low + high for high in _DIGITS for low in _DIGITS]
 _PAIRS = len(_TWO_DIGITS)
-
-
-def _find_swallowed(tool: Tool, arguments: JsonObject) -> str:
-    """Return a parameter that has no argument because the name is inside another argument's string, or an empty
-    string."""
-    strings = [value for value in arguments.values() if isinstance(value, str) and '"' in value]
-    missing = (key for key in tool.properties if key not in arguments)
-    return next((key for key in missing if any(re.search(rf"\b{re.escape(key)}\"", text) for text in strings)), "")
 
 
 def _is_example(result: BodyResult) -> bool:

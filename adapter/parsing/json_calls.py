@@ -23,7 +23,11 @@ from adapter.tools.tool import ToolSet
 MAX_SALVAGED = 100
 """Maximum number of calls that are checked for validity if one of them is malformed."""
 
-_BETWEEN_CALLS = re.compile(r"[,;\n]\s*(?=\{\s*\"[\w.-]+\"\s*:)|(?<=\}\})\s*[,;\n]\s*(?=\{)")
+_CALL_START = re.compile(
+    r"(?:\A\s*+\[?+\s*+|[,;}\]]\s*+|(?<=\n)[ \t]*+)(?=\{\s*+\"[\w.-]++\"\s*+:)",
+)
+"""Matches the text before an object that may be a call."""
+_BETWEEN_CALLS = ",;[] \t\r\n"
 
 MAX_ATTEMPTS = 8
 """Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
@@ -44,7 +48,6 @@ _STRING_END = {quote: re.compile(text, re.DOTALL) for quote, text in _STRING_TEX
 _STOP_PATTERNS = {quote: re.compile(rf"{text}[{quote[-1]}\\]", re.DOTALL) for quote, text in _STRING_TEXT.items()}
 _BEFORE_BREAK = re.compile(r"(?:[}\]\n]|\n```)\s*\Z")
 _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
-_AFTER_CALL = re.compile(r"[\s;,]*\Z")
 _CONTINUES = re.compile(r"[\s,]*[\"'\w]")
 _NESTED_OBJECT = re.compile(r"[:\[]\s*\{\s*\"[\w.-]+\"\s*:\s*\"")
 _LOOKBEHIND = 40
@@ -164,19 +167,27 @@ def _find_valid_calls(
 ) -> tuple[list[DecodedCall], bool]:
     """Return the valid calls in ``text``, and whether it contains anything else.
 
-    The calls after the first malformed one may be part of its value. They are only valid if nothing else follows.
+    The calls after the first malformed one may be part of its value. They are only valid if nothing else follows. A
+    call before an object that is no call is malformed, because it was closed too early.
     """
-    text = text.strip()
-    bodies = _BETWEEN_CALLS.split(text[1:].removesuffix("]") if text.startswith("[") else text)
-    calls, later, breaks = list[DecodedCall](), list[DecodedCall](), max(0, len(bodies) - MAX_SALVAGED)
-    for body in filter(str.strip, bodies[:MAX_SALVAGED] if len(bodies) > 1 else ()):
-        value = decode_strict(body)
-        is_alone = value is not None and _AFTER_CALL.match(body, value.end) is not None
-        if value is not None and (is_alone or (not breaks and not _CONTINUES.match(body, value.end))):
-            item = reshape(value.value) if reshape else value.value
-            (later if breaks else calls).extend(_extract_known_calls(item, arguments_key, tools))
-        breaks += not is_alone
-    return [*calls, *(later if breaks == 1 else ())], breaks > 0
+    calls, later = list[DecodedCall](), list[DecodedCall]()
+    is_broken, position, failures = False, 0, 0
+    while failures < MAX_SALVAGED and (found := _CALL_START.search(text, position)):
+        has_rest = bool(text[position : found.start()].strip(_BETWEEN_CALLS))
+        if has_rest:
+            is_broken, later = True, []
+        value = decode_strict(text, found.end())
+        position = found.end() + 1 if value is None else value.end
+        item = value and (reshape(value.value) if reshape else value.value)
+        is_call = looks_like_call(item) or (isinstance(item, dict) and len(item) == 1 and next(iter(item)) in tools)
+        if value is not None and is_call and not _CONTINUES.match(text, position):
+            (later if is_broken else calls).extend(_extract_known_calls(item, arguments_key, tools))
+            continue
+        if value is not None and not is_call and not has_rest:
+            del calls[-1:]
+        is_broken, later, failures = True, [], failures + 1
+    has_rest = bool(text[position:].strip(_BETWEEN_CALLS))
+    return [*calls, *([] if has_rest else later)], is_broken or has_rest
 
 
 def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list[DecodedCall]:

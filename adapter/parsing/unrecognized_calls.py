@@ -38,21 +38,30 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTE = re.compile(r"<[\w:.-]+\s[^<>]*=\s*[\"']?\Z")
-_AFTER_TAG_NAME = re.compile(r"[\s/>]")
+_TAG_NAME = re.compile(r"[<＜]\w+[\s/>\]＞]|\[\w+>")
 _MARKER = re.compile(r"(?:\[/?[A-Z_ ]+\]|[|｜]>|<[\w-]+>)\s?\Z")
 _LINE_START = re.compile(r"[\s>*`/@#!$-]*(?:functions?\.)?\Z")
-_BRACKET = re.compile(r"[*`]{0,3}\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
+_BRACKET = re.compile(
+    r"[*`]{0,3}(?:\(|\[(?=\w+=))\s*(?:[A-Za-z_]\w*\s*[=:\"\\]|[\"'{\[\d-]|(?:True|False|None)\b)"
+    r"|[ \t]?:?[ \t]?\{\s*[\"'}]"
+)
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[|｜\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
 _GLUED_ARGUMENTS = re.compile(r"[\"']?\s{0,3}(?:<[|｜\w]|&[lg]t;|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
-_BROKEN_TAG = re.compile(r"[<\[][\w:|]*(?:tool|call|function)[\w:|]*\Z", re.IGNORECASE)
+_GLUED = re.compile(r"\w+(?:[=:]|[\"'()\s]*[{(])")
+"""A name or a first key that directly follows the tool's name."""
+_BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio)[\w:|｜▁]*\Z", re.IGNORECASE)
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(
-    r"[^\n{}]{0,60}\s{0,3}(?:(?<=\n)[^\n{}]{0,60})?\{\s*[\"']?(\w+)[\"']?\s*:"
+    r"[^\n{}]{0,60}\s{0,3}(?:(?<=\n)[^\n{}]{0,60})?[{\[]\s*[\"']?(\w+)[\"']?\s*:"
+    r"|[ \t]*\n[\"'](\w+)[\"']\s*:"
     r"|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
 )
 """The first key of an object near a name, of YAML below it, or of a pair behind it."""
 _LATE_NAME = re.compile(rf"[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"'].*{_QUOTED_NAME}\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
+_TAG_WITHOUT_NAME = re.compile(r"</[\w:|｜]*(?:tool|function|invoke|call|param|arg)[\w:|｜]*>")
+_KEY = re.compile(r"[\"'=<](\w+)(?:[\"']\s*:|[\"']?>)")
+"""A parameter's name in an object, or in a tag."""
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
@@ -90,11 +99,21 @@ def _find_forms(text: str, tools: ToolSet) -> dict[int, str]:
     forms: dict[int, str] = {}
     if "{" in text:
         forms = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
-    for name in tools.all_names:
+    spellings = {spelling: None for name in tools.all_names for spelling in (name, name.replace("_", "-"))}
+    for name in spellings:
         if name in text:
             tool = tools.match(name)
-            for start in _find_word(text, name):
-                _classify(text, start, start + len(name), tool.properties.keys() if tool else frozenset(), forms)
+            parameters = tool.properties.keys() if tool else frozenset[str]()
+            for start in _find_word(text, name, (name, *parameters)):
+                _classify(text, start, start + len(name), parameters, forms)
+    if "</" in text:
+        parameters = frozenset(name for tool in tools.values() for name in tool.properties)
+        end = 0
+        for match in _TAG_WITHOUT_NAME.finditer(text):
+            first = _KEY.search(text, max(end, match.start() - _LONGEST), match.start())
+            start, end = max(end, text.rfind("\n", 0, first.start()) + 1) if first else end, match.end()
+            if first and first[1] in parameters:
+                forms.setdefault(start, "other")
     return forms
 
 
@@ -115,13 +134,16 @@ def _search(text: str, tools: ToolSet, offset: int) -> Iterator[RejectedCall]:
         yield RejectedCall(offset + start, offset + end, reason)
 
 
-def _find_word(text: str, word: str) -> Iterator[int]:
-    """Yield the offsets of ``word`` in ``text``, except inside longer words and as the language of a code fence."""
+def _find_word(text: str, word: str, continuations: tuple[str, ...]) -> Iterator[int]:
+    """Yield the offsets of ``word`` in ``text``, except inside longer words and as the language of a code fence.
+
+    A word of ``continuations`` may directly follow.
+    """
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
         is_part = _continues_word(text[start - 1 : start]) and not _BROKEN_TAG.search(text[max(0, start - 40) : start])
-        is_part = is_part or _continues_word(text[end : end + 1])
+        is_part = is_part or (_continues_word(text[end : end + 1]) and not text.startswith(continuations, end))
         if not is_part and not text.endswith("```", 0, start):
             yield start
         start = text.find(word, end)
@@ -143,8 +165,10 @@ def _classify(text: str, start: int, end: int, parameters: Set[str], forms: dict
     elif not is_labeled and _BRACKET.match(after):
         forms[start] = "name"
     elif (
-        ((is_labeled or _MARKER.search(before)) and _ARGUMENTS.match(after))
-        or (before.endswith("<") and _AFTER_TAG_NAME.match(after))
+        _GLUED.match(after)
+        or ((is_labeled or _MARKER.search(before)) and _ARGUMENTS.match(after))
+        or _TAG_NAME.match(text, max(0, start - 1))
+        or (text.startswith(">", end) and text.endswith("</", 0, start) and f"<{text[start:end]}>" not in text)
         or _ATTRIBUTE.search(before)
         or _GLUED_ARGUMENTS.match(after)
         or (_LINE_START.match(before) and _PAIR.match(after))

@@ -40,6 +40,8 @@ _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f"
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
 _PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 
+_AROUND_NAMES = ": \\\"'\n"
+"""Signs that models write next to an argument's name. Qwen3.6 writes ``name:``."""
 _NULL_WORDS = ("null", "none", "undefined", "")
 
 
@@ -194,7 +196,7 @@ def is_contradiction(first: Json, second: Json) -> bool:
 def match_parameter(key: str, tool: Tool) -> str | None:
     """Return the parameter of ``tool`` that ``key`` is a spelling or an alias of, or None if not exactly one
     matches."""
-    spelt = normalize_key(key.rstrip(": "))  # Qwen3.6 writes "name:" for "name"
+    spelt = normalize_key(key.strip(_AROUND_NAMES))
     same = [name for name in tool.properties if normalize_key(name) == spelt]
     if len(same) == 1:
         return same[0]

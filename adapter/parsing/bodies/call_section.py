@@ -25,6 +25,9 @@ NOISE_LIMIT = 200
 ERROR_LIMIT = 2_000
 """Maximum length of a closed section without calls that is reported as a failed call."""
 
+_SIGNS = frozenset("<{=")
+"""Characters of a damaged call, in text before the first intact one."""
+
 
 class CallSection:
     """The markers of a section and of the calls in it.
@@ -94,6 +97,10 @@ class CallSection:
         if noise and not closes and ("`" in noise or not self._calls_anywhere):
             source.push_back(noise + marker)
             return TEXT  # prose about the markers, which may quote a whole call
+        if noise and not closes and not _SIGNS.isdisjoint(noise):
+            source.push_back(marker)
+            consumed.append(noise)
+            return BodyResult(error=f"the text after {opening} is not a call: {noise.strip()[:60]!r}")
         consumed += [noise, marker]
         if closes:
             return self._end_without_call(noise, at_line_start)

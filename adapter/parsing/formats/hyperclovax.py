@@ -16,6 +16,8 @@ call. Results are returned in a message of ``tool/function_call``. HyperCLOVA X 
 
 from __future__ import annotations
 
+import re
+
 from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_list_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format, OpaqueSection
@@ -30,8 +32,20 @@ _REASONING = OpaqueSection(
     is_reasoning=True, ends=(END,), before=(START, STOP, END_OF_TURN), closes=(f"{END}\n{ASSISTANT}",)
 )
 
+_RECIPIENT = re.compile(r"[ >-]*tool/\w*\s*(?=[\[{])")
+_MAY_BE_RECIPIENT = re.compile(r"[ >-]*+t?o?o?l?/?\w*\s*")
+
 _think = get_marker_set(THINK)
 read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
+
+
+def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse a list of calls after a header that is not exactly `HEADER`."""
+    match = yield from source.peek_match(_RECIPIENT, len(HEADER), _MAY_BE_RECIPIENT.fullmatch)
+    if match is None:
+        return TEXT
+    source.consume_match(match, consumed)
+    return (yield from read_list(source, consumed)).with_repairs("misspelt-open-tag")
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -50,6 +64,7 @@ FORMAT = Format(
     aliases=("hyperclovax_seed_think_14b", "hcx"),
     openers=(
         CallOpener(HEADER, read_list),
+        *(CallOpener(f"{start} -", read_message) for start in (ASSISTANT, START + ASSISTANT)),
         CallOpener("assistant" + TO_TOOL, read_stripped),
         CallOpener(TO_TOOL.lstrip(), read_stripped),
     ),
