@@ -13,8 +13,8 @@ from adapter.tools.schema_refs import expand_schema
 from adapter.tools.tool import Tool
 
 _CONTAINERS = frozenset({"array", "object", "null"})
-_DAMAGED_NAME = re.compile(r"\W*|\s.*|.*[\\\"<>{}\[\],\n].*", re.DOTALL)
-"""Matches a name without letters, one that begins with a space, and one that contains a sign of JSON or of a tag."""
+_DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|.*[\\\n].*|.*\"\s*:.*", re.DOTALL)
+"""Matches a name without letters, and one with a space at an end, a backslash, or the end of another member's name."""
 
 
 def find_damage(tool: Tool, arguments: JsonObject, fixes: dict[str, None]) -> str:

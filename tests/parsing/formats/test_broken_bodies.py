@@ -38,9 +38,8 @@ TOOL_NAMES = {name for name, _ in CALLS}
 BEFORE, LAST_VALUE = "Before it.", "y, z"
 
 ONE_VALUE = frozenset({
-    *("apertus", "cohere", "firefunction", "gemma3", "hunyuan_a13b", "hyperclovax", "lfm2", "llama3_json", "minicpm"),
-    *("jamba", "minimax_m1", "nemotron", "openpangu", "olmo3", "pythonic", "xlam", "apriel", "granite"),
-    "phi4_mini_json",
+    *("apertus", "gemma3", "glm4_0414", "lfm2", "llama3_json", "minicpm", "minimax_m1", "olmo3", "openpangu"),
+    *("pythonic", "xlam"),
 })  # fmt: skip
 """Formats that write all calls as one program, or as one list in which a quote without its pair hides the others."""
 
@@ -200,3 +199,47 @@ def test_value_that_takes_the_next_tags_is_invalid(name):
     turn = turn_of(name, damaged)
     assert [call.name for call in turn.calls] == ["first_tool", "third_tool"]
     assert "may begin or end another" in turn.invalid[0].error
+
+
+@pytest.mark.parametrize("name", ["apertus", "cohere", "firefunction", "granite", "jamba", "nemotron", "openpangu"])
+@pytest.mark.parametrize("damaged", ['"count":: 3', '"count: 3', 'count": 3', '"count" 3', '"count": 3,,, {'])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_damaged_element_of_a_list_costs_only_itself(name, damaged, number):
+    calls = [(call_name, {"text": "a", "count": 3, "tags": ["x"]}) for call_name, _ in CALLS]
+    parts = get_format(name).encode_calls(calls).split('"count": 3')
+    text = "".join(part + (damaged if at == number else '"count": 3') for at, part in enumerate(parts[:-1])) + parts[-1]
+    turn = parse(text, TOOLS, name, "stop", generation_prompt="")
+    intact = [call for at, call in enumerate(calls) if at != number]
+    assert [(call.name, call.arguments) for call in turn.calls if (call.name, call.arguments) in intact] == intact
+    assert turn.invalid or turn.calls[number].fixes
+
+
+EARLY_CLOSES = ["}, ", "}}, ", "}\n"]
+
+
+@pytest.mark.parametrize("name", sorted({"functionary_v2", "glm4_0414", "harmony", "mistral", "react"}))
+@pytest.mark.parametrize("close", EARLY_CLOSES)
+def test_call_that_is_closed_before_another_argument_is_invalid(name, close):
+    text = get_format(name).encode_calls([CALLS[1], CALLS[2]]).replace('", "count"', f'"{close}"count"')
+    turn = parse(text, TOOLS, name, "stop", generation_prompt="")
+    assert [(call.name, call.arguments) for call in turn.calls] == [CALLS[2]]
+    assert "closed before 'count'" in turn.invalid[0].error
+
+
+@pytest.mark.parametrize("name", ["deepseek_v4", "glm45", "minimax_m2", "qwen3_coder"])
+def test_text_for_a_list_or_an_object_names_its_fault(name):
+    turn = turn_of(name, parts_of(name)[1].replace('"x"', '"x'))
+    assert [(call.name, call.arguments) for call in turn.calls] == [CALLS[0], CALLS[2]]
+    assert "'tags' is not valid JSON" in turn.invalid[0].error
+
+
+@pytest.mark.parametrize(
+    ("spelling", "expected"), [("\\\\count", "argument-alias"), ("count ", "argument-alias"), ("", "damaged name ''")]
+)
+def test_signs_next_to_the_name_of_an_argument(spelling, expected):
+    text = get_format("hermes").encode_calls([CALLS[1]]).replace('"count"', f'"{spelling}"')
+    turn = parse(text, TOOLS, "hermes", "stop", generation_prompt="")
+    if turn.calls:
+        assert (turn.calls[0].arguments, turn.calls[0].fixes) == (CALLS[1][1], (expected,))
+    else:
+        assert expected in turn.invalid[0].error
