@@ -1,4 +1,4 @@
-"""Check whether an object is a `ChatClient`, without importing that class."""
+"""Check whether an object is a `ChatClient` without importing that class, which is slow."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Find a model server and detect its kind.
 
 The URL comes from an argument, ``OPENAI_BASE_URL`` or ``OLLAMA_HOST``. It may lack the scheme and ``/v1``. Without a
-URL, the default local ports are probed. Each kind of server is detected by a path that no other kind serves.
+URL, the default local ports are probed. Each kind of server is detected by a path served by no other kind.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def get_object(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_
 
 
 def list_model_ids(endpoint: Endpoint) -> list[str]:
-    """Return the names of the models that a server lists."""
+    """Return the names of the models listed by a server."""
     entries = get_object(f"{endpoint.base_url}/models").get("data")
     return [
         str(each["id"])
@@ -277,7 +277,7 @@ def list_model_ids(endpoint: Endpoint) -> list[str]:
 
 
 def find_first_model(endpoint: Endpoint) -> str:
-    """Return the name of the first model that a server lists, or ""."""
+    """Return the name of the first model listed by a server, or ""."""
     return next(iter(list_model_ids(endpoint)), "")
 
 

@@ -40,7 +40,7 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 def derive(template: str | Path | ChatTemplate) -> Format:
-    """Derive the format that a chat template writes, for `adapter.Parser` and other uses of formats.
+    """Derive the format written by a chat template, for `adapter.Parser` and other uses of formats.
 
     ``template`` is the text of the template (str), or the path of a file as for ``--template`` (Path). The returned
     format has been tested: it parses the template's output correctly, including values that often break parsers.

@@ -46,7 +46,7 @@ def _list_class_names(error: BaseException | None) -> set[str]:
 
 def find_status(error: BaseException) -> int | None:
     """Return the HTTP status of an error, or None if it has none. An error within a stream, whose status was 200, has
-    the code that the error itself names, or 500."""
+    the code named by the error itself, or 500."""
     status = getattr(error, "status_code", None)
     if status is None and isinstance(body := getattr(error, "body", None), dict | str):
         status = body.get("code") if isinstance(body, dict) else None

@@ -175,7 +175,8 @@ def find_profile(name: str) -> Profile:
 
 
 def query_model(endpoint: Endpoint, name: str) -> Model:
-    """Query the server about the model ``name``. llama.cpp ignores the name, because it has only one model."""
+    """Query the server for the identity of the model ``name``. llama.cpp ignores the name, because it has only one
+    model."""
     model = Model(name=name, server=endpoint.kind, base_url=endpoint.display_url)
     if endpoint.kind == "llama.cpp":
         props = get_object(f"{endpoint.root}/props")

@@ -27,7 +27,7 @@ from adapter.tools.tool import Tool, ToolSet
 def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
 ) -> ResolvedCall | None:
-    """Translate a call to a foreign tool, which is one of another dialect, into a call to one of ``tools``.
+    """Translate a call to a foreign tool (a tool of another dialect) into a call to one of ``tools``.
 
     Return None if there is no unambiguous translation. ``active``: the session's dialect, whose tools are not foreign.
     """
@@ -64,8 +64,7 @@ def _find_translations(
 def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> list[Tool]:
     """Return the tools needed to apply one file's part of a patch.
 
-    ``called``: the tool that the model called; it is used where possible. Raises ToolError if a necessary tool is
-    missing.
+    ``called``: the tool called by the model, which is preferred. Raises ToolError if a necessary tool is missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(ops.Move, "moves")] if edit.moved_to else []
@@ -93,7 +92,7 @@ def _build_example_operation(tool: Tool) -> ops.Operation | None:
 
 
 def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
-    """Return the patch in a command that runs ``apply_patch``, a program of Codex. Return None for all other commands.
+    """Return the patch in a command that runs ``apply_patch``, a program of Codex, or None for any other command.
 
     Models trained with Codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or only LINE. A LINE contains
     the patch as a here-document.
@@ -170,8 +169,8 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
 
 
 def _match_parameter(key: str, foreign: Tool, own: Tool) -> str | None:
-    """Return the parameter of ``own`` that corresponds to the foreign parameter ``key``, judging by the names that
-    either tool accepts."""
+    """Return the parameter of ``own`` that corresponds to the foreign parameter ``key``, judging by the names accepted
+    by either tool."""
     known = (*own.properties, *own.unlisted)
     if key in known:
         return key

@@ -47,8 +47,8 @@ FilePath = Annotated[PathText, Parameter("Absolute path of the file", *PATH)]
 
 
 def _report_as(key: str, **fields: str | Literal[False] | None) -> FailureRenderer:
-    """Return a renderer of an error: its text as ``key``, and ``fields``, which are names of the call's arguments, or
-    constants."""
+    """Return a function that renders an error as JSON: the message under ``key``, and ``fields``, whose values are
+    constants or the names of arguments to copy from the call."""
     return lambda given, error: {**{name: each and given.get(each) for name, each in fields.items()}, key: str(error)}
 
 
@@ -316,7 +316,7 @@ class ProxyAIBash(ToolClass):
         bool | None, Parameter("Run in the background; read the output with BashOutput", "background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
-    """A parameter that the program has, but its document does not mention."""
+    """A parameter of the program that its document does not mention."""
 
     @model_validator(mode="before")
     @classmethod

@@ -18,8 +18,8 @@ from adapter.tools.operations import TodoStatus
 
 
 def format_file(file: ops.FileText) -> str:
-    """Return the file's text. For an empty file, return a line that states this, because models mistake an empty result
-    for a failure."""
+    """Return the file's text. If it is empty, return a line that says so, because models mistake an empty result for a
+    failure."""
     return file.text or f"({file.path} is empty)"
 
 
@@ -50,8 +50,8 @@ def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
 
 
 def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the numbered lines of a page. If more lines follow, end with a hint: the text of ``read_on`` for the next
-    line."""
+    """Return the numbered lines that fit into ``max_bytes``. If more lines follow, append a hint, which ``read_on``
+    builds from the number of the next line."""
     if not file.text:
         return format_file(file)
     page, has_more = take_page(file, max_bytes)
@@ -60,7 +60,8 @@ def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[
 
 
 def format_plain_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the text of a page. If more lines follow, begin with a hint: the text of ``read_on`` for the next line."""
+    """Return the text that fits into ``max_bytes``. If more lines follow, prepend a hint, which ``read_on`` builds from
+    the number of the next line."""
     page, has_more = take_page(file, max_bytes)
     head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
     return "\n".join([*_format_notes(file.notes), *head, format_file(page)])
@@ -159,7 +160,7 @@ def format_grouped_matches(found: ops.GrepResult, pattern: str) -> str:
 
 
 def format_omitted_matches(found: ops.GrepResult) -> list[str]:
-    """Return a line about the matches beyond the limit. The list is empty if there are none."""
+    """Return a line with the number of matches beyond the limit, or an empty list if there are none."""
     if found.total <= len(found.hits):
         return []
     files = pluralize(len(found.files), "file")

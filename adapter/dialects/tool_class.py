@@ -71,8 +71,8 @@ def _strip_quotes(path: Any) -> Any:
 
 
 def _strip_markdown(command: Any) -> Any:
-    """Remove a code fence or backticks around a command, and the prompt ``$`` if every line has it. A shell would run
-    the output of a command in backticks."""
+    """Remove a code fence or backticks around a command, because a shell would run the output of a command in
+    backticks. Also remove the prompt ``$`` if every line begins with it."""
     if not isinstance(command, str):
         return command
     found = _FENCED.fullmatch(command) or _IN_BACKTICKS.fullmatch(command)
@@ -123,14 +123,14 @@ class ToolClass(BaseModel):
     """Arguments of a valid call."""
 
     def to_operation(self) -> Operation:
-        """Return what the call does, as data."""
+        """Return the operation performed by the call."""
         if self.naming.action is None:
             raise NotImplementedError(f"{type(self).__name__} must have an action, or define to_operation()")
         return self.naming.action(*(getattr(self, name) for name in type(self).model_fields))
 
     def render(self, outcome: Any, /) -> Rendered:
-        """Return the text for the model and, if documented, the result as JSON. By default, the text is the one that
-        `format_outcome` gives for the operation."""
+        """Return the text for the model and, if documented, the result as JSON. By default, the text comes from
+        `format_outcome`."""
         return format_outcome(self.to_operation(), outcome), None
 
     def list_notes(self) -> tuple[str, ...]:

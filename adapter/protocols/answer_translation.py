@@ -30,7 +30,7 @@ MAX_STREAM_BYTES = 256_000_000
 """Maximum size of a streamed answer, in bytes. A token takes about two hundred bytes."""
 
 REJECTED = "rejected by the server; retried as plain text"
-"""Outcome that observers get for a request whose tools or chat template the server rejected."""
+"""Outcome reported to observers if the server rejected the tools or the chat template of a request."""
 
 
 class AnswerWriter(Protocol):

@@ -1,4 +1,4 @@
-"""Translate Anthropic's messages requests (``/v1/messages``) to OpenAI's chat completions.
+"""Translate requests to Anthropic's Messages API (``/v1/messages``) to OpenAI's chat completions.
 
 Source: https://docs.anthropic.com/en/api/messages. Differences: the system prompt is a separate field, a message is a
 list of blocks, and tool results are blocks in user messages.
@@ -37,7 +37,7 @@ FIELDS = build_field_table(
 _PASSED = [name for name, handling in FIELDS.items() if handling == "passed"]
 
 _EFFORTS = {"xhigh": "high", "max": "high"}
-"""Anthropic's effort levels that other servers do not support, and the levels that are sent instead."""
+"""Anthropic's effort levels that other servers do not support, and their replacements."""
 
 _BILLING = "x-anthropic-billing-header:"
 """Beginning of the line that Claude Code writes first. Its value changes with each request, so with this line the model
@@ -76,7 +76,8 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
 
 
 def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Convert tools that the client runs, and drop tools that Anthropic's servers run (web search, code execution)."""
+    """Convert tools run by the client. Drop tools run by Anthropic's servers (web search, code execution), and append
+    their types to ``dropped``."""
     tools = []
     for tool in definitions:
         definition = tool if tool.get("type", "custom") == "custom" else define_client_tool(tool)
@@ -91,7 +92,8 @@ def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> tuple[l
 
 
 def _convert_thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:
-    """Convert Anthropic's thinking settings to the chat template's switch for thinking."""
+    """Convert Anthropic's thinking settings to the chat template's switch for thinking, and append the names of dropped
+    settings to ``dropped``."""
     dropped += [f"thinking.{name}" for name in list_dropped_fields(thinking, ("display",))]
     match thinking.get("type"):
         case "disabled" | "enabled" as mode:

@@ -1,4 +1,4 @@
-"""Translate an OpenAI chat request with tools to a request that any server accepts, with the tools in the prompt."""
+"""Translate an OpenAI chat request with tools to a request accepted by any server, with the tools in the prompt."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def _build_assisted_request(
     """Build the request for a model that is too small to choose a tool.
 
     The model must call the tool that matches the user's message best, or reply in words if no tool matches. After that,
-    it must make the further calls that the message requires.
+    it must make the further calls required by the message.
     """
     options = replace(options, guided_choice=None)
     user_text, has_result = find_last_request(request.messages)

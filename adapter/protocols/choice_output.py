@@ -81,7 +81,7 @@ class ChoiceOutput:
 
     @property
     def size(self) -> int:
-        """Number of characters that the model wrote."""
+        """Number of characters written by the model."""
         return self._size + self._separate
 
     @property
@@ -176,7 +176,7 @@ class ChoiceOutput:
         return is_excluded
 
     def _drop(self, name: str, reason: str) -> None:
-        """Record a call that the client does not get."""
+        """Record a call that is withheld from the client."""
         self._may_remember = False  # the model should not see that call again
         self._dropped.append(DroppedCall(name, reason))
         self._request.stats.dropped[reason] += 1
@@ -211,7 +211,7 @@ class ChoiceOutput:
         return bool(reason)
 
     def _count_dropped(self, start: int | None = None) -> int:
-        """Return the number of calls that guardrails dropped in this answer, or since ``start``."""
+        """Return the number of calls dropped by guardrails in this answer, or since ``start``."""
         start = self._dropped_before if start is None else start
         return sum(each.guardrail != EXCLUDED for each in self._dropped[start:])
 

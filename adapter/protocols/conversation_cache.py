@@ -1,6 +1,6 @@
-"""Cache the data built for a conversation's messages, and the text that the model wrote for each call.
+"""Cache the data built for a conversation's messages, and the model's verbatim answers.
 
-The next request of a conversation begins with the same messages, and its prompt repeats these texts byte for byte.
+The next request of a conversation begins with the same messages, and its prompt repeats these answers byte for byte.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedMessages:
-    """The ``messages`` for the model, which were built from the first ``count`` messages of the client."""
+    """Messages for the model, built from the first ``count`` messages of the client."""
 
     count: int
     messages: list[JsonObject]
@@ -142,7 +142,7 @@ class ReadTemplateMessages:
     order: dict[str, int] = field(default_factory=dict)
     """The position of each call, by the template's id."""
     written: dict[str, str] = field(default_factory=dict)
-    """Texts that the model wrote, by placeholder, as in `TemplateMessages`."""
+    """Verbatim answers of the model by placeholder, as in `TemplateMessages`."""
     beginning: Blake2b = field(default_factory=lambda: hash_beginning(b""))
     """`hash_beginning` of the client's messages."""
 
@@ -196,12 +196,12 @@ conversations.
 
 
 class VerbatimCallCache:
-    """A cache of texts that the model wrote. The key consists of the format, the conversation and the client's version
-    of the answer.
+    """A cache of the model's answers, verbatim. The key consists of the format, the conversation and the client's
+    version of the answer.
 
-    An answer is found only if the client sends it back unchanged after the same messages, so no client gets a text that
-    the model wrote for another one. The least recently used answers are evicted. ``before`` is the `hash_beginning` of
-    the messages before the answer.
+    An answer is found only if the client sends it back unchanged after the same messages, so no client gets an answer
+    meant for another one. The least recently used answers are evicted. ``before`` is the `hash_beginning` of the
+    messages before the answer.
     """
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
@@ -209,12 +209,12 @@ class VerbatimCallCache:
         self.conversations = ConversationCache()
 
     def remember(self, format: str, before: str, content: str, calls: Sequence[Call], text: str) -> None:
-        """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""
+        """Store ``text``, the model's verbatim answer, which the client received as ``content`` and ``calls``."""
         key = _build_key(format, before, content, calls)
         self._texts.store(key, text, len(key))
 
     def recall(self, format: str, before: str, content: str, calls: Sequence[Call]) -> str | None:
-        """Return the text that the model wrote for an answer, or None if it is not cached."""
+        """Return the model's verbatim text of an answer, or None if it is not cached."""
         return self._texts.find(_build_key(format, before, content, calls))
 
 

@@ -1,4 +1,4 @@
-"""Decide which answers of an exchange are retried, so that the client gets only the accepted answer. No I/O.
+"""Apply guardrails to one exchange: decide which answers are retried and which calls are dropped. No I/O.
 
 Each request with tools has a `ExchangeGuardrails`, which contains the state of the guardrails and the retry limits.
 """
@@ -48,9 +48,10 @@ CUT_CALL = "x-adapter-cut-call"
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Limits on retrying answers."""
+    """The active guardrails, and limits on retries and calls."""
 
     on: frozenset[str] = DEFAULT
+    """Names of the active guardrails."""
     retries: int = RETRIES
     """Maximum number of retries per request."""
     tokens: int = 4_096
@@ -60,14 +61,14 @@ class RetryPolicy:
     clock: Callable[[], float] = float
     """Returns the time in seconds. The default always returns 0."""
     max_calls: int = MAX_CALLS
-    """Maximum number of calls that the client gets in one answer."""
+    """Maximum number of calls sent to the client in one answer."""
 
     def start_exchange(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
         may_enforce: bool = False, requires_valid_calls: bool = False, must_call: bool = False,
         past: CallHistory | None = None,
     ) -> ExchangeGuardrails | None:  # fmt: skip
-        """Return the guard for a client's request, or None if no guardrail applies.
+        """Return the guardrails for a client's request, or None if no guardrail applies.
 
         Args:
             is_enforced: Whether this answer is constrained to calls.
@@ -95,7 +96,8 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class ExchangeGuardrails:
-    """Decides whether to retry an answer. ``may_enforce`` is True if the server can constrain an answer to a call."""
+    """Decides which answers of an exchange to retry, and which of their calls to drop. ``may_enforce`` is True if the
+    server can constrain an answer to a call."""
 
     _guardrails: Guardrails
     _messages: Json
@@ -179,7 +181,7 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def build_report(guard: ExchangeGuardrails | None, dropped: Sequence[DroppedCall | RecordedDrop]) -> JsonObject:
-    """Return the guardrails that caused retries, and the calls that the client did not get, as fields of the answer."""
+    """Return the guardrails that caused retries, and the calls withheld from the client, as fields of the answer."""
     counts = Counter((each.name, each.guardrail) for each in dropped)
     calls = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
     fields = {"asked_again": list(guard.asked_again) if guard else [], "dropped": calls}

@@ -1,4 +1,4 @@
-"""Ground the arguments of a client's tools: limit constrained calls to values from the conversation or the client."""
+"""Limit the arguments of constrained calls to values found in the conversation or supplied by the client."""
 
 from __future__ import annotations
 

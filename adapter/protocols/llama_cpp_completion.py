@@ -36,7 +36,7 @@ def build_lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], ba
     """Return the request fields for a lazy grammar, which applies as soon as the model writes ``word``.
 
     Args:
-        word: Beginning of every string that the grammar accepts.
+        word: Beginning of every string accepted by the grammar.
         tokens: Strings that may be single tokens. llama.cpp rejects a trigger word that is a token unless it is listed
             here, and removes listed tokens from the text.
         bare: Names of tools whose calls may also be JSON without markers, on a line of its own or in a code fence.

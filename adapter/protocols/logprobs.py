@@ -1,4 +1,4 @@
-"""Align token logprobs with the content that the client gets.
+"""Align token logprobs with the content sent to the client.
 
 Servers send logprobs for the model's whole text, but reasoning, calls and markers are then removed from it. Tokens that
 are entirely content keep their logprobs; tokens that are only partly content lose them.

@@ -1,7 +1,7 @@
 """Images, audio and documents in messages.
 
-MCP's notation is converted, and media that the model does not accept are replaced with a text that names them. Text
-documents become message parts, and other documents are rejected with a reason.
+MCP's notation is converted, and media that the model does not accept are replaced by a note. Text documents become
+message parts, and other documents are rejected with a reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEFT_OUT = {
 def adapt_media(messages: Json, unsupported: Collection[str], start: int = 0) -> Json:
     """Return the messages with media in OpenAI's format, or the same list if no content is a list of parts.
 
-    ``unsupported`` names the kinds of media that the model does not accept; they are replaced by a text. ``start`` is
+    ``unsupported`` names the kinds of media that the model does not accept; they are replaced by a note. ``start`` is
     the index of the first message to convert.
     """
     if not isinstance(messages, list) or not any(map(_has_parts, messages[start:])):

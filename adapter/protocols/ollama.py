@@ -86,7 +86,7 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
 
 
 def _convert_thinking(think: Json) -> JsonObject:
-    """Convert ``think`` to the switches for thinking that other servers support."""
+    """Convert ``think`` to the switches for thinking supported by other servers."""
     if isinstance(think, bool):
         return {"chat_template_kwargs": {"enable_thinking": think}}
     return {"reasoning_effort": think} if isinstance(think, str) and think else {}

@@ -27,7 +27,7 @@ DIED = (
 _OURS = ("id", "object", "created", "model", "choices", "usage")
 _CHOICE = ("index", "delta", "message", "text", "finish_reason", "logprobs")
 _MESSAGE = ("role", "content", "reasoning", "reasoning_content", "tool_calls", "function_call")
-"""Fields of completions, choices and messages that this module writes. A server's other fields are passed on."""
+"""Fields of completions, choices and messages written by this module. A server's other fields are passed on."""
 
 
 class _Completion:

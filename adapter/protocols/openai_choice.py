@@ -31,7 +31,7 @@ from adapter.protocols.tool_call_deltas import NativeCalls, measure_calls
 from adapter.protocols.truncated_calls import CUT_REASONS, separate_cut_call
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""Finish reasons that this library adds: the server (incomplete) or the client (abandoned) disconnected before the end
+"""Finish reasons added by this library: the server (incomplete) or the client (abandoned) disconnected before the end
 of the answer."""
 FAILED_REASONS = ("error", "abort")
 """Finish reasons of vLLM and SGLang for a request that failed after its answer began."""
@@ -94,7 +94,7 @@ class ChoiceStream(FollowedChoice):
         return event.text
 
     def _collect_native_calls(self, calls: Json) -> list[JsonObject | str]:
-        """Return the deltas for calls that the server parsed. If the request had no tools, the calls are collected and
+        """Return the deltas for calls parsed by the server. If the request had no tools, the calls are collected and
         decoded at the end, like calls in the model's text."""
         if self._is_too_long(measure_calls(calls)):
             return []
@@ -107,7 +107,7 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *deltas] if deltas else []
 
     def _end_native(self, finish_reason: str) -> list[JsonObject]:
-        """Return the deltas for the held calls that the server parsed. A call that was cut off is left out."""
+        """Return the deltas for the held calls parsed by the server. A call that was cut off is left out."""
         if finish_reason in CUT_REASONS and (name := self._calls.drop_cut_native()) is not None:
             self._cut_text = name
             self._drop_excluded(name)

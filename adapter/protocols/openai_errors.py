@@ -20,7 +20,7 @@ class RequestError(UsageError):
         param: Path of the invalid field.
         status: The HTTP status.
         code: OpenAI's error code.
-        allowed: The methods that the path accepts, for status 405.
+        allowed: The methods accepted by the path, for status 405.
     """
 
     def __init__(

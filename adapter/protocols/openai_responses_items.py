@@ -1,4 +1,4 @@
-"""Convert the items of a responses conversation to chat messages.
+"""Convert the items of a Responses API conversation to chat messages.
 
 Text and calls of an assistant turn become one message. Calls that OpenAI's servers made are included if both the call
 and its result are text; otherwise they are dropped. Reasoning is not sent to the model again.
@@ -26,7 +26,7 @@ such an item introduces tools, `list_tools` returns them."""
 
 
 def list_tools(items: Json) -> list[Json]:
-    """Return the tools that items in the conversation introduce."""
+    """Return the tools introduced by items of the conversation."""
     introduced: list[Json] = []
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and item.get("type") in ("additional_tools", "tool_search_output"):
@@ -36,7 +36,8 @@ def list_tools(items: Json) -> list[Json]:
 
 
 def convert_items(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
-    """Convert the items to messages. Raises RequestError for an invalid item."""
+    """Convert the items to messages, and append the types of dropped items to ``dropped``. Raises RequestError for an
+    invalid item."""
     if isinstance(items, str):
         yield {"role": "user", "content": items}
         return

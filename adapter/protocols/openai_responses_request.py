@@ -1,4 +1,4 @@
-"""Translate OpenAI's responses requests (``/v1/responses``) to chat completions.
+"""Translate requests to OpenAI's Responses API (``/v1/responses``) to chat completions.
 
 Source: https://platform.openai.com/docs/api-reference/responses. Differences: a conversation is a list of items, with
 calls and results among them (`adapter.protocols.openai_responses_items`); tools are flat and have more types
@@ -64,7 +64,8 @@ def convert_to_openai(
 
 
 def parse_tools(body: JsonObject, dropped: list[str]) -> ResponsesTools:
-    """Return the tools of a request, including tools that items in its conversation introduce."""
+    """Return a request's tools, including those introduced by items of its input, and append the types of dropped tools
+    to ``dropped``."""
     later = list_tools(body.get("input"))
     return parse_responses_tools(body.get("tools"), dropped, later)
 

@@ -41,13 +41,13 @@ _ECHOED: JsonObject = {
     "frequency_penalty": 0.0, "previous_response_id": None, "prompt_cache_key": None, "safety_identifier": None,
     "user": None,
 }  # fmt: skip
-"""Defaults of request fields that a response repeats. In OpenAI's API, a response must contain all of them."""
+"""Defaults of request fields repeated by a response. In OpenAI's API, a response must contain all of them."""
 
 _UNSUPPORTED: JsonObject = {
     "background": False, "max_tool_calls": None, "service_tier": "default", "top_logprobs": 0,
     "truncation": "disabled",
 }  # fmt: skip
-"""Response fields that report settings which this library does not support."""
+"""Response fields for settings that this library does not support."""
 
 
 def _format(format: Json) -> JsonObject:
@@ -57,7 +57,7 @@ def _format(format: Json) -> JsonObject:
 
 
 def _convert_tool(tool: JsonObject) -> JsonObject:
-    """Convert a tool of the request to the form that a response repeats. Functions nested as in the chat API are
+    """Convert a tool of the request to the form repeated by a response. Functions nested as in the chat API are
     flattened."""
     if tool.get("type") != "function":
         return tool

@@ -1,4 +1,4 @@
-"""Convert the tools of OpenAI's responses API to functions, and convert calls to its items.
+"""Convert the tools of OpenAI's Responses API to functions, and convert calls to its items.
 
 ========================  ====================================================  ===========================
 tool                      function for the model                                item for the client
@@ -69,7 +69,7 @@ class ResponsesTool:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesTools:
-    """The tools of a responses request.
+    """The tools of a Responses API request.
 
     ``functions`` are the tools for the chat request, and ``by_name`` has the client's tool for each function name.
     Names that it lacks are ordinary functions.
@@ -90,7 +90,7 @@ class ResponsesTools:
 
 
 def parse_responses_tools(tools: Json, dropped: list[str], later: Json = None) -> ResponsesTools:
-    """Convert the tools of a request. ``later`` has the tools that items in its conversation introduce.
+    """Convert the tools of a request. ``later`` has the tools introduced by items of its input.
 
     Tools that OpenAI's servers run, or that only OpenAI's models know, are dropped, and their names are appended to
     ``dropped``.
@@ -190,7 +190,7 @@ def build_qualified_name(namespace: str | None, name: str) -> str:
 
 
 def build_call_item(tool: ResponsesTool, item_id: str, call_id: str, arguments: str, status: str) -> JsonObject:
-    """Convert a function call to the item that the client expects."""
+    """Convert a function call to the item expected by the client."""
     head: JsonObject = {"type": ITEMS[tool.kind], "id": item_id, "call_id": call_id, "status": status}
     if tool.namespace is not None:
         head["namespace"] = tool.namespace

@@ -58,7 +58,7 @@ class PendingAnswer:
         self._listener = observation.listen(self._request_record) if observation.listen is not None else None
 
     def get_unfinished_text(self) -> tuple[str, str]:
-        """Return the model's text so far, and the reasoning that the server separated from it."""
+        """Return the model's text so far, and the reasoning separated from it by the server."""
         return str(self._raw), "".join(self._server_reasoning)
 
     def record_text(self, raw: str) -> None:
@@ -68,7 +68,7 @@ class PendingAnswer:
             self._begin()
 
     def record_reasoning(self, text: str) -> None:
-        """Record reasoning that the server separated from the text."""
+        """Record reasoning separated from the text by the server."""
         self._has_reasoned = True
         self._server_reasoning.append(text)
         if self._is_observed:

@@ -56,7 +56,7 @@ class RecordedExchange(BaseModel):
     """When the request was sent."""
     model: str = ""
     format: str
-    """The call format that the prompt describes. Calls in other formats are also parsed."""
+    """The call format described by the prompt. Calls in other formats are also parsed."""
     policy: str
     generation_prompt: str | None = None
     """The end of the prompt, which the model's text continues. `Parser` explains it."""
@@ -76,7 +76,7 @@ class RecordedExchange(BaseModel):
     text: str
     """The model's text."""
     reasoning: str = ""
-    """The reasoning that the server separated from the text."""
+    """The reasoning separated from the text by the server."""
     finish_reason: str | None = None
     """The server's finish reason, ``incomplete`` if the server disconnected, or ``abandoned`` if the client did."""
     calls: tuple[RecordedCall, ...] = ()
@@ -85,7 +85,7 @@ class RecordedExchange(BaseModel):
     guardrail: str = ""
     """The guardrail that rejected the answer, if any."""
     dropped: tuple[RecordedDrop, ...] = ()
-    """Calls that the client did not get."""
+    """Calls withheld from the client."""
     retry: int = 0
     """Number of earlier attempts at the client's request."""
     first_s: float | None = None
@@ -93,11 +93,11 @@ class RecordedExchange(BaseModel):
     reasoning_s: float | None = None
     """Seconds from the request to the last part of the reasoning; None if there is none."""
     calls_s: tuple[float, ...] = ()
-    """Seconds from the request to the end of each call in the text, including calls that the client did not get."""
+    """Seconds from the request to the end of each call in the text, including calls withheld from the client."""
     duration_s: float | None = None
     """Seconds from the request to the end of the answer."""
     prompt_tokens: int | None = None
-    """Number of prompt tokens that the server reported; None if it did not report any."""
+    """Number of prompt tokens reported by the server; None if it did not report any."""
     written_tokens: int | None = None
 
     def parse_turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
@@ -116,7 +116,7 @@ class RecordedExchange(BaseModel):
 class ExchangeListener(Protocol):
     """Observes an answer while it is received.
 
-    `receive` is called with the answer's events. Events for reasoning that the server separated from the text have an
+    `receive` is called with the answer's events. Events for reasoning separated from the text by the server have an
     empty ``raw``. `end` is called after the answer. If there was no answer, ``exchange`` is None, and ``why`` is the
     reason.
     """

@@ -35,7 +35,7 @@ class RequestStats:
     asked_again: Counter[str] = field(default_factory=Counter)
     """Number of retries by guardrail."""
     dropped: Counter[str] = field(default_factory=Counter)
-    """Number of calls that the client did not get, by guardrail."""
+    """Number of calls withheld from the client, by guardrail."""
     finish_reasons: list[str] = field(default_factory=list)
     error: str = ""
     """Type of the final error."""

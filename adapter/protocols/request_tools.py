@@ -56,7 +56,7 @@ class ToolRequest:
 
     @property
     def prompted_tools(self) -> ToolSet:
-        """The allowed tools that the prompt describes."""
+        """The allowed tools described by the prompt."""
         return self.allowed if self.shortlist is None else self.shortlist.shown
 
     @property
@@ -77,7 +77,7 @@ def parse_tool_request(
 
 
 def choose_request_format(body: JsonObject, options: TranslationOptions) -> str | None:
-    """Return the format that the user selected. If there is none, return the format detected from the chat template, or
+    """Return the format selected by the user. If there is none, return the format detected from the chat template, or
     else a guess from the model's name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
     guessed = _guess_format(options.prompt.model or model, options.prompt.template) or _guess_format(model, None)

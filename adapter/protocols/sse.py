@@ -22,7 +22,7 @@ MAX_EVENT_BYTES = 8_000_000
 MAX_ANSWER_CHARACTERS = 8_000_000
 """Maximum length of an answer, in characters: about two million tokens. A model that exceeds it would never stop."""
 MAX_STRAY = 100
-"""Maximum number of bytes that an error shows of an answer without events."""
+"""Maximum number of bytes quoted in the error for an answer without events."""
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
 

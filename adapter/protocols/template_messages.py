@@ -40,7 +40,7 @@ from adapter.tools.tool import Tool, ToolSet
 class TemplateMessages:
     """Messages for a chat template.
 
-    ``written`` has the text that the model wrote for each placeholder in the messages. The placeholders must be
+    ``written`` has the text written by the model for each placeholder in the messages. The placeholders must be
     replaced in the rendered prompt.
     """
 
@@ -64,7 +64,7 @@ def prepare_template_messages(
     """Return a conversation for the chat template. ``closing`` is a user message that is added at the end, or "".
 
     If the template inserts text unchanged, calls in ``memory``, and calls in messages whose index is in ``written``,
-    are replaced by the text that the model wrote. ``is_escaped`` is True if the messages are already escaped. Raises
+    are replaced by the model's verbatim text. ``is_escaped`` is True if the messages are already escaped. Raises
     RequestError for an invalid message.
     """
     memory, key = memory or VerbatimCallCache(), (traits, format, tools)
@@ -87,8 +87,8 @@ def prepare_template_messages(
 
 
 def prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
-    """Escape the client's definitions of the tools in ``shown``, and add definitions of the tools that the client did
-    not define."""
+    """Escape the client's definitions of the tools in ``shown``, and add definitions of the other tools in
+    ``shown``."""
     prepare = partial(_prepare_tool_definitions, definitions_json, shown, format)
     return build_once(definitions_json, (shown, format), prepare)
 

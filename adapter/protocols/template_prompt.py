@@ -36,9 +36,9 @@ CONTINUED = "continued_text"
 """Field of a translated request with the text to append to its prompt, which is not sent to the server."""
 
 Prefill: TypeAlias = Literal["completion", "final_message", "message"]
-"""Ways to continue a text if this library does not render the chat template.
+"""Ways to continue the model's text if this library does not render the chat template.
 
-completion: llama.cpp's ``/completion``, because its chat endpoint refuses to continue a text if the template allows
+completion: llama.cpp's ``/completion``, because its chat endpoint refuses to continue text if the template allows
 reasoning. final_message: vLLM's ``continue_final_message``. message: an answer at the end of the conversation, which
 Ollama and most other servers continue.
 """
@@ -185,7 +185,7 @@ def _get_prompt(answer: Json, key: str) -> str:
 def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
     """Complete a rendered prompt.
 
-    Placeholders are replaced by the text that the model wrote. The bos token is removed, because the server adds it
+    Placeholders are replaced by the text written by the model. The bos token is removed, because the server adds it
     again. If the answer must begin with a call, the reasoning is closed.
     """
     for word, written in marks["written"].items():

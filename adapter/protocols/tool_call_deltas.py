@@ -1,4 +1,4 @@
-"""The calls of one choice: calls that the model server parsed, and the deltas for the client.
+"""The calls of one choice: calls parsed by the model server, and the deltas for the client.
 
 If the server parsed calls although the request had no tools, they are decoded like calls in the model's text.
 """
@@ -21,7 +21,8 @@ from adapter.tools.tool import ToolSet
 
 
 def measure_calls(calls: Json) -> int:
-    """Return the number of characters in calls or fragments of calls. Each counts as at least one."""
+    """Return the number of characters in calls or fragments of calls. Each one adds another character, so that none is
+    free."""
     functions = (call.get("function") for call in (calls if isinstance(calls, list) else ()) if isinstance(call, dict))
     return sum(
         1 + len(str(function.get("name") or "")) + len(str(function.get("arguments") or ""))
@@ -32,8 +33,8 @@ def measure_calls(calls: Json) -> int:
 
 @dataclass(slots=True)
 class NativeCall:
-    """A call that the server parsed. Its index in the client's answer is ``index``: None before the call is sent, and
-    -1 if it is left out."""
+    """A call parsed by the server. Its index in the client's answer is ``index``: None before the call is sent, and -1
+    if it is left out."""
 
     id: str
     name: str = ""
@@ -151,7 +152,7 @@ class ToolCallDeltas:
         return deltas
 
     def release_native(self, default: str = "") -> list[JsonObject]:
-        """Return the deltas for the held call that the server parsed. It gets a new index, because other calls may
+        """Return the deltas for the held call parsed by the server. It gets a new index, because other calls may
         precede it. ``default`` replaces missing arguments."""
         call, self._held = self._held, None
         if call is None:

@@ -1,4 +1,4 @@
-"""Parse the tool definitions that clients send, and validate everything that later code relies on.
+"""Parse the tool definitions sent by clients, and validate everything that later code relies on.
 
 Schemas are not checked against the JSON Schema metaschema, because some clients send ``"type": "any"`` or ``"required":
 true``. These are harmless, and model servers accept them.

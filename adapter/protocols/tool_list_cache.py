@@ -1,4 +1,4 @@
-"""Decode the tools of a request only once if later requests repeat their bytes, as clients do in each turn."""
+"""Decode a request's list of tools only once, because clients repeat the same bytes in every turn."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ its quotes are escaped."""
 
 
 def load_request(content: bytes) -> Json:
-    """Decode a request body like `load_json`. Equal tools of several requests are the same list."""
+    """Decode a request body like `load_json`. Requests with equal tools share one list object for them."""
     found = _KEY.search(content) if len(content) <= MAX_BYTES else None
     if found is None:
         return load_json(content)

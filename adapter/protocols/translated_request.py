@@ -162,7 +162,7 @@ class TranslatedRequest:
     def with_closed_reasoning(self, raw: str, reasoning: str) -> TranslatedRequest | None:
         """Return the follow-up request for the answer after unfinished reasoning, or None if it cannot be closed.
 
-        ``raw`` is the model's text, and ``reasoning`` the reasoning that the server separated from it.
+        ``raw`` is the model's text, and ``reasoning`` the reasoning separated from it by the server.
         """
         format = get_format(self.parsing.format)
         begun = f"{next(iter(format.reasoning), '')}\n{reasoning}" if reasoning else raw

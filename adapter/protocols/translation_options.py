@@ -76,7 +76,7 @@ class PromptSettings:
     model: str | None = None
     """The model's actual name, for servers that accept any name in requests."""
     control_tokens: tuple[str, ...] = ()
-    """Control tokens that the server reports. They are escaped in messages and results."""
+    """Control tokens reported by the server. They are escaped in messages and results."""
     style: str | None = None
     prompts: str | None = None
     mode: str = "auto"
@@ -84,7 +84,7 @@ class PromptSettings:
     own: TemplatePrompt | None = None
     """The model's chat template; None if it cannot be used."""
     generation_prompt: str | None = None
-    """The end of the prompt that the chat template renders, which may open the reasoning. None if it is unknown."""
+    """The end of the prompt rendered by the chat template, which may open the reasoning. None if it is unknown."""
     max_tools: int | None = None
     """Maximum number of tools that are described, selected by `adapter.prompting.tool_shortlist`. None for all
     tools."""
@@ -118,7 +118,7 @@ class ConstraintSettings:
 
 @dataclass(frozen=True, slots=True)
 class TranslationOptions:
-    """Settings for translating requests."""
+    """All settings that affect the translation of a request: the user's, and those detected for the model."""
 
     prompt: PromptSettings = field(default_factory=PromptSettings)
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
@@ -134,7 +134,7 @@ class TranslationOptions:
     fields: Mapping[str, Json] = field(default_factory=dict)
     """Fields added to each request that does not contain them."""
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
-    """The text that the model wrote for calls that clients send back."""
+    """The text written by the model for calls that clients send back."""
     setup_of: Callable[[str], CallingSetup | None] | None = None
     """Function that returns the best known setup for a model name."""
     unsupported_media: frozenset[str] = frozenset()
@@ -165,7 +165,7 @@ class TranslationOptions:
         return is_unset and is_plain and constraints.ground is None and constraints.enforce is not None
 
     def with_model_setup(self, model: str) -> TranslationOptions:
-        """Fill unset settings from the known setup of ``model``."""
+        """Return a copy in which unset settings are filled in from the known setup of ``model``."""
         setup = self.setups.get(model) or (self.setup_of(model) if self.setup_of else None)
         if setup is None:
             return self
@@ -180,7 +180,7 @@ class TranslationOptions:
         )
 
     def get_budgets(self, body: JsonObject) -> Budgets:
-        """Return the token budgets for the model that the request names: the user's budgets for this model, or else the
+        """Return the token budgets for the model named by the request: the user's budgets for this model, or else the
         general ones."""
         return self.budgets.override(self.model_budgets.get(str(body.get("model") or "")))
 

@@ -20,7 +20,7 @@ text."""
 def separate_cut_call(
     events: Sequence[Event], format: Format, names: Collection[str]
 ) -> tuple[Sequence[Event], str | None]:
-    """Separate a call that was cut off from ``events``, the events that the parser reported at the end of the answer.
+    """Separate a call that was cut off from ``events``, the events reported by the parser at the end of the answer.
 
     Return the other events and the text of the call. The text is None if no call was cut off. If the parser is sure
     that a call has begun, it reports an `InvalidToolCall`, and all later text belongs to that call. If not, the text is

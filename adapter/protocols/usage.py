@@ -1,4 +1,4 @@
-"""Parse the token usage that a model server reports, in any server's format, and convert it to OpenAI's format."""
+"""Parse the token usage reported by a model server, in any server's format, and convert it to OpenAI's format."""
 
 from __future__ import annotations
 

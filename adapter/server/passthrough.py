@@ -22,7 +22,7 @@ HOP_BY_HOP = frozenset(
         "upgrade", "content-length", "host",
     }
 )  # fmt: skip
-"""Headers that a proxy does not forward (RFC 9110, 7.6.1), and headers that this server sets."""
+"""Headers that a proxy does not forward (RFC 9110, 7.6.1), and headers set by this server."""
 
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",

@@ -1,4 +1,4 @@
-"""Resolve the references in a responses request to stored responses, items and conversations."""
+"""Resolve the references in a Responses API request to stored responses, items and conversations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adapter.server.response_store import ResponseStore
 
 
 class ResponsesRequest:
-    """A request to the responses API.
+    """A request to the Responses API.
 
     ``size`` is the size of the body in bytes; the attribute ``size`` also counts the items that the request refers to.
     Raises RequestError if such an item is not stored.
@@ -78,7 +78,8 @@ def _list_items(value: Json) -> list[JsonObject]:
 
 
 def _is_reference(item: JsonObject) -> bool:
-    """Return whether an item is a reference to a stored item. In OpenAI's API, a reference needs no type."""
+    """Return whether an item is a reference to a stored item. As in OpenAI's API, the type of a reference is
+    optional."""
     return item.get("type") == "item_reference" or (item.keys() == {"id"} and isinstance(item["id"], str))
 
 

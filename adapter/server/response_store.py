@@ -292,7 +292,7 @@ def _check_owner(tables: sqlite3.Connection) -> int:
     names = {name for (name,) in tables.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     is_ours = application == _APPLICATION_ID or (application == 0 and {"holders", "items"} <= names)
     if (names or version or application) and not is_ours:
-        raise sqlite3.DatabaseError("it is the database of another program")
+        raise sqlite3.DatabaseError("it belongs to another program")
     if version not in (0, _VERSION):
         raise sqlite3.DatabaseError(f"expected store version {_VERSION}, got {version}")
     return int(version)

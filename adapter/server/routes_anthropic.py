@@ -1,4 +1,4 @@
-"""The routes of Anthropic's messages API, for any model server."""
+"""The routes of Anthropic's Messages API, for any model server."""
 
 from __future__ import annotations
 

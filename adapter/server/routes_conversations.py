@@ -1,4 +1,4 @@
-"""The routes of OpenAI's conversations API. A conversation is a list of items, to which response requests append."""
+"""The routes of OpenAI's Conversations API. A conversation is a list of items, to which response requests append."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from adapter.server.response_store import ResponseStore
 from adapter.server.upstream_server import ModelServer
 
 Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JsonObject | None]
-"""Answers a request, with the store and the request's JSON body. The answer is None if the store does not contain what
-the path names. It runs in a thread."""
+"""A function that answers a request from the store and the request's JSON body. It returns None if the store lacks the
+object named in the path. It runs in a thread."""
 
 MAX_ITEMS = 20
 """Maximum number of items per request, as in OpenAI's API."""
@@ -70,7 +70,7 @@ def get_id(http: HttpRequest) -> str:
 
 
 def delete_stored(prefix: str, kind: str, store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
-    """Delete the response or conversation that the path names, whose ids begin with ``prefix``. ``kind`` is the type of
+    """Delete the response or conversation named by the path, whose ids begin with ``prefix``. ``kind`` is the type of
     the answer."""
     was_stored = store.delete(get_id(http), prefix)
     return {"id": get_id(http), "object": kind, "deleted": True} if was_stored else None

@@ -1,4 +1,4 @@
-"""The routes that describe models: one model of OpenAI's list, and LM Studio's lists."""
+"""The routes that describe models: OpenAI's route for a single model, and LM Studio's routes."""
 
 from __future__ import annotations
 

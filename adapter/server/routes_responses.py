@@ -1,4 +1,4 @@
-"""The routes of OpenAI's responses API, for any model server, with stored responses."""
+"""The routes of OpenAI's Responses API, for any model server, with stored responses."""
 
 from __future__ import annotations
 

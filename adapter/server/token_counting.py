@@ -56,7 +56,7 @@ only a few milliseconds.
 """
 
 _FRAME = 5
-"""Number of tokens that a template adds to each message."""
+"""Number of tokens added by a template to each message."""
 
 
 async def _count_by_llama_cpp(connection: UpstreamConnection, body: JsonObject) -> Json:

@@ -1,4 +1,4 @@
-"""Send HTTP requests to the model server, and build the errors that clients get if the requests fail."""
+"""Send HTTP requests to the model server, and build the errors for clients if the requests fail."""
 
 from __future__ import annotations
 

@@ -189,8 +189,8 @@ class ModelServer(UpstreamConnection):
         return True
 
     async def _find_generation_prompt(self, body: Json) -> str | None:
-        """Return the generation prompt: the text that llama.cpp renders after the last message. Return None if it is
-        not available. The prompt is cached for each reasoning setting."""
+        """Return the generation prompt: the text rendered by llama.cpp after the last message. Return None if it is not
+        available. The prompt is cached for each reasoning setting."""
         settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
         content = encode_json({"messages": [{"role": "user", "content": _QUESTION}], **settings})
         if content not in self._prompts:

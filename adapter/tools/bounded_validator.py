@@ -1,8 +1,8 @@
-"""Validate arguments against untrusted JSON Schemas, which clients and MCP servers write.
+"""Validate arguments in bounded time against untrusted JSON Schemas, such as those sent by clients and MCP servers.
 
-A pattern such as ``^(x+x+)+y$`` can take exponential time even for a short argument. So can a chain of definitions in
-which each refers to the next one twice. Both are therefore limited, and a value that cannot be compared with a pattern
-in time is invalid. No reference is fetched. ``unevaluatedProperties`` is ignored, because nested ones take exponential
+A pattern such as ``^(x+x+)+y$`` can take exponential time even for a short argument, and so can a chain of definitions
+that each refer twice to the next one. Both are therefore limited. A value that cannot be compared with a pattern in
+time is invalid. No reference is fetched. ``unevaluatedProperties`` is ignored, because nested ones take exponential
 time.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def build_bounded_validator(schema: JsonObject) -> Draft202012Validator:
-    """Return a validator of the valid schema ``schema``. Use it with `find_violations`."""
+    """Return a validator for ``schema``, which must be valid. Use it with `find_violations`."""
     from referencing import Registry
 
     # Without a registry, jsonschema opens every URL that a schema refers to.
@@ -56,7 +56,7 @@ def find_violations(validator: Draft202012Validator, value: Json) -> list[Valida
 MAX_REFERENCES = 3_000
 """Maximum number of references that are followed to validate a value. Following so many takes 0.2 seconds."""
 UNCHECKED = "unchecked"
-"""Keyword of the violation which states that the value could not be checked."""
+"""Keyword of the violation reported for a value that could not be checked."""
 
 _followed: ContextVar[Iterator[int]] = ContextVar("followed")
 """Counts the references of the current validation."""
@@ -77,7 +77,7 @@ def _build_validator_class() -> Any:
 
 
 def may_match(patterns: Iterable[str], name: str) -> bool:
-    """Return whether one of the patterns occurs in ``name``, or could not be compared with it in time."""
+    """Return whether one of the patterns matches a part of ``name``, or could not be compared with it in time."""
     return any(_occurs(pattern, name) is not False for pattern in patterns)
 
 

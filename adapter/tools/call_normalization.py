@@ -1,4 +1,4 @@
-"""Match a call's tool name, argument names and argument types to the session's tools.
+"""Match the tool name, argument names and argument types of a call to the session's tools.
 
 Only unambiguous deviations are corrected: spellings of the name, argument aliases, and values that can be converted
 without loss. Because this never raises an error, parsers can use it; `call_validation` validates the call later.
@@ -89,7 +89,7 @@ def _is_document(key: str, value: Json, schema: Json) -> bool:
 
 
 def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that accepts exactly these arguments, if ``name`` cannot be a tool's name.
+    """Return the only tool that accepts exactly these arguments, provided that ``name`` cannot be the name of a tool.
 
     Small models write ``write_notes/todo.md`` for ``write_file``. A tool that deletes is never guessed.
     """
@@ -100,8 +100,8 @@ def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | 
 
 
 def find_tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool whose parameters have exactly these names, so that the error for an unknown tool can suggest
-    it. Return None if there is only one argument."""
+    """Return the only tool that has all of these parameters, to suggest it in the error for an unknown tool. Return
+    None if there are several such tools, or if there is only one argument."""
     fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
     return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None
 

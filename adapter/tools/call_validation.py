@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_PARAMETERS = 400
 """Maximum length, in characters, of the list of parameters in a message."""
 MAX_CHOICES = 12
-"""Maximum number of an enum's values that an error message lists."""
+"""Maximum number of an enum's values listed by an error message."""
 
 _CHANGING_ARGUMENTS = {
     "append": (),
@@ -61,7 +61,8 @@ class ResolvedCall:
 
 
 def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> ResolvedCall:
-    """Return the validated call. Raises ToolError, with a message for the model, if the call is invalid."""
+    """Match a call to one of ``tools`` and validate it. Raises ToolError, with a message for the model, if it is
+    invalid."""
     tool = tools.match(name)
     if tool is None:
         raise ToolError(tools.explain_unknown(name))
@@ -193,7 +194,7 @@ def _list_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
 
 
 def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
-    """Describe the expected type if the value has another type. Otherwise, describe the violated rule."""
+    """Describe the expected type if the value has a different type, otherwise the violated rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
     if is_top and not has_schema_type(value, tool.properties.get(key, {})):
         return f"expected {_describe_type(tool, key)}"
@@ -223,8 +224,8 @@ def describe_expected(schema: Json) -> str:
 
 
 def _describe_example(tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
-    """Return an example call with the model's valid ``arguments``. If some required arguments are missing, list the
-    parameters instead: a model would copy invented values."""
+    """Return an example call with the model's valid ``arguments``. If a required argument is missing, list the
+    parameters instead, because a model would copy invented values."""
     example = build_example_call(tool, arguments) if arguments else None
     if example is None:
         return f"Its parameters: {shorten(format_parameters(tool), MAX_PARAMETERS) or 'none'}."

@@ -70,7 +70,8 @@ def _list_branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[st
 
 
 def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Return the types in both sets, or ``types`` if there are none, as in ``{"type": "string", "enum": [1]}``."""
+    """Return the types in both sets, or ``types`` if the sets are disjoint, as for ``{"type": "string", "enum":
+    [1]}``."""
     integers = {"integer"} & (types | others) if "number" in types | others else frozenset()
     return (types & others) | integers if types & others or integers else types
 
@@ -152,8 +153,8 @@ def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
 
 
 def coerce_text(text: str, schema: Json, repairs: dict[str, None] | None = None) -> Json:
-    """Convert an argument that was written as bare text, as in XML formats, to the types in its ``schema``. Adds the
-    repairs of its JSON to ``repairs``.
+    """Convert an argument written as bare text, as in XML formats, to a type allowed by its ``schema``. Repairs of JSON
+    are added to ``repairs``.
 
     If the schema allows a string, text is unchanged, with three exceptions: ``null`` if null is allowed, an enum value,
     and JSON that is exactly a list or object matching the schema. If it does not allow a string, ``null`` also becomes
@@ -230,8 +231,8 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _has_constants(value: Json, branch: Json) -> bool:
-    """Return whether ``value`` has the constants that identify ``branch``, such as ``{"kind": "circle", ...}``. A
-    constant that is missing from ``value`` does not matter."""
+    """Return whether ``value`` has the constants that identify ``branch``, such as ``{"kind": "circle", ...}``.
+    Constants missing from ``value`` are ignored."""
     properties = branch.get("properties") if isinstance(branch, Mapping) else None
     if not isinstance(value, dict) or not isinstance(properties, Mapping):
         return False
@@ -248,7 +249,7 @@ def _list_constants(schema: Json) -> list[Json]:
 
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
-    """Return whether ``items`` have the types that ``schema`` allows in a list."""
+    """Return whether the types of all ``items`` are allowed by ``schema``, the schema of the list."""
     types = map(list_types, _list_item_schemas(schema, len(items)))
     return all(
         not admitted or is_instance_of_types(item, admitted) for item, admitted in zip(items, types, strict=True)
@@ -276,8 +277,8 @@ def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
 def coerce_to_types(
     value: Json, types: frozenset[str], repairs: dict[str, None] | None = None
 ) -> tuple[Json, str | None]:
-    """Convert ``value`` to one of ``types`` without loss. Return the value and the repair's code. If that is impossible
-    or unnecessary, return the value unchanged and None. Adds the repairs of JSON in a string to ``repairs``."""
+    """Convert ``value`` to one of ``types`` without loss. Return the value and the code of the repair, or the unchanged
+    value and None if that is impossible or unnecessary. Repairs of JSON in a string are added to ``repairs``."""
     if not types or is_instance_of_types(value, types):
         return value, None
     if isinstance(value, str):
@@ -341,6 +342,6 @@ def _convert_text(text: str, types: frozenset[str], repairs: dict[str, None]) ->
 
 
 def _is_damaged_list(text: str) -> bool:
-    """Return whether ``text`` looks like a list in JSON that lost a quote or a bracket, and not like one item."""
+    """Return whether ``text`` looks like a JSON list that lost a quote or a bracket, rather than like a single item."""
     is_part = _BEGINS_LIST.match(text) is not None or _ENDS_IN_LIST.search(text) is not None
     return is_part or text.count("[") != text.count("]")

@@ -1,4 +1,4 @@
-"""Build example calls from real values only: values of an invalid call, of the conversation or of the tool's schema."""
+"""Build example calls only from known values: those in an invalid call, the conversation or the tool's schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extract calls from decoded JSON, in all structures that models write.
+"""Extract calls from decoded JSON, in every structure used by models. (`adapter.parsing.json_calls` finds the JSON.)
 
 ::
 
@@ -73,7 +73,7 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
 
     - ``arguments_key``: the format's key for the arguments.
     - ``tools``: the session's tools. An object with a single key, such as ``{"read_file": {...}}``, is a call only if
-      the key is one of them. Text can be the arguments only of one of them.
+      the key is one of them. Arguments may be plain text only in a call of one of them.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, tools)]
@@ -107,7 +107,8 @@ def _parse_call(value: JsonObject, arguments_key: str, tools: ToolSet) -> Decode
     arguments, more = _parse_arguments(value, name_key, arguments_key, tools.match(bare))
     if '"' in bare and bare not in tools:
         raise FormatError(
-            f"the call's name has a stray quotation mark: {_quote(name)}; expected 'name' and {arguments_key!r}"
+            f"the call's name contains a quotation mark: {_quote(name)}; write the name and the arguments under two "
+            f"keys, 'name' and {arguments_key!r}"
         )
     if bare != name:
         fixes.append("tool-name")
@@ -137,7 +138,7 @@ def _is_schema(value: Json) -> bool:
 
 
 def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
-    """Decode ``value`` as arguments. It may also be JSON in a string, null, or a list with one object. Return the
+    """Decode the arguments of a call: an object, JSON in a string, null, or a list with one object. Return the
     arguments and the repairs."""
     fixes: list[str] = []
     for _ in range(2):  # models encode arguments once, and a template may encode them again

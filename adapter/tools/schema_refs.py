@@ -29,7 +29,8 @@ value."""
 
 
 class RecursiveSchema(dict[str, Json]):
-    """An empty schema in place of a reference to an enclosing schema, which `expand_schema` returns."""
+    """An empty schema that stands in for a reference to an enclosing schema. `expand_schema` returns the enclosing
+    schema."""
 
     def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()
@@ -134,7 +135,7 @@ class _Resolution:
     root: Mapping[str, Json]
     merges: bool = True
     expanded: list[int] = field(default_factory=list)
-    """For each recursive reference resolved so far, the number of subschemas that it has added."""
+    """Number of subschemas added by each recursive reference resolved so far."""
     level: int = 0
     """Number of recursive references between the whole schema and this part of it."""
     _count: int = 0

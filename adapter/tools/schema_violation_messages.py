@@ -1,4 +1,4 @@
-"""Describe how a call's arguments violate the tool's schema, in one short sentence per problem."""
+"""Describe how a call's arguments violate the tool's schema, in one short sentence per violation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AllowedArguments:
 
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
-    """Remove the arguments that the schema forbids, including those in nested objects."""
+    """Remove the arguments forbidden by the schema, including those in nested objects."""
     if arguments.keys() <= tool.properties.keys() and not any(
         isinstance(each, dict | list) for each in arguments.values()
     ):

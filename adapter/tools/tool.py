@@ -63,7 +63,7 @@ class Tool:
     validate: Callable[[JsonObject], ValidatedCall] | None = None
     """Validates arguments, or raises pydantic's ValidationError. It is None for a tool that only a client can run."""
     needs: Capability | None = None
-    """The host capability that the tool needs. Without it, models do not see the tool."""
+    """The host capability needed by the tool. Without it, models do not see the tool."""
     program: str = ""
     """Name of the program that the tool runs. If the program is not installed, models do not see the tool."""
     max_lines: int = MAX_LINES
@@ -76,7 +76,7 @@ class Tool:
     """A reason to request approval for a custom tool, regardless of its effect, until the tool has been allowed
     once."""
     label: str = ""
-    """Name of the argument in which the model states a call's purpose, which is shown to the approver."""
+    """Name of the argument in which the model states the purpose of a call. The approver sees its value."""
     polls: bool = False
     """True if a model may repeat the same call, so that loop detection ignores it."""
     failure: FailureRenderer | None = None
@@ -265,7 +265,7 @@ class ToolSet(Mapping[str, Tool]):
         return [match for match, score, _ in similar if score >= 60]
 
     def explain_unknown(self, name: str) -> str:
-        """Return a message for the model about the unknown ``name``, with the available and the most similar names."""
+        """Return an error message for the unknown tool ``name``, with the available and the most similar names."""
         near = self.find_nearest(name)
         hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
         listed = list(self) if len(self) <= MAX_LISTED else [*near, *(each for each in self if each not in near)]

@@ -37,7 +37,7 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox
 
 _CANCELLATION: ContextVar[Callable[[], bool]] = ContextVar("cancellation", default=lambda: False)
 MAX_LISTED = 5
-"""Maximum number of changes listed in the error for an approval that no longer applies."""
+"""Maximum number of changes listed when an approval no longer applies."""
 
 
 @contextmanager
@@ -89,7 +89,7 @@ class ApprovalFlow:
     root: WorkspaceRoot
     confinement: ActiveSandbox
     approval_lock: AbstractContextManager[object]
-    """Locked while the user is asked, so that there is one question at a time."""
+    """Held while the user is asked, so that there is only one question at a time."""
     trusted_skills: TrustedContent
     """Skills that were approved before, in any session."""
     parent_path: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class ApprovalFlow:
         return decision
 
     def remove_hidden(self, outcome: ops.Outcome, tool: str) -> ops.Outcome:
-        """Remove search results in files that the rules deny to the tool."""
+        """Remove search results in files to which the rules deny the tool access."""
 
         def is_shown(path: str) -> bool:
             return not self.policy.is_hidden(tool, "/".join((*self.parent_path, path)))
@@ -257,7 +257,7 @@ def _describe_edit(edit: ops.FileEdit) -> str:
 
 
 def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[ApprovalRequest]) -> None:
-    """Raise ToolError, which describes the differences, if the current state is not the state that was approved."""
+    """Raise ToolError, which lists the differences, if the current state differs from the approved one."""
     for before, now in zip_longest(approved, current):
         if before is not None and now is not None and before.fingerprint == now.fingerprint:
             continue
@@ -282,7 +282,8 @@ def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -
 
 
 def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
-    """Replace the planned text with the approver's version, if the decision has one."""
+    """Return the plan with the approver's text in place of the planned text, if the decision has one. Raises UsageError
+    if the decision has a text but the plan does not change exactly one text file."""
     content = decision.content if decision is not None else None
     if content is None:
         return planned

@@ -1,4 +1,4 @@
-"""Remember the content that the user approved, such as a tools file or a skill, by its hash in the state folder."""
+"""Remember the content approved by the user, such as a tools file or a skill, by its hash in the state folder."""
 
 from __future__ import annotations
 

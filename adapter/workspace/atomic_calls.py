@@ -1,4 +1,4 @@
-"""Run all calls of an answer as one change: if a call fails, revert all of them."""
+"""Run all calls of one answer atomically: if a call fails, all of them are reverted."""
 
 from __future__ import annotations
 

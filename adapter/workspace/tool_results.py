@@ -17,7 +17,7 @@ from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.files.media import describe_media
 
 CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
-"""Heading above the diff of a change that the user edited during approval."""
+"""Heading above the diff of a change edited by the user during approval."""
 
 
 def build_tool_result(
@@ -71,7 +71,7 @@ def build_error_result(name: str, error: ToolError) -> ToolResult:
 
 
 def describe_user_change(planned: Plan) -> str:
-    """Return the text that informs the model of the user's edit, with the diff of the edited change."""
+    """Return the text that tells the model about the user's edit, with the diff of the edited change."""
     return f"\n\n{CHANGED_BY_USER}\n{planned.diff}"
 
 
@@ -82,7 +82,7 @@ def _render_diff(outcome: ops.Outcome) -> str:
 
 
 def _render_media(media: ops.Media) -> tuple[str, Json]:
-    """Return a text that describes a media file, and the file as JSON data."""
+    """Return a description of a media file, and the file as JSON data."""
     text = f"{media.path}: {describe_media(media.mime, len(media.data), media.data)}, attached."
     return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _encode_base64(media)}
 

@@ -174,7 +174,7 @@ class Workspace:
 
     @property
     def granted(self) -> frozenset[tuple[str, ...]]:
-        """Keys of the approval requests that the user granted for the whole session."""
+        """Keys of the approval requests granted by the user for the whole session."""
         return frozenset(self._policy.granted)
 
     def wrap_approver(self, wrap: Callable[[Approver], Approver]) -> None:

@@ -92,8 +92,8 @@ def load_default_entries() -> list[ShellTool]:
 
 
 def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Dialect:
-    """Build the dialect from the built-in tools and ``entries``. The first entry with a name replaces all other tools
-    with this name.
+    """Build the dialect from the built-in tools and ``entries``. If several tools have the same name, the first entry
+    with that name is used.
 
     ``include``: offer only tools whose names contain one of these strings, even opt-in tools. If it is empty, all tools
     except the opt-in tools are offered. ``exclude``: do not offer tools whose names contain one of these strings.

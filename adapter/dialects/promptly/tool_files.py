@@ -59,7 +59,8 @@ def find_user_file(basename: str = DEFAULT_BASENAME) -> Path:
 
 
 def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> list[DefinedTool]:
-    """Return all tools. Active tools precede the tools that they override. Raises UsageError for an invalid file.
+    """Return all tools, including overridden ones. A tool precedes the tools that it overrides. Raises UsageError for
+    an invalid file.
 
     ``local``: see `ToolSelection`.
     """
@@ -149,7 +150,7 @@ def _read_entries(file: Path) -> list[Json]:
 
 
 def _save(file: Path, entries: Sequence[Json]) -> None:
-    """Save the entries, but keep the structure of the file and its other keys."""
+    """Replace the entries of ``file``, and keep its structure and its other keys."""
     content: Json = {ENTRIES_KEY: list(entries)}
     if file.exists():
         old = json.loads(_read_text(file))

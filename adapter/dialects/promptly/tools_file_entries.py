@@ -1,4 +1,4 @@
-"""Tools that the user defines in a tools file: parse and validate the entries, and convert calls to program runs."""
+"""Tools defined by the user in a tools file: parse and validate the entries, and convert calls to program runs."""
 
 from __future__ import annotations
 

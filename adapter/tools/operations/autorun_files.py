@@ -1,4 +1,4 @@
-"""Files that other programs run automatically later, such as shell profiles and CI configuration.
+"""Files that are run later by other programs, such as shell profiles and CI configuration.
 
 Changing them needs approval even if the approval mode allows edits. (A Makefile or a test also runs code, but only when
 it is invoked.) SECURITY.md shows this table, and a test compares the two.

@@ -12,7 +12,7 @@ Shell: TypeAlias = Literal["sh", "bash"]
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """Run a shell command line in ``cwd``, for at most ``timeout_s`` seconds, and at most ``idle_timeout_s`` seconds
+    """Run a shell command line in ``cwd``. It is stopped after ``timeout_s`` seconds, or ``idle_timeout_s`` seconds
     without output.
 
     ``shell``: the shell that the line is written for. If bash is missing, sh is used.
@@ -98,7 +98,7 @@ class CommandKilled(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class PathValue:
-    """A path as the model wrote it, which the workspace must resolve and check."""
+    """A path as written by the model. The workspace resolves and checks it."""
 
     path: str
 

@@ -64,7 +64,7 @@ class ParameterNames:
 
 
 PatchBasis: TypeAlias = Literal["original", "sequence"]
-"""The text that a patch is matched against: the original text, or the result of the previous patches."""
+"""The text against which a patch is matched: the original text, or the result of the previous patches."""
 
 
 Edits: TypeAlias = Literal["exact", "tolerant"]

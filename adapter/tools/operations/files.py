@@ -28,7 +28,7 @@ class ReadText:
     counts_from: Literal[0, 1] = 1
     """Number of the first line in the caller's numbering, which messages use."""
     media: frozenset[MediaKind] = frozenset()
-    """The media types that the model accepts, set by the workspace. If PDFs are not among them, a PDF is returned as
+    """The media types accepted by the model, set by the workspace. If PDFs are not among them, a PDF is returned as
     text. Other media are refused."""
 
 

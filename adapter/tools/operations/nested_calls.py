@@ -86,8 +86,8 @@ class CallFunction:
     runner: str = ""
     """Name of the external runner, such as ``the MCP server 'git'``; "" for a function of this program."""
     notice: str = ""
-    """A reason to request approval, which the approver sees. It applies regardless of the effect, until the call has
-    been allowed once."""
+    """A reason to request approval, shown to the approver. It applies regardless of the effect, until a call to the
+    tool has been allowed once."""
 
 
 @dataclass(frozen=True, slots=True)

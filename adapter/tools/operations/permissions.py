@@ -85,19 +85,18 @@ class ApprovalRequest:
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
     state: Mapping[str, str] = field(default_factory=dict)
-    """Identity of each file that the call uses but whose content the request does not show: entries of a folder,
-    programs, skills."""
+    """Identities of files used by the call whose content the request does not show: entries of a folder, programs,
+    skills."""
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of everything that the approval covers. If it changes before the call runs, the call is
-        refused."""
+        """A hash of everything covered by the approval. If it changes before the call runs, the call is refused."""
         covered = (self.tool, self.effect, self.summary, self.diff, self.paths, self.cwd, self.subject, self.is_git)
         return hashlib.sha256(repr((*covered, sorted(self.state.items()))).encode(errors="surrogatepass")).hexdigest()
 
     @property
     def caution(self) -> str:
-        """Return the reason why a change needs approval even in auto-edit mode. Return "" if there is none."""
+        """The reason why a change needs approval even in auto-edit mode, or "" if it does not."""
         if self.is_git:
             return GIT_DATA
         if isinstance(self.operation, CallFunction):
@@ -106,8 +105,8 @@ class ApprovalRequest:
 
     @property
     def is_asked_once(self) -> bool:
-        """Return whether one approval covers all calls to the tool in this session. This applies to external tools that
-        declare themselves read-only."""
+        """True if one approval covers all calls to the tool in this session, as for external tools that declare
+        themselves read-only."""
         return isinstance(self.operation, CallFunction) and bool(self.operation.notice) and self.effect != "execute"
 
     @property
@@ -274,8 +273,8 @@ def _to_folder_pattern(pattern: str) -> str:
 class PermissionPolicy:
     """The mode, the rules and the approvals of this session.
 
-    ``unasked``: effects for which the dialect's document requires no approval. Where the mode would ask, they are
-    allowed; where the mode denies, they are denied.
+    ``preapproved``: effects that need no approval according to the dialect's document. Where the mode would ask, they
+    are allowed; where the mode denies, they are denied.
     """
 
     mode: str = "ask"
@@ -300,7 +299,7 @@ class PermissionPolicy:
         return ("ask" if default == "allow" and self._needs_approval(approval) else default), None
 
     def build_denied_path_test(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
-        """Return a test for whether a rule denies a path to one of ``tools``, or None if no rule can."""
+        """Return a predicate for the paths to which a rule denies one of ``tools`` access, or None if no rule could."""
         patterns = [
             pattern
             for rule in self.rules
@@ -333,7 +332,7 @@ class PermissionPolicy:
         return approval.is_git or self._may_hide_denied_command(approval)
 
     def _may_hide_denied_command(self, approval: ApprovalRequest) -> bool:
-        """Return whether an expansion in the command line could run a denied command."""
+        """Return whether a shell expansion in the command line could run a denied command."""
         line = approval.command
         return line is not None and is_dynamic(line) and self._restricts_commands(approval.tool)
 

@@ -46,7 +46,7 @@ class AskUser:
 
 @dataclass(frozen=True, slots=True)
 class UserAnswers(Outcome):
-    """Answers in the order of the questions: the chosen labels, or text that the user entered."""
+    """Answers in the order of the questions: the chosen labels, or text entered by the user."""
 
     questions: tuple[Question, ...]
     chosen: tuple[tuple[str, ...], ...]

@@ -55,7 +55,7 @@ class FindSymbols:
 
 @dataclass(frozen=True, slots=True)
 class OutlineName:
-    """A name that an item declares. ``line`` and ``column`` are 1-based, and columns count characters."""
+    """A name declared by an item. ``line`` and ``column`` are 1-based, and columns count characters."""
 
     text: str
     line: int

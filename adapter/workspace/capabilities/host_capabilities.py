@@ -100,8 +100,8 @@ class DocsProvider(Protocol):
 class WebAccess:
     """Limits for fetching pages.
 
-    ``allow_loopback``: True to permit this machine's own addresses, with any port. This is for tests, and for servers
-    that the user runs.
+    ``allow_loopback``: True to permit this machine's own addresses, with any port. This is meant for tests and for the
+    user's own servers.
     """
 
     allow_loopback: bool = False
@@ -158,7 +158,7 @@ class Host:
     skill_folders: tuple[str, ...] = ()
     """The user's skill folders, in addition to those in the workspace."""
     media: frozenset[ops.MediaKind] = frozenset()
-    """Media types that the model accepts; such files are passed in the results' ``data``."""
+    """Media types accepted by the model; such files are passed in the results' ``data``."""
 
     def __post_init__(self) -> None:
         """Raise UsageError if a capability is a string, unless it is "embedded" and has a built-in implementation."""

@@ -1,4 +1,4 @@
-"""Plan operations that need the host or the session."""
+"""Plan operations that need the host program or the session's state."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SessionCapabilities:
     todos: ops.TodoList = field(default_factory=ops.TodoList)
     loop: function_runner.EventLoopThread = field(default_factory=function_runner.EventLoopThread)
     approval_lock: threading.RLock = field(default_factory=threading.RLock)
-    """Locked while the user is asked, so that there is one question at a time."""
+    """Held while the user is asked, so that there is only one question at a time."""
     owns_loop: bool = True
     memory_lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -1,8 +1,8 @@
 """Convert HTML to text or Markdown, as a job of `adapter.workspace.sandbox.bounded_worker`.
 
 Python's `html.parser` takes quadratic time for tags, comments and quotes that are not closed. So the page is first
-split into tokens in linear time. Conversion to text needs only the tokens. For Markdown, they are first written again
-as plain HTML. This file imports no module of the package.
+split into tokens in linear time. Conversion to text needs only the tokens. For Markdown, they are first serialized to
+plain HTML. This file imports no module of the package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Define the predefined search services and their request formats.
+"""The addresses and request formats of search services that users select by name. `HttpSearch` sends the requests.
 
 Sources: Exa, https://exa.ai/docs/reference/search; Brave, https://api-dashboard.search.brave.com/api-reference/web;
 SearXNG, https://docs.searxng.org/dev/search_api (its ``search.formats`` must allow ``json``).

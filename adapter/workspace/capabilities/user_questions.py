@@ -1,4 +1,4 @@
-"""Validate questions, and ask the user those that have no answer yet."""
+"""Validate the model's questions, and ask the user those that are not answered yet."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def check_questions(operation: AskUser) -> None:
             raise ToolError(f"question {number} has no text. The user was not asked")
         if keys.index(question.key) != number - 1:
             raise ToolError(
-                f"questions {keys.index(question.key) + 1} and {number} are both {question.key!r}: "
-                "give each its own header, which identifies the answer. The user was not asked"
+                f"questions {keys.index(question.key) + 1} and {number} have the same header, {question.key!r}; "
+                "give each its own, because it identifies the answer. The user was not asked"
             )
         if any(not label.strip() for label in labels):
             raise ToolError(f"question {number} has an option without a label; give it one. The user was not asked")
@@ -38,7 +38,7 @@ def check_questions(operation: AskUser) -> None:
 
 
 def ask_questions(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
-    """Return the answers to all questions, including the answers that the model supplied."""
+    """Return the answers to all questions, including the answers supplied by the model."""
     unanswered = [question for question in operation.questions if question.key not in operation.answers]
     answers: Any = questions.ask(unanswered) if unanswered else []
     require_items(questions.ask, ROLE, answers, Sequence, EXPECTED)

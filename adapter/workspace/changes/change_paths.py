@@ -80,7 +80,7 @@ class ChangePaths:
 
 
 def remove_empty(resolved: ResolvedPath) -> None:
-    """Remove a directory that the change created, unless it has entries by now."""
+    """Remove a directory created by the change, unless it has entries by now."""
     try:
         calls.rmdir(resolved.name, resolved.dirfd)
     except OSError as error:

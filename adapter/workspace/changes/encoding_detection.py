@@ -27,7 +27,7 @@ MIN_WIDE_BYTES = 8
 
 
 def parse_encoding(name: str | None) -> str | None:
-    """Return Python's name of the encoding that the user chose, or None if the user chose none.
+    """Return Python's name of the encoding chosen by the user, or None if the user chose none.
 
     Raises UsageError if the encoding is unknown, or does not encode ASCII as ASCII.
     """

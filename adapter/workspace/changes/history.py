@@ -47,7 +47,7 @@ class RecordedChange:
 
 
 UndoReview: TypeAlias = Callable[[RecordedChange, Sequence[str], str], None]
-"""Called with a change, the paths that its undo changes and the diff. Raises an exception to refuse the undo."""
+"""Called with a change, the paths changed by its undo and the diff. Raises an exception to refuse the undo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class UndoResult:
 class History:
     """The changes of the workspace ``root``, stored below ``home`` (None: the user's state directory).
 
-    Opening the history repairs a change that a crash interrupted; ``recovered`` has notes on the repair.
+    Opening the history repairs a change interrupted by a crash; ``recovered`` has notes on the repair.
     """
 
     def __init__(self, root: WorkspaceRoot, home: str | None = None) -> None:

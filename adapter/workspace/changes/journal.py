@@ -100,7 +100,7 @@ class ChangeRecord(BaseModel):
     time: float = Field(ge=0, le=MAX_TIME)
     steps: tuple[ChangeStep, ...]
     undoes: int | None = None
-    """Number of the change that this change undoes."""
+    """Number of the change undone by this change."""
     kept_as: Literal["change", "undo", "redo", "nothing"] = "change"
     """Kind of the finished change. An undo is stored as long as it can be redone."""
     removes: tuple[_Path, ...] = ()

@@ -94,7 +94,7 @@ def encode(text: str, encoding: str, path: str) -> bytes:
 
 
 def decode_for_diff(data: bytes | None, path: str) -> str:
-    """Decode a file for a diff. For a binary file, return a text with its size."""
+    """Decode a file for a diff. A binary file becomes a line that states its size."""
     try:
         return "" if data is None else decode(data, path).text
     except ToolError:

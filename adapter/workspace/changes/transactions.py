@@ -73,7 +73,7 @@ def perform_change(
 
 
 def repair_interrupted_change(root: WorkspaceRoot, store: journal.ChangeJournal, store_fd: int) -> None:
-    """Finish or revert a change that a crash interrupted, and add notes on it to ``store.notes``."""
+    """Finish or revert a change interrupted by a crash, and add notes on it to ``store.notes``."""
     for state in journal.STATES:
         if tree_ops.find_status(state, store_fd) is None:
             continue

@@ -21,7 +21,7 @@ MAX_SHOWN_BYTES = 1024 * 1024
 
 
 class _Texts(NamedTuple):
-    """A file's content before a change, after it, and now. A content that is too large or was not stored is None."""
+    """A file's content before a change, after it, and now. Content that is too large or was not stored is None."""
 
     before: bytes | None
     after: bytes | None
@@ -47,7 +47,7 @@ class UndoPlan:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths that the undo changes."""
+        """The paths changed by the undo."""
         changed = (path for step in self.steps for path in (step.path, step.destination) if path)
         return tuple(dict.fromkeys((*changed, *self.removes)))
 

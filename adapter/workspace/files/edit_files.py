@@ -65,7 +65,7 @@ class FileChange:
     diff: str
     outcome: ops.FileWritten | ops.FilePatched | ops.FilesPatched
     models: Mapping[tuple[str, ...], FileState]
-    """The file whose mode, owner and attributes a new file gets, by the new file's path components."""
+    """By the path components of each new file: the file whose mode, owner and attributes it inherits."""
     diffs: tuple[str, ...] = ()
     """One diff per edit if there are several files."""
 
@@ -161,7 +161,7 @@ def _list_notes(context: WorkspaceContext, requested: Sequence[ops.Patch], resul
 
 
 def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChange:
-    """Plan the edits of several files as one change. Raises EditError, which lists all failed edits, if one fails."""
+    """Plan the edits to several files as one change. Raises EditError, which lists every failed edit, if any fails."""
     if not operation.files:
         raise EditError("no edits were given; name at least one file")
     draft = _MultiFileEdit(context, operation)
@@ -180,7 +180,7 @@ def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChan
 
 
 class _MultiFileEdit:
-    """Applies edits of several files in memory, each to the result of the previous edits."""
+    """Applies edits to several files in memory, each to the result of the previous ones."""
 
     def __init__(self, context: WorkspaceContext, operation: ops.PatchFiles) -> None:
         self._context = context

@@ -62,7 +62,7 @@ _DAMAGE = (ArithmeticError, struct.error, AttributeError, LookupError, OSError, 
 
 
 def detect_media_type(head: bytes) -> tuple[MediaKind, str] | None:
-    """Return the kind and MIME type of a file by its first bytes, or None for text and unknown types."""
+    """Return the kind and MIME type of a file, judging by its first bytes, or None for text and unknown types."""
     for signature, position, kind, mime in _SIGNATURES:
         if head.startswith(signature, position) and (kind == "pdf" or not head.isascii() or b"\0" in head):
             return kind, mime

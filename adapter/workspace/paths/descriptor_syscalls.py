@@ -70,7 +70,7 @@ class DescriptorCalls:
         os.unlink(name, dir_fd=dirfd)
 
     def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-        """Rename an entry, replacing any file that has the new name."""
+        """Rename an entry, replacing a file that already has the new name."""
         os.rename(name, new, src_dir_fd=dirfd, dst_dir_fd=new_dirfd)
 
     def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
@@ -99,7 +99,7 @@ class DescriptorCalls:
         os.fsync(dirfd)
 
     def open_lock_file(self, dirfd: int) -> int:
-        """Return a new file descriptor whose lock locks the directory."""
+        """Reopen the directory, and return the new descriptor. Locking it locks the directory."""
         return os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=dirfd)  # each open file has its own lock
 
     def find_path(self, dirfd: int) -> str | None:  # noqa: ARG002
@@ -126,4 +126,4 @@ def _choose() -> DescriptorCalls | PathCalls:
 
 
 calls = _choose()
-"""The calls that this process uses."""
+"""The calls used by this process."""

@@ -77,7 +77,7 @@ def is_git(name: str) -> bool:
 
 
 def build_temp_name(name: str, suffix: str) -> str:
-    """Return the name of the temporary file that a change creates next to ``name``."""
+    """Return the name of the temporary file created by a change next to ``name``."""
     return f"{OWN_PREFIX}{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.{suffix}"
 
 

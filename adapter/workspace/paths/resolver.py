@@ -240,7 +240,7 @@ class _Walk:
         return self._resolve_directory()
 
     def undo(self) -> None:
-        """Remove the directories that the walk created, unless files were added to them."""
+        """Remove the directories created by the walk, unless files were added to them."""
         for parent, name in reversed(self._made):
             with suppress(OSError):
                 calls.rmdir(name, parent)

@@ -200,7 +200,7 @@ def read_attributes(name: str, dirfd: int) -> dict[str, bytes]:
 
 def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
     """Set the extended attributes ``old`` on the open file. If they contain no access control list, remove the list
-    that the file inherited from its directory.
+    inherited by the file from its directory.
 
     Raises OSError if a user attribute or the access control list cannot be set. Other attributes are set only if
     permitted.

@@ -26,7 +26,7 @@ START_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The values of a job. ``end``: the reason for missing values; "" if the job is complete."""
+    """The values yielded by a job. ``stop_reason``: why it stopped early; "" if it completed."""
 
     values: tuple[Any, ...]
     end: str = ""
@@ -145,7 +145,7 @@ def main() -> None:
 
 
 def _print(values: Iterator[object], seconds: int) -> str:
-    """Print the values, and return the reason why some are missing."""
+    """Print the values. Return why some are missing, or ""."""
     size = 0
     for value in values:
         if isinstance(value, bytes):

@@ -22,7 +22,7 @@ SYSTEM_BINARY = "/usr/bin/bwrap"
 STAT = "/usr/bin/stat"
 CHANGED = "the workspace changed while the command was being started; nothing was run. Try again"
 MAX_HIDDEN = 1_000
-"""Maximum number of paths that rules hide from a command. Each needs a mount."""
+"""Maximum number of paths hidden from a command by rules. Each needs a mount."""
 
 
 @dataclass(frozen=True, slots=True)

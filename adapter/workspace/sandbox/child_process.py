@@ -77,7 +77,8 @@ Sink = Callable[[bytes], object]
 
 
 def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a program: the allowed variables whose names do not look like those of secrets."""
+    """Return the environment for a program: the allowed variables, except those whose names suggest a secret, and the
+    variables that disable prompts and colors."""
     names, quiet = (_PASSED_ON_WINDOWS, _QUIET_WINDOWS) if sys.platform == "win32" else (_PASSED_ON, _QUIET)
     passed = {
         name: value
@@ -126,7 +127,7 @@ class ProcessSpec:
 class ChildProcess:
     """A program running in the open directory ``directory``. Close it, or use it in a ``with`` statement.
 
-    ``sinks``: functions that `wait` calls with output, one for stdout and stderr interleaved or one for each. Raises
+    ``sinks``: functions called by `wait` with output, one for stdout and stderr interleaved or one for each. Raises
     OSError if no process can be started, ToolError if an argument contains a NUL. `wait` raises ToolError if the
     program cannot be started.
     """

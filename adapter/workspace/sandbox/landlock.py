@@ -50,7 +50,7 @@ def build_ruleset(
 ) -> dict[str, object]:
     """Build the ruleset for the supervisor: a dictionary with the rights in ``handled`` and the ``rules``.
 
-    The program loses the rights in ``handled`` (files, TCP, scopes), except for those that a rule grants for a path.
+    The program loses the rights in ``handled`` (files, TCP, scopes), except for those granted for a path by a rule.
     """
     version = get_abi()
     handled = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1

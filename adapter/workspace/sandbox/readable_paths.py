@@ -1,6 +1,6 @@
 """Find the paths outside the workspace that a command needs to read: system programs and the user's tools.
 
-In the home folder, only known locations of tools are included, but no files or credentials of the user such as
+In the home folder, only known locations of tools are included, never the user's files or credentials, such as
 ``~/.ssh``, ``~/.config`` or ``~/.cargo/credentials.toml``.
 """
 

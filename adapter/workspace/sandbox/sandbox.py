@@ -55,7 +55,7 @@ _REFUSED = re.compile(
     "Permission denied|Read-only file system|Operation not permitted|No such file or directory|name resolution"
     "|resolve host|[Nn]etwork is unreachable|EAI_AGAIN|ENOTFOUND|EACCES|EROFS|EPERM"
 )
-"""Pattern of typical error messages of programs that the sandbox blocked. They also occur without a sandbox."""
+"""Pattern of typical error messages of programs blocked by the sandbox. They also occur without a sandbox."""
 _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
 
 
@@ -403,7 +403,7 @@ class ActiveSandbox:
         return self._hidden is not None or self._frozen is not None
 
     def _add_denied(self, frozen: list[str], hidden: list[str]) -> None:
-        """Add the workspace paths that rules deny to ``frozen`` and ``hidden``.
+        """Add the workspace paths denied by rules to ``frozen`` and ``hidden``.
 
         Raises ToolError if the workspace has too many entries to check.
         """

@@ -1,4 +1,4 @@
-"""Describe to the user how a call is confined: before approval, in the result, and for the whole session.
+"""Describe to the user how calls are confined: one call before its approval and in its result, or the whole session.
 
 =====================================  ==============================================================
 programs and commands                  the active sandbox (`adapter.workspace.sandbox.sandbox`), or none
@@ -40,7 +40,8 @@ def build_confinement_notice(operation: ops.Operation, confinement: ActiveSandbo
 
 
 def build_confinement_result_note(operation: ops.Operation, outcome: ops.Outcome, confinement: ActiveSandbox) -> str:
-    """Describe the confinement that an operation had. For a batch, return the distinct notes of its calls as lines."""
+    """Describe how a finished operation was confined. For a batch, return the distinct notes of its calls, one per
+    line."""
     if isinstance(outcome, ops.BatchResults):
         return "\n".join(dict.fromkeys(result.sandbox for result in outcome.results if result.sandbox))
     return build_confinement_notice(operation, confinement)

@@ -50,7 +50,7 @@ def run_program(
     echo: Callable[[str], object] | None,
     confinement: ActiveSandbox = UNCONFINED,
 ) -> ProgramOutput:
-    """Run ``argv``, the command line that `build_program_argv` built for ``operation`` before approval."""
+    """Run ``argv``, the command line built by `build_program_argv` for ``operation`` before approval."""
     if build_program_argv(root, operation, confinement) != argv:
         raise ToolError("a path changed just before the program was started; nothing was run. Try again")
     log: HeadAndTail | ProblemExcerptBuilder = ProblemExcerptBuilder() if operation.slice_output else HeadAndTail()

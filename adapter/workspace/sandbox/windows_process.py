@@ -3,7 +3,7 @@
 The program has no stdin, no secrets of the environment and no window. It has its own console, so Ctrl-C in the user's
 terminal does not reach it. It is created suspended, and runs only once it belongs to the job: no descendant can be left
 behind when the job or this process ends. Windows has no SIGTERM for a program without a window, so a program that must
-end is ended at once. Processes that a service starts for the program (WMI, scheduled tasks, WSL) are not in the job.
+end is ended at once. Processes started by a service for the program (WMI, scheduled tasks, WSL) are not in the job.
 """
 
 from __future__ import annotations
