@@ -237,7 +237,7 @@ def test_hostile_pages_are_converted_within_their_time(name, format):
     """60 KB of ``<a `` took twenty seconds."""
     page = f"<p>before</p>{HOSTILE[name] * 20_000}"
     result = run_bounded(html_text.__file__, page.encode(), format, seconds=4.0, wall_seconds=60.0)
-    assert result.end == ""
+    assert result.stop_reason == ""
     assert "before" in result.values[0][0]
 
 
@@ -276,7 +276,7 @@ def test_jobs_end_within_their_limits(tmp_path, name):
         code = "yield 1\n    f = lambda: f()\n    f()"
     (tmp_path / "job.py").write_text(f"def run(data):\n    {code}\n")
     result = run_bounded(str(tmp_path / "job.py"), b"", seconds=1.0, wall_seconds=60.0)
-    assert result.end == end
+    assert result.stop_reason == end
 
 
 STREAMED = {

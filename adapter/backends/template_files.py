@@ -44,7 +44,9 @@ def load_chat_template(path: Path) -> ChatTemplate:
 
     path = path.expanduser()
     result = run_bounded(READER, b"", str(path), seconds=LOAD_SECONDS)
-    found: JsonObject = result.values[0] if result.values else {"fault": f"{path} has no chat template ({result.end})"}
+    found: JsonObject = (
+        result.values[0] if result.values else {"fault": f"{path} has no chat template ({result.stop_reason})"}
+    )
     if "fault" in found:
         raise UsageError(found["fault"])
     return ChatTemplate(found["source"], found["tokens"], tuple(found["control"]), found.get("response"))

@@ -19,14 +19,14 @@ from adapter.dialects import Dialect, get_dialect, list_dialect_names
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_normalization import match_parameter, normalize_call
-from adapter.tools.call_validation import ResolvedCall, resolve_call
+from adapter.tools.call_validation import MatchedCall, validate_call
 from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.tool import Tool, ToolSet
 
 
 def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
-) -> ResolvedCall | None:
+) -> MatchedCall | None:
     """Translate a call to a foreign tool (a tool of another dialect) into a call to one of ``tools``.
 
     Return None if there is no unambiguous translation. ``active``: the session's dialect, whose tools are not foreign.
@@ -39,10 +39,10 @@ def translate_call(
 
 def _find_translations(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None
-) -> Iterator[ResolvedCall | None]:
+) -> Iterator[MatchedCall | None]:
     """Yield a translation of the call for each dialect that has the tool, or None if the session has no tool for it."""
     for dialect, tool in _find_foreign_tools(name, active):
-        call = _resolve_exactly(tool, arguments)
+        call = _validate_exactly(tool, arguments)
         if call is None:
             continue
         if isinstance(_build_operation(call), ops.PatchFiles):
@@ -129,19 +129,19 @@ def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect
     return [(dialect, tool) for dialect, tool in foreign if name in dialect.list_tool_names(aliases=True)] or foreign
 
 
-def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> ResolvedCall | None:
+def _validate_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> MatchedCall | None:
     """Resolve a call to ``tool``. Return None unless the tool accepts every argument."""
     try:
         given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
         _, named, _ = normalize_call(tool.name, given, ToolSet([tool]))
         if named.keys() - {*tool.properties, *tool.unlisted}:
             return None
-        return resolve_call(tool.name, named, ToolSet([tool]))
+        return validate_call(tool.name, named, ToolSet([tool]))
     except (FormatError, ToolError):
         return None
 
 
-def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
+def _translate_to(call: MatchedCall, own: Tool) -> MatchedCall | None:
     """Translate the foreign call into a call to ``own``. Return None unless the operation stays the same."""
     wanted = _build_operation(call)
     significant = {key: value for key, value in call.arguments.items() if _build_operation_without(call, key) != wanted}
@@ -156,7 +156,7 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
             return None
         named[parameter] = value
     try:
-        translated = resolve_call(own.name, named, ToolSet([own]))
+        translated = validate_call(own.name, named, ToolSet([own]))
     except ToolError:
         return None
     return (
@@ -205,7 +205,7 @@ def _is_same_operation(own: ops.Operation | None, wanted: ops.Operation | None, 
     return True
 
 
-def _count_differing_fields(one: ResolvedCall, other: ResolvedCall) -> int:
+def _count_differing_fields(one: MatchedCall, other: MatchedCall) -> int:
     """Return the number of fields in which two calls of the same operation differ."""
     own, wanted = _build_comparable_operation(one), _build_comparable_operation(other)
     return sum(getattr(own, field.name) != getattr(wanted, field.name) for field in fields(own))
@@ -215,24 +215,24 @@ def _make_tolerant(patch: ops.PatchText) -> ops.PatchText:
     return replace(patch, patches=tuple(replace(one, exact=False) for one in patch.patches), names=ops.ParameterNames())
 
 
-def _build_comparable_operation(call: ResolvedCall) -> Any:
+def _build_comparable_operation(call: MatchedCall) -> Any:
     operation = _build_operation(call)
     return _make_tolerant(operation) if isinstance(operation, ops.PatchText) else operation
 
 
-def _build_operation(call: ResolvedCall) -> ops.Operation | None:
+def _build_operation(call: MatchedCall) -> ops.Operation | None:
     return call.validated.to_operation() if call.validated is not None else None
 
 
-def _build_operation_without(call: ResolvedCall, *omitted: str) -> ops.Operation | None:
+def _build_operation_without(call: MatchedCall, *omitted: str) -> ops.Operation | None:
     """Return the operation of the call without the arguments ``omitted``, or None if such a call is invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
-        return _build_operation(resolve_call(call.tool.name, given, ToolSet([call.tool])))
+        return _build_operation(validate_call(call.tool.name, given, ToolSet([call.tool])))
     except ToolError:
         return None
 
 
-def _build_minimal_operation(call: ResolvedCall) -> ops.Operation | None:
+def _build_minimal_operation(call: MatchedCall) -> ops.Operation | None:
     """Return the operation of the call with only its required arguments, or None if such a call is invalid."""
     return _build_operation_without(call, *(key for key in call.arguments if key not in call.tool.required))

@@ -19,7 +19,7 @@ from adapter.core.text.diffs import LineChange as LineChange
 from adapter.core.text.diffs import find_changes, render_unified_diff
 from adapter.core.text.lines import split_lines, to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
-from adapter.editing.edit_splicing import LineEdit, list_change_offsets, list_changed_lines, splice_edits, trim_context
+from adapter.editing.edit_splicing import LineEdit, iter_changed_lines, list_change_offsets, splice_edits, trim_context
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.joint_placement import place_jointly
@@ -114,7 +114,7 @@ def _patch(text: str, patches: Sequence[Patch], path: str, options: _Options) ->
     else:
         spliced, groups = _match_against_original(text, patches, path, options)
         patched, places = splice_edits(text, spliced), tuple(list_change_offsets(spliced))
-        diff = render_unified_diff(text, patched, path, list_changed_lines(text, spliced))
+        diff = render_unified_diff(text, patched, path, iter_changed_lines(text, spliced))
     notes = _list_grammar_notes(text, patched, path, patches, groups, names)
     repairs = (
         (_keep_comma, f"the comma at the end of {names.old_text} was kept, because the file does not parse without it"),

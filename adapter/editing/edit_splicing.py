@@ -50,7 +50,7 @@ def list_change_offsets(spliced: Sequence[LineEdit]) -> Iterator[int]:
         shift += len(change.replacement) - (change.end - change.start)
 
 
-def list_changed_lines(text: str, spliced: Sequence[LineEdit]) -> list[LineChange]:
+def iter_changed_lines(text: str, spliced: Sequence[LineEdit]) -> list[LineChange]:
     """Return the line ranges of each change, before and after it."""
     changes: list[LineChange] = []
     position = line = shift = 0

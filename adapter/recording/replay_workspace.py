@@ -212,7 +212,7 @@ class ReplayWorkspace(Workspace):
         """Return the tool of a call if its result is taken from the recording; otherwise None."""
         tool, operation = self.tools.match(name), None
         try:
-            invocation = self._resolve_call(name, arguments)
+            invocation = self._validate_call(name, arguments)
             tool = tool or invocation.tool
             operation = invocation.validated and invocation.validated.to_operation()
         except ToolError:

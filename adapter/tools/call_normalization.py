@@ -171,7 +171,7 @@ def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None])
     """Rename arguments to the tool's parameter names. Their order is unchanged.
 
     A parameter's own name takes precedence over an alias, unless its value is empty. An alias with a contradicting
-    value is not renamed, so that `resolve_call` rejects it.
+    value is not renamed, so that `validate_call` rejects it.
     """
     chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
     renamed: JsonObject = {}

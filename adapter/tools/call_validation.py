@@ -47,7 +47,7 @@ _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", 
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedCall:
+class MatchedCall:
     """A call to one of the session's tools, with valid arguments."""
 
     tool: Tool
@@ -60,7 +60,7 @@ class ResolvedCall:
     """Arguments that were ignored, one sentence each, for the model."""
 
 
-def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> ResolvedCall:
+def validate_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> MatchedCall:
     """Match a call to one of ``tools`` and validate it. Raises ToolError, with a message for the model, if it is
     invalid."""
     tool = tools.match(name)
@@ -75,7 +75,7 @@ def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet)
     _reject_changed_meaning(tool, {key: named[key] for key in unknown}, tools)
     left_out = tuple(f"{tool.name} has no argument {key!r}; it was ignored" for key in unknown)
     final = {key: value for key, value in named.items() if key not in unknown}
-    return ResolvedCall(tool, final, _validate(tool, final, unknown), notes, left_out)
+    return MatchedCall(tool, final, _validate(tool, final, unknown), notes, left_out)
 
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:

@@ -60,7 +60,7 @@ def _require_not_cancelled() -> None:
 
 
 def make_policy(
-    approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[ops.Effect]
+    approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, preapproved: frozenset[ops.Effect]
 ) -> PermissionPolicy:
     """Build a session's policy. ``approve``: the name of a mode, or an approver (the mode is then ``ask``).
 
@@ -77,7 +77,7 @@ def make_policy(
                 f"invalid rule {str(rule)!r}: a rule for a custom function cannot have a pattern; pass only "
                 "the tool's name"
             )
-    return PermissionPolicy(mode, named, unasked)
+    return PermissionPolicy(mode, named, preapproved)
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class ApprovalFlow:
     policy: PermissionPolicy
     ask: Approver | None
     root: WorkspaceRoot
-    confinement: ActiveSandbox
+    sandbox: ActiveSandbox
     approval_lock: AbstractContextManager[object]
     """Held while the user is asked, so that there is only one question at a time."""
     trusted_skills: TrustedContent
@@ -139,7 +139,7 @@ class ApprovalFlow:
             cwd="/".join((*self.parent_path, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
             is_git=effect in ("write", "delete") and self._is_git(operation, paths),
-            sandbox=sandbox_notes.build_confinement_notice(operation, self.confinement),
+            sandbox=sandbox_notes.build_sandbox_notice(operation, self.sandbox),
             state=planned.state,
         )
 
@@ -149,7 +149,7 @@ class ApprovalFlow:
         if any(is_git_data(top, path.split("/")) for path in paths):
             return True
         if isinstance(operation, ops.Move | ops.Copy):
-            with self.root.locate(operation.source, follow=False, parents="imagine") as resolved:
+            with self.root.locate(operation.source, follow=False, parents="assume") as resolved:
                 return resolved.is_directory and holds_repository("/".join((top, *resolved.parts)))
         return False
 
@@ -162,7 +162,7 @@ class ApprovalFlow:
         for path in _list_paths(operation):
             places = []
             for follow in (False, True):
-                with self.root.locate(path, follow=follow, parents="imagine") as resolved:
+                with self.root.locate(path, follow=follow, parents="assume") as resolved:
                     places.append(resolved.display_path)
             yield from dict.fromkeys(places)
 

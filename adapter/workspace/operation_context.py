@@ -12,7 +12,7 @@ from adapter.workspace.changes.history import History
 from adapter.workspace.changes.read_tracker import ReadTracker
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.background import BackgroundCommands
-from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
+from adapter.workspace.sandbox.sandbox import UNSANDBOXED, ActiveSandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class WorkspaceContext:
     echo: Callable[[str], object] | None = None
     """Function that receives command output as it arrives, from tools that show it to the user."""
     owner: WorkspaceContext | None = None
-    confinement: ActiveSandbox = UNCONFINED
+    sandbox: ActiveSandbox = UNSANDBOXED
     encoding: str | None = None
     """Encoding of files that are not UTF-8; None detects it per file."""
     edits: Edits | None = None
@@ -39,7 +39,7 @@ class WorkspaceContext:
     def close(self) -> None:
         self.commands.close()
         if self.owner is None or self.owner.root is not self.root:
-            self.confinement.close()
+            self.sandbox.close()
             self.history.close()
             self.root.close()
 

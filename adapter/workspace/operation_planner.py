@@ -14,7 +14,7 @@ from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools import operations as ops
 from adapter.tools.operations.permissions import FileDraft
-from adapter.tools.operations.shell_analysis import list_programs
+from adapter.tools.operations.shell_analysis import iter_programs
 from adapter.workspace.capabilities.host_planner import SessionCapabilities, plan_host_operation
 from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.changes.text_codec import decode, encode
@@ -54,23 +54,23 @@ def _plan_command(context: WorkspaceContext, operation: ops.RunCommand | ops.Sta
     command = escape_for_display(operation.command, keep="\n")
     mode = "in the background " if isinstance(operation, ops.StartCommand) else ""
     summary = f"run {_SHELL}{mode}in {escape_for_display(operation.cwd)}: {command}"
-    state = identify_programs(context.root, operation.cwd, operation.command, context.confinement.search_path)
+    state = identify_programs(context.root, operation.cwd, operation.command, context.sandbox.search_path)
 
     def commit() -> ops.Outcome:
         if isinstance(operation, ops.StartCommand):
-            return context.commands.start(context.root, operation, context.confinement)
-        return shell.run_command(context.root, operation, context.confinement)
+            return context.commands.start(context.root, operation, context.sandbox)
+        return shell.run_command(context.root, operation, context.sandbox)
 
     return Plan(summary, commit, state=state)
 
 
 def _plan_user_tool(context: WorkspaceContext, operation: ops.RunProgram) -> Plan:
-    argv = user_tool_runner.build_program_argv(context.root, operation, context.confinement)
+    argv = user_tool_runner.build_program_argv(context.root, operation, context.sandbox)
     join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
     return Plan(
         f"run {escape_for_display(join(argv))}",
-        lambda: user_tool_runner.run_program(context.root, operation, argv, context.echo, context.confinement),
-        state=identify_files(context.root, ".", list_programs(tuple(argv)), context.confinement.search_path),
+        lambda: user_tool_runner.run_program(context.root, operation, argv, context.echo, context.sandbox),
+        state=identify_files(context.root, ".", iter_programs(tuple(argv)), context.sandbox.search_path),
     )
 
 

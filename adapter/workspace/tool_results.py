@@ -11,7 +11,7 @@ from adapter.core.events import Json, ToolResult
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.text.truncate import truncate, with_notes
 from adapter.tools import operations as ops
-from adapter.tools.call_validation import ResolvedCall
+from adapter.tools.call_validation import MatchedCall
 from adapter.tools.tool import ValidatedCall
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.files.media import describe_media
@@ -21,7 +21,7 @@ CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
 
 
 def build_tool_result(
-    invocation: ResolvedCall, call: ValidatedCall, outcome: ops.Outcome, suffix: str = ""
+    invocation: MatchedCall, call: ValidatedCall, outcome: ops.Outcome, suffix: str = ""
 ) -> ToolResult:
     """Build the result of a successful call, with ``suffix`` appended to its text."""
     text, data = _render_media(outcome) if isinstance(outcome, ops.Media) else call.render(outcome)

@@ -18,7 +18,7 @@ from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
 from adapter.dialects.call_translation import extract_apply_patch, translate_call
 from adapter.tools.call_normalization import normalize_call
-from adapter.tools.call_validation import ResolvedCall, resolve_call
+from adapter.tools.call_validation import MatchedCall, validate_call
 from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, find_effect
@@ -124,7 +124,7 @@ class Workspace:
             self._policy,
             ask if isinstance(approve, str) else approve,
             self._context.root,
-            self._context.confinement,
+            self._context.sandbox,
             self._capabilities.approval_lock,
             TrustedContent(self._context.history.store.home, "skills"),
         )
@@ -147,8 +147,8 @@ class Workspace:
 
     @property
     def sandbox(self) -> str:
-        """Describe the confinement of programs, custom functions and MCP tools; empty without such tools."""
-        return sandbox_notes.build_session_confinement_note(self.tools.values(), self._context.confinement)
+        """Describe the sandbox of programs, custom functions and MCP tools; empty without such tools."""
+        return sandbox_notes.build_session_sandbox_note(self.tools.values(), self._context.sandbox)
 
     @property
     def mode(self) -> str:
@@ -211,7 +211,7 @@ class Workspace:
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):
-                return make_encodable(self._perform(self._resolve_call(name, arguments), clock))
+                return make_encodable(self._perform(self._validate_call(name, arguments), clock))
         except ToolError as error:
             result = replace(
                 build_error_result(name, error),
@@ -242,7 +242,7 @@ class Workspace:
         check_types("Workspace.preview", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):
-                _, planned, _ = self._plan(self._resolve_call(name, arguments), None)
+                _, planned, _ = self._plan(self._validate_call(name, arguments), None)
             return ToolResult(name, ok=True, content=planned.summary, diff=planned.diff)
         except ToolError as error:
             return build_error_result(name, error)
@@ -284,7 +284,7 @@ class Workspace:
     def find_operation(self, name: str, arguments: JsonObject) -> Operation | None:
         """Return the operation of a call, or None if the call is invalid."""
         try:
-            validated = self._resolve_call(name, arguments).validated
+            validated = self._validate_call(name, arguments).validated
         except ToolError:
             return None
         return validated.to_operation() if validated is not None else None
@@ -317,9 +317,7 @@ class Workspace:
         other._context = other._create_context(root, parent_path, owner=self._context)
         other._capabilities = SessionCapabilities(host, root, other)
         other._capabilities.share(self._capabilities)
-        other._approvals = replace(
-            self._approvals, root=root, confinement=other._context.confinement, parent_path=parent_path
-        )
+        other._approvals = replace(self._approvals, root=root, sandbox=other._context.sandbox, parent_path=parent_path)
         other.tools = other._select_available_tools()
         return other
 
@@ -331,18 +329,18 @@ class Workspace:
     ) -> WorkspaceContext:
         shared = owner if owner is not None and owner.root is root else None
         history = shared.history if shared is not None else History(root, self._state)
-        confinement = shared.confinement if shared is not None else self._create_confinement(root, parent_path)
+        sandbox = shared.sandbox if shared is not None else self._create_sandbox(root, parent_path)
         return WorkspaceContext(
             root,
             history,
             echo=self._echo,
             owner=owner,
-            confinement=confinement,
+            sandbox=sandbox,
             encoding=self.encoding,
             edits=self.edits,
         )
 
-    def _create_confinement(self, root: WorkspaceRoot, parent_path: tuple[str, ...]) -> ActiveSandbox:
+    def _create_sandbox(self, root: WorkspaceRoot, parent_path: tuple[str, ...]) -> ActiveSandbox:
         """Build the sandbox for commands in ``root``, including the path rules that a sandbox can enforce."""
 
         def build_path_filter(effects: tuple[Effect, ...]) -> Callable[[str], bool] | None:
@@ -362,18 +360,18 @@ class Workspace:
     def _select_available_tools(self) -> ToolSet:
         return select_available_tools(self._whole, self.host, self._capabilities.skills, self._allowed)
 
-    def _resolve_call(self, name: str, arguments: Mapping[str, Json] | str) -> ResolvedCall:
+    def _validate_call(self, name: str, arguments: Mapping[str, Json] | str) -> MatchedCall:
         """Resolve a call of a tool of any dialect. Raises ToolError if it is invalid or its tool is not offered."""
         patch = extract_apply_patch(arguments)
         if patch is not None:
-            call = self._resolve_call("apply_patch", {"patches": patch})
+            call = self._validate_call("apply_patch", {"patches": patch})
             return replace(call, notes=(*call.notes, f"{name} was not run: the patch in its command was applied"))
         self._check_present(name)
         if self.tools.match(name) is None and self.dialect.tools.match(name) is None:
             translated = translate_call(name, arguments, self.tools, self.dialect)
             if translated is not None:
                 return translated
-        return resolve_call(name, arguments, self.tools)
+        return validate_call(name, arguments, self.tools)
 
     def _describe_failure(self, name: str, arguments: Mapping[str, Json] | str, error: ToolError) -> Json:
         tool = self._whole.match(name)
@@ -407,12 +405,12 @@ class Workspace:
 
     def _check_undoable(self, call: ToolCall) -> None:
         """Raise ToolError if the call cannot be part of an atomic batch."""
-        invocation = self._resolve_call(call.name, call.arguments)
+        invocation = self._validate_call(call.name, call.arguments)
         if invocation.validated is not None and find_effect(invocation.validated.to_operation()) == "execute":
             raise ToolError(f"{call.name} cannot be undone; send it alone, after the changes")
 
     def _plan(
-        self, invocation: ResolvedCall, clock: Deadline | None
+        self, invocation: MatchedCall, clock: Deadline | None
     ) -> tuple[ValidatedCall, Plan, list[ApprovalRequest]]:
         """Return the validated call, its plan and the approvals it needs. Raises ToolError if a rule forbids it."""
         tool, call = invocation.tool, invocation.validated
@@ -432,7 +430,7 @@ class Workspace:
             approvals = self._approvals.list_required_approvals(tool.name, operation, planned, self.tools)
             return call, planned, [replace(approval, label=label) for approval in approvals]
 
-    def _perform(self, invocation: ResolvedCall, clock: Deadline | None) -> ToolResult:
+    def _perform(self, invocation: MatchedCall, clock: Deadline | None) -> ToolResult:
         name = invocation.tool.name
         # No other write may run between plan and commit: a plan must have seen the file's current content.
         with self._writing if _may_write(invocation) else nullcontext():
@@ -447,9 +445,7 @@ class Workspace:
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time limit was reached; {name} was not run")
             outcome = self._approvals.remove_hidden(self._commit(name, planned, approvals[-1]), name)
-        sandbox = sandbox_notes.build_confinement_result_note(
-            approvals[-1].operation, outcome, self._context.confinement
-        )
+        sandbox = sandbox_notes.build_sandbox_result_note(approvals[-1].operation, outcome, self._context.sandbox)
         return replace(build_tool_result(invocation, call, outcome, suffix), sandbox=sandbox)
 
     def _commit(self, name: str, planned: Plan, approval: ApprovalRequest) -> Outcome:
@@ -467,6 +463,6 @@ def _to_tool(tool: Tool | Callable[..., object] | None) -> Tool:
     return tool if isinstance(tool, Tool) else as_tool(tool)
 
 
-def _may_write(invocation: ResolvedCall) -> bool:
+def _may_write(invocation: MatchedCall) -> bool:
     call = invocation.validated
     return call is not None and find_effect(call.to_operation()) in ("write", "delete")

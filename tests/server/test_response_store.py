@@ -146,7 +146,7 @@ def test_database_of_another_program_is_left_alone(tmp_path):
         with sqlite3.connect(file) as other:
             other.executescript(script)
             before = list(other.execute("SELECT name FROM sqlite_master"))
-        with pytest.raises(UsageError, match="database of another program"):
+        with pytest.raises(UsageError, match="belongs to another program"):
             ResponseStore(file)
         assert list(sqlite3.connect(file).execute("SELECT name FROM sqlite_master")) == before
 

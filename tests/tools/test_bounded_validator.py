@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from adapter.core.events import ToolCall
 from adapter.tools.bounded_validator import build_bounded_validator, find_violations
-from adapter.tools.call_validation import is_valid, resolve_call
+from adapter.tools.call_validation import is_valid, validate_call
 from adapter.tools.function_tools import tool
 from adapter.tools.schema_violation_messages import find_schema_errors, select_allowed_arguments
 from adapter.tools.tool import ToolSet
@@ -43,7 +43,7 @@ def test_patterns_are_searched_within_limits(keyword):
         )
         for arguments in ({"a": "x" * 25}, {"x" * 25: "v"}):
             find_schema_errors(built, arguments)
-            resolve_call("f", arguments, ToolSet([built]))
+            validate_call("f", arguments, ToolSet([built]))
     assert time.process_time() - start < 10
 
 
@@ -71,7 +71,7 @@ def test_references_are_followed_within_limits(keyword):
         find_schema_errors(built, arguments)
         select_allowed_arguments(built, arguments)
         is_valid(ToolCall("id", "f", arguments, "", ()), ToolSet([built]))
-        resolve_call("f", arguments, ToolSet([built]))
+        validate_call("f", arguments, ToolSet([built]))
     assert time.process_time() - start < 20
 
 
@@ -161,4 +161,4 @@ def test_invalid_patterns_forbid_nothing(pattern):
         dict,
     )
     assert find_schema_errors(built, {"a": "x"}) == ()
-    assert resolve_call("f", {"a": "x"}, ToolSet([built])).arguments == {"a": "x"}
+    assert validate_call("f", {"a": "x"}, ToolSet([built])).arguments == {"a": "x"}

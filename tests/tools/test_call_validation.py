@@ -19,7 +19,7 @@ from adapter.core.events import JsonObject, ToolCall
 from adapter.core.repair_codes import REPAIRS
 from adapter.dialects import get_dialect
 from adapter.tools.call_normalization import COMMON_ARGUMENT_ALIASES, match_parameter, normalize_call
-from adapter.tools.call_validation import is_valid, resolve_call
+from adapter.tools.call_validation import is_valid, validate_call
 from adapter.tools.operations import Operation, ReadText
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from tests.effort import examples
@@ -143,11 +143,11 @@ def test_word_for_null_is_dropped_where_text_is_not_allowed(word, kept):
 
 def test_null_for_an_unknown_argument_changes_nothing():
     assert (
-        resolve_call("write_file", {"path": "a", "content": "b", "append": None}, get_dialect("blade").tools).notes
+        validate_call("write_file", {"path": "a", "content": "b", "append": None}, get_dialect("blade").tools).notes
         == ()
     )
     with pytest.raises(ToolError, match="append"):
-        resolve_call("write_file", {"path": "a", "content": "b", "append": True}, get_dialect("blade").tools)
+        validate_call("write_file", {"path": "a", "content": "b", "append": True}, get_dialect("blade").tools)
 
 
 def test_an_alias_of_two_parameters_is_neither():
@@ -177,12 +177,12 @@ def test_normalizing_never_fails_and_settles(name, arguments):
     once = normalize_call(name, arguments, tools)
     assert normalize_call(once[0], once[1], tools)[:2] == once[:2]
     with contextlib.suppress(ToolError):
-        resolve_call(name, arguments, tools)
+        validate_call(name, arguments, tools)
 
 
 def test_a_valid_call_becomes_an_invocation():
     """With the tool, the arguments and the validated form."""
-    invocation = resolve_call("ReadFileTool", {"file_path": "a.py", "offset": "3"}, SET)
+    invocation = validate_call("ReadFileTool", {"file_path": "a.py", "offset": "3"}, SET)
     assert (invocation.tool, invocation.arguments) == (READ, {"path": "a.py", "offset": 3})
     assert invocation.validated is not None
     assert invocation.validated.to_operation() == ReadText("a.py", 3)
@@ -194,18 +194,18 @@ def test_a_valid_call_becomes_an_invocation():
 )
 def test_arguments_may_come_as_json(arguments):
     """Servers send arguments as a JSON string, and models encode them again."""
-    assert resolve_call("read_file", arguments, SET).arguments == {"path": "a.py"}
+    assert validate_call("read_file", arguments, SET).arguments == {"path": "a.py"}
 
 
 @pytest.mark.parametrize("arguments", [{}, "", "null", "{}", "[]"])
 def test_a_tool_without_parameters_takes_nothing(arguments):
     """Every spelling of nothing means no arguments."""
-    assert resolve_call("get_time", arguments, SET).arguments == {}
+    assert validate_call("get_time", arguments, SET).arguments == {}
 
 
 def test_unknown_arguments_are_left_out_with_a_note():
     """X34: the call is accepted, and the model is informed."""
-    invocation = resolve_call("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
+    invocation = validate_call("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
     assert invocation.arguments == {"path": "a.py"}
     assert invocation.left_out == ("read_file has no argument 'encoding'; it was ignored",)
 
@@ -216,12 +216,12 @@ def test_unknown_arguments_are_left_out_with_a_note():
 def test_resolve_call_rejects_arguments_that_change_the_effect(extra):
     """Text that was to be appended does not overwrite a file."""
     with pytest.raises(ToolError, match=r"write_file has no argument '.*'\. Nothing was done"):
-        resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+        validate_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
 
 
 @pytest.mark.parametrize("extra", [{"append": False}, {"mode": "w"}, {"encoding": "utf-8"}, {"why": "to append"}])
 def test_resolve_call_ignores_harmless_unknown_arguments(extra):
-    invocation = resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+    invocation = validate_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
     assert invocation.arguments == {"path": "a.py", "content": "x"}
     assert len(invocation.left_out) == 1
 
@@ -229,14 +229,14 @@ def test_resolve_call_ignores_harmless_unknown_arguments(extra):
 @pytest.mark.parametrize("value", [None, "null", "None", "", "undefined"])
 def test_a_null_for_an_optional_argument_is_absence(value):
     """X33: also a word for null where no text is expected."""
-    assert resolve_call("search", {"query": "x", "limit": value}, SET).arguments == {"query": "x"}
+    assert validate_call("search", {"query": "x", "limit": value}, SET).arguments == {"query": "x"}
 
 
 def test_a_null_stays_where_it_is_a_value():
     """If the schema permits it, or as text where text is expected."""
-    assert resolve_call("read_file", {"path": "a", "limit": None}, SET).arguments == {"path": "a", "limit": None}
-    assert resolve_call("read_file", {"path": "null"}, SET).arguments == {"path": "null"}
-    assert resolve_call("search", {"query": ""}, SET).arguments == {"query": ""}
+    assert validate_call("read_file", {"path": "a", "limit": None}, SET).arguments == {"path": "a", "limit": None}
+    assert validate_call("read_file", {"path": "null"}, SET).arguments == {"path": "null"}
+    assert validate_call("search", {"query": ""}, SET).arguments == {"query": ""}
 
 
 @pytest.mark.parametrize(
@@ -260,25 +260,25 @@ def test_a_null_stays_where_it_is_a_value():
 def test_refusal_has_the_next_step(name, arguments, pieces):
     """X34: the message names the tool, the actual and the expected value, and an example."""
     with pytest.raises(ToolError) as caught:
-        resolve_call(name, arguments, SET)
+        validate_call(name, arguments, SET)
     for piece in pieces:
         assert piece in str(caught.value)
 
 
 def test_a_refusal_does_not_repeat_a_file():
     with pytest.raises(ToolError) as caught:
-        resolve_call("read_file", {"path": ["x" * 10_000]}, SET)
+        validate_call("read_file", {"path": ["x" * 10_000]}, SET)
     assert len(str(caught.value)) < 400
 
 
 def test_a_tool_without_a_schema_takes_anything():
     """A client's tool that declares no parameters accepts any arguments."""
-    assert resolve_call("now", {"zone": "UTC"}, SET).arguments == {"zone": "UTC"}
+    assert validate_call("now", {"zone": "UTC"}, SET).arguments == {"zone": "UTC"}
 
 
 def test_session_without_tools_is_reported():
     with pytest.raises(ToolError, match="this session has: none"):
-        resolve_call("read_file", {}, ToolSet())
+        validate_call("read_file", {}, ToolSet())
 
 
 @pytest.mark.parametrize("dialect", ["blade", "maki", "promptly", "proto", "proxyai"])
@@ -288,7 +288,7 @@ def test_no_error_has_a_value_that_the_model_did_not_write(dialect):
         wrong: Sequence[Any] = ("not json", {}, {name: {"x": []} for name in tool.properties})
         for arguments in wrong:
             with contextlib.suppress(ToolError):
-                resolve_call(tool.name, arguments, tools)
+                validate_call(tool.name, arguments, tools)
                 continue
             error = _find_error(tool.name, arguments, tools)
             examples = {value for value in list_strings(tool.example) if len(value) > 3}
@@ -298,7 +298,7 @@ def test_no_error_has_a_value_that_the_model_did_not_write(dialect):
 
 def _find_error(name: str, arguments: Any, tools: ToolSet) -> str:
     with pytest.raises(ToolError) as caught:
-        resolve_call(name, arguments, tools)
+        validate_call(name, arguments, tools)
     return str(caught.value)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
-from adapter.tools.call_validation import resolve_call
+from adapter.tools.call_validation import validate_call
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.schema_violation_messages import find_schema_errors
 from adapter.tools.tool import MAX_LISTED, Tool, ToolSet
@@ -66,9 +66,9 @@ def test_a_wrong_call_is_answered_with_a_right_one():
     """Or with the parameters, if a value is unknown."""
     ride = Tool("ride", parameters={**SCHEMA, "properties": {**SCHEMA["properties"], "unit": {"const": "km"}}})
     with pytest.raises(ToolError, match=r"'unit' is missing .* Example: \{\"path\": \"a\", \"unit\": \"km\"\}"):
-        resolve_call("ride", {"path": "a"}, ToolSet([ride]))
+        validate_call("ride", {"path": "a"}, ToolSet([ride]))
     with pytest.raises(ToolError, match=r"'path' is missing .* Its parameters: path, "):
-        resolve_call("walk", {"unit": "km"}, ToolSet([TOOL]))
+        validate_call("walk", {"unit": "km"}, ToolSet([TOOL]))
 
 
 def test_explain_unknown_lists_nearest_tools_first():

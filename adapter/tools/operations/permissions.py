@@ -19,7 +19,7 @@ from adapter.tools.operations import CallFunction, Effect, Operation
 from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun
 from adapter.tools.operations.shell_analysis import (
     is_dynamic,
-    list_possible_commands,
+    iter_possible_commands,
     may_match_command,
     parse_simple_command,
     rule_covers_command,
@@ -241,7 +241,7 @@ class PermissionRule:
         if self.verdict == "allow":
             command = parse_simple_command(line)
             return command is not None and rule_covers_command(rule, command)
-        return any(may_match_command(rule, command) for command in list_possible_commands(line))
+        return any(may_match_command(rule, command) for command in iter_possible_commands(line))
 
 
 @lru_cache(maxsize=256)
@@ -279,7 +279,7 @@ class PermissionPolicy:
 
     mode: str = "ask"
     rules: tuple[PermissionRule, ...] = ()
-    unasked: frozenset[Effect] = frozenset()
+    preapproved: frozenset[Effect] = frozenset()
     granted: set[tuple[str, ...]] = field(default_factory=set)
 
     def decide(self, approval: ApprovalRequest) -> tuple[PermissionVerdict, PermissionRule | None]:
@@ -320,7 +320,7 @@ class PermissionPolicy:
             return "ask"
         if verdict == "allow" and self.mode == "auto-edit" and approval.caution:
             return "ask"
-        return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict
+        return "allow" if verdict == "ask" and approval.effect in self.preapproved else verdict
 
     def _has_allowed_paths(self, tool: str) -> bool:
         """Return whether a rule allows ``tool``, which only reads, to read certain paths. All other paths are then

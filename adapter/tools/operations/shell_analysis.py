@@ -83,7 +83,7 @@ def parse_simple_command(line: str) -> Words | None:
     return None if "=" in words[0] else words
 
 
-def list_possible_commands(line: str) -> Iterator[Words]:
+def iter_possible_commands(line: str) -> Iterator[Words]:
     """Yield the commands that the line may run: words such as ``sudo`` before a program are omitted, and so is its
     folder."""
     for program, *rest in _list_commands(line):
@@ -91,13 +91,13 @@ def list_possible_commands(line: str) -> Iterator[Words]:
             yield _fold((name, *rest))
 
 
-def list_possible_programs(line: str) -> Iterator[str]:
+def iter_possible_programs(line: str) -> Iterator[str]:
     """Yield the names and paths of the programs and scripts that the line may run."""
     for words in _list_commands(line):
-        yield from list_programs(words)
+        yield from iter_programs(words)
 
 
-def list_programs(words: Words) -> Iterator[str]:
+def iter_programs(words: Words) -> Iterator[str]:
     """Yield the names and paths of the programs and scripts that one command may run."""
     program, *rest = words
     yield program
@@ -143,10 +143,10 @@ def _list_commands(line: str) -> Iterator[Words]:
 
 
 def is_dynamic(line: str) -> bool:
-    """Return whether a shell could run commands that `list_possible_commands` does not yield."""
+    """Return whether a shell could run commands that `iter_possible_commands` does not yield."""
     if IS_WINDOWS:
         words = line.split()
-        runs_shell = any(command[0] in _CMD_SHELLS for command in list_possible_commands(line))
+        runs_shell = any(command[0] in _CMD_SHELLS for command in iter_possible_commands(line))
         return runs_shell or _CMD_SIMPLE.fullmatch(line) is None or len(words) > MAX_WORDS
     return _EXPANSION.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
 

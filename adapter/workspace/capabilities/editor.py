@@ -216,9 +216,12 @@ def _find_offsets(text: str, span: EditorRange) -> tuple[int, int]:
     lines = [*split_lines(text), ""]
     offsets = []
     for line, column in ((span.start_line, span.start_column), (span.end_line, span.end_column)):
+        now = (
+            f"{len(lines)} lines" if line > len(lines) else f"{len(strip_line_end(lines[line - 1])) + 1} columns there"
+        )
         if line > len(lines) or column > len(strip_line_end(lines[line - 1])) + 1:
             raise ToolError(
-                f"line {line}, column {column} is no longer in {span.path}: it now has {len(lines)} lines. "
+                f"line {line}, column {column} is no longer in {span.path}, which now has {now}. "
                 "Use goto_line or open_file to set the cursor again"
             )
         offsets.append(sum(map(len, lines[: line - 1])) + column - 1)

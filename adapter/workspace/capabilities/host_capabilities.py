@@ -32,7 +32,7 @@ class QuestionAsker(Protocol):
         ...
 
 
-class AsyncQuestions(Protocol):
+class AsyncQuestionAsker(Protocol):
     """Async version of `QuestionAsker`, for an `AsyncAgent`."""
 
     async def ask(self, questions: Sequence[ops.Question]) -> Sequence[Sequence[str]]: ...
@@ -142,7 +142,7 @@ class Host:
     caused it raises UsageError.
     """
 
-    questions: QuestionAsker | AsyncQuestions | None = None
+    questions: QuestionAsker | AsyncQuestionAsker | None = None
     editor: Editor | Embedded | None = "embedded"
     agents: AgentRunner[Any] | None = None
     search: SearchProvider | Embedded | None = None

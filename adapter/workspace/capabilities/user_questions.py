@@ -8,7 +8,7 @@ from typing import Any
 from adapter.core.callback_checks import get_name, require_items
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import AskUser, Question, UserAnswers
-from adapter.workspace.capabilities.host_capabilities import AsyncQuestions, QuestionAsker
+from adapter.workspace.capabilities.host_capabilities import AsyncQuestionAsker, QuestionAsker
 
 ROLE, EXPECTED = "Host.questions", "a list of texts for each question"
 
@@ -37,7 +37,7 @@ def check_questions(operation: AskUser) -> None:
             )
 
 
-def ask_questions(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
+def ask_questions(questions: QuestionAsker | AsyncQuestionAsker, operation: AskUser) -> UserAnswers:
     """Return the answers to all questions, including the answers supplied by the model."""
     unanswered = [question for question in operation.questions if question.key not in operation.answers]
     answers: Any = questions.ask(unanswered) if unanswered else []

@@ -106,7 +106,9 @@ def _check_host(host: str, netloc: str) -> None:
         try:
             ipaddress.IPv6Address(host)
         except ValueError:
-            raise ToolError(f"[{escape_for_display(host)}] is not an IPv6 address; write it like [2606:4700::1111], or give a host name") from None
+            raise ToolError(
+                f"[{escape_for_display(host)}] is not an IPv6 address; write it like [2606:4700::1111], or give a host name"
+            ) from None
     elif _NUMBER.fullmatch(host.rpartition(".")[2]):
         # C libraries parse 0x7f.1 and 2130706433 as addresses, so only the standard form is accepted.
         try:
@@ -277,7 +279,7 @@ def convert_html(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) 
     result = run_bounded(html_text.__file__, data, format, seconds=seconds, wall_seconds=seconds)
     if not result.values:
         raise ToolError(
-            f"the page could not be converted to {format}: {result.end}. Pass a longer timeout, or format=html"
+            f"the page could not be converted to {format}: {result.stop_reason}. Pass a longer timeout, or format=html"
         )
     text, *notes = result.values[0]
     return text, notes

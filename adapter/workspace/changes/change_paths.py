@@ -41,7 +41,7 @@ class ChangePaths:
         is git's own data, which no change contains."""
         with ExitStack() as stack:
             try:
-                resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, parents="imagine"))
+                resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, parents="assume"))
                 check_not_git(resolved.parts)
             except RootGoneError:
                 raise
@@ -109,7 +109,7 @@ def plan_missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, .
             path = "/".join(parts[:length])
             if path in missing:
                 continue
-            with root.locate(f"./{path}", follow=False, parents="imagine") as resolved:
+            with root.locate(f"./{path}", follow=False, parents="assume") as resolved:
                 if resolved.status is None:
                     missing.append(path)
     return [ChangeStep(kind="directory", path=path) for path in missing]

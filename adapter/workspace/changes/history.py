@@ -346,7 +346,7 @@ class _NetDiff:
 
 def _read_current_content(root: WorkspaceRoot, path: str) -> bytes | None:
     try:
-        with root.locate(f"./{path}", follow=False, parents="imagine") as resolved:
+        with root.locate(f"./{path}", follow=False, parents="assume") as resolved:
             return read_file_bytes(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 and resolved.is_file else None
     except (ToolError, OSError):
         return None

@@ -60,7 +60,7 @@ class UndoPlan:
         if step.kind == "directory":
             self.removes.append(step.path)
             return
-        with self._root.locate(f"./{step.path}", follow=False, parents="imagine") as resolved:
+        with self._root.locate(f"./{step.path}", follow=False, parents="assume") as resolved:
             check_not_git(resolved.parts)
             if "/".join(resolved.parts) != step.path:
                 self.failures.append(f"a directory on the way to {escape_for_display(step.path)} is now a link")
@@ -74,7 +74,7 @@ class UndoPlan:
                 self._invert_put(index, step, resolved)
 
     def _invert_move(self, step: ChangeStep, resolved: ResolvedPath) -> None:
-        with self._root.locate(f"./{step.destination}", follow=False, parents="imagine") as destination:
+        with self._root.locate(f"./{step.destination}", follow=False, parents="assume") as destination:
             check_not_git(destination.parts)
             if destination.status is None:
                 self.failures.append(f"{destination.display_path} no longer exists")

@@ -28,7 +28,7 @@ from adapter.workspace.files.file_patching import (
     apply_edit_mode,
     creates_file,
     describe_choice,
-    list_changed_lines,
+    iter_changed_lines,
     patch_bytes,
 )
 from adapter.workspace.operation_context import WorkspaceContext
@@ -130,7 +130,7 @@ def plan_patch(context: WorkspaceContext, operation: ops.PatchText) -> FileChang
     file = find_file(context.root, operation.path, must_exist=not creates)
     result, after = _apply_patches(context, file, file.data or b"", operation)
     notes = _list_notes(context, operation.patches, result)
-    places = tuple(list_changed_lines(result))
+    places = tuple(iter_changed_lines(result))
     outcome = ops.FilePatched(file.display_path, len(result.matches), result.diff, places, notes=notes)
     verb = "create" if file.data is None else "edit"
     return FileChange(f"{verb} {file.display_path}", ((file, after),), result.diff, outcome, {})
@@ -215,7 +215,7 @@ class _MultiFileEdit:
         if now is None and edit.action == "update" and is_new:
             now = b""
         if now is None:
-            with self._context.root.locate(edit.path, parents="imagine") as resolved:
+            with self._context.root.locate(edit.path, parents="assume") as resolved:
                 raise EditError(describe_missing(resolved, is_edited=True))
         if edit.action == "delete":
             self._contents[file.parts] = None
@@ -285,7 +285,7 @@ class _MultiFileEdit:
 
 def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileState:
     """Return the state of the file at ``path`` before a change. Raises ToolError if the file cannot be changed."""
-    with root.locate(path, write=True, parents="exist" if must_exist else "imagine") as resolved:
+    with root.locate(path, write=True, parents="exist" if must_exist else "assume") as resolved:
         if must_exist:
             require_existing(resolved)
         check_replaceable(resolved)
@@ -333,7 +333,7 @@ def _count_lines(root: WorkspaceRoot, path: str) -> int:
 
 def make_directory(context: WorkspaceContext, operation: ops.MakeDirectory) -> ops.OperationDone:
     """Create the directory and its parents, unless they exist."""
-    with context.root.locate(operation.path, write=True, parents="imagine") as resolved:
+    with context.root.locate(operation.path, write=True, parents="assume") as resolved:
         if resolved.is_directory:
             return ops.OperationDone(resolved.display_path, entries=0)
         if resolved.status is not None:

@@ -93,7 +93,7 @@ def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refus
     )
 
 
-def list_changed_lines(result: PatchResult) -> Iterator[ChangedLine]:
+def iter_changed_lines(result: PatchResult) -> Iterator[ChangedLine]:
     """Yield each changed position, with the text of its line and of the lines before and after it."""
     text = result.text.removeprefix("\ufeff")
     lines = split_lines(text)

@@ -118,4 +118,4 @@ def _read_pages(data: bytes) -> tuple[list[str], int, str]:
     job = str(Path(__file__).with_name("pdf_text_worker.py"))
     result = run_bounded(job, data, seconds=PDF_SECONDS, max_bytes=PDF_MEMORY)
     total, *texts = result.values or (0,)
-    return texts, total, result.end
+    return texts, total, result.stop_reason

@@ -131,7 +131,7 @@ def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> _TransferPaths:
         require_existing(source)
         if moving:
             _check_not_holding_records(root, source)
-    with root.locate(operation.destination, follow=False, write=True, parents="imagine") as destination:
+    with root.locate(operation.destination, follow=False, write=True, parents="assume") as destination:
         shown = destination.display_path
         if destination.is_directory:
             name = escape_for_display(source.parts[-1]) if source.parts else "name"

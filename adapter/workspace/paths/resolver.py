@@ -39,8 +39,8 @@ MAX_LINKS = 40
 MAX_DEPTH = 100
 """Maximum number of directories in a path. A walk keeps each of them open."""
 
-Parents: TypeAlias = Literal["exist", "imagine", "make"]
-"""Treatment of missing parent directories: reject them, pretend they exist (to preview a write), or create them."""
+Parents: TypeAlias = Literal["exist", "assume", "make"]
+"""Treatment of missing parent directories: reject them, assume that they exist (to preview a write), or create them."""
 
 
 class RootGoneError(ToolError):
@@ -226,8 +226,8 @@ class _Walk:
             if status is None:
                 if is_last:
                     return self._resolve_name(part, None)
-                if self._parents == "imagine":
-                    return self._imagine(part)
+                if self._parents == "assume":
+                    return self._resolve_missing_parents(part)
                 self._make(part)
             elif stat.S_ISLNK(status.st_mode):
                 if is_last and not follow:
@@ -306,7 +306,7 @@ class _Walk:
         calls.mkdir(name, self._open[-1])
         self._made.append((self._open[-1], name))
 
-    def _imagine(self, first_missing: str) -> ResolvedPath:
+    def _resolve_missing_parents(self, first_missing: str) -> ResolvedPath:
         rest = [first_missing, *self._pending]
         if ".." in rest:
             raise ToolError(describe_missing(self._resolve_name(first_missing, None)))

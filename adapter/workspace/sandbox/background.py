@@ -12,7 +12,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.output_capture import UnreadOutput
 from adapter.workspace.sandbox.platform_processes import ChildProcess, build_shell_argv
-from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
+from adapter.workspace.sandbox.sandbox import UNSANDBOXED, ActiveSandbox
 from adapter.workspace.sandbox.shell import list_ending_notes
 from adapter.workspace.sandbox.supervisor import GIVE_UP_S
 
@@ -71,7 +71,7 @@ class BackgroundCommands:
         self._commands: dict[str, _BackgroundCommand] = {}
 
     def start(
-        self, root: WorkspaceRoot, operation: ops.StartCommand, confinement: ActiveSandbox = UNCONFINED
+        self, root: WorkspaceRoot, operation: ops.StartCommand, sandbox: ActiveSandbox = UNSANDBOXED
     ) -> ops.CommandStarted:
         """Start a command. Raises ToolError if its directory is missing or too many commands are running."""
         with self._lock:
@@ -85,7 +85,7 @@ class BackgroundCommands:
                 root.open_directory(operation.cwd) as (directory, resolved),
                 convert_os_errors("the command was not started"),
             ):
-                job = confinement.build_job(build_shell_argv(operation.command), resolved.parts)
+                job = sandbox.build_job(build_shell_argv(operation.command), resolved.parts)
                 started = _BackgroundCommand(operation.command, job, directory)
             self._started += 1
             id = f"shell_{self._started}"

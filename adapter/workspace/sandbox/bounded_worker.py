@@ -29,7 +29,7 @@ class JobResult:
     """The values yielded by a job. ``stop_reason``: why it stopped early; "" if it completed."""
 
     values: tuple[Any, ...]
-    end: str = ""
+    stop_reason: str = ""
 
 
 def run_bounded(

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from adapter.core.errors import ToolError
 from adapter.core.program_lookup import find_program, list_executable_names
-from adapter.tools.operations.shell_analysis import list_possible_programs
+from adapter.tools.operations.shell_analysis import iter_possible_programs
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
@@ -19,7 +19,7 @@ cover them."""
 
 def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str) -> dict[str, str]:
     """Return the identity of each program and script that ``line`` may run in ``cwd``, by its path."""
-    return identify_files(root, cwd, list_possible_programs(line), search_path)
+    return identify_files(root, cwd, iter_possible_programs(line), search_path)
 
 
 def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_path: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """Settings for the confinement of programs that are run for a model."""
+    """Settings for the sandbox of programs that are run for a model."""
 
     level: Choice = "auto"
     """The sandbox. ``auto`` uses the best available one, possibly none, and reports it; ``require`` and a named level
@@ -149,17 +149,17 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
 
     output: list[bytes] = []
     with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
-        confinement = ActiveSandbox(SandboxSettings(), os.path.realpath(folder), level=level, bwrap=bwrap)
+        sandbox = ActiveSandbox(SandboxSettings(), os.path.realpath(folder), level=level, bwrap=bwrap)
         descriptor = calls.open_root(folder)
         try:
-            job = confinement.build_job(["/bin/sh", "-c", "exit 0"], ())
+            job = sandbox.build_job(["/bin/sh", "-c", "exit 0"], ())
             with ChildProcess(job, descriptor, output.append) as command:
                 command.wait(time.monotonic() + PROBE_TIMEOUT_S)
         except (OSError, ToolError) as error:
             return str(error)
         finally:
             calls.close(descriptor)
-            confinement.close()
+            sandbox.close()
     if command.ending is not None and command.ending.exit_code == 0:
         return None
     message = b"".join(output).decode("utf-8", "replace").strip()
@@ -212,7 +212,7 @@ class ActiveSandbox:
 
     @property
     def text(self) -> str:
-        """A line for the user that describes the confinement of programs."""
+        """A line for the user that describes the sandbox of programs."""
         if self.level == "none":
             why = (
                 "as requested"
@@ -431,5 +431,5 @@ class ActiveSandbox:
                 )
 
 
-UNCONFINED = ActiveSandbox(SandboxSettings("none"), "")
-"""The confinement of programs that run without a sandbox."""
+UNSANDBOXED = ActiveSandbox(SandboxSettings("none"), "")
+"""The absence of a sandbox: programs have all rights of the user."""

@@ -20,17 +20,17 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox
 
 THIS_PROGRAM = "this program"
 INTERPRETER = (
-    "sandbox: an interpreter without files, processes and network; the tools that it calls keep their own confinement"
+    "sandbox: an interpreter without files, processes and network; the tools that it calls keep their own restrictions"
 )
 MAX_NAMED = 5
 """Maximum number of functions listed in the note of a session."""
 
 
-def build_confinement_notice(operation: ops.Operation, confinement: ActiveSandbox) -> str:
-    """Describe the confinement of an operation before it runs. Return "" if it runs only code of this package."""
+def build_sandbox_notice(operation: ops.Operation, sandbox: ActiveSandbox) -> str:
+    """Describe the sandbox in which an operation will run. Return "" if it runs only code of this package."""
     match operation:
         case ops.RunCommand() | ops.StartCommand() | ops.RunProgram():
-            return confinement.text
+            return sandbox.text
         case ops.CallFunction(runner=runner):
             return f"{NO_SANDBOX}, it runs in {runner or THIS_PROGRAM} with all rights of that process"
         case ops.RunCode():
@@ -39,19 +39,20 @@ def build_confinement_notice(operation: ops.Operation, confinement: ActiveSandbo
             return ""
 
 
-def build_confinement_result_note(operation: ops.Operation, outcome: ops.Outcome, confinement: ActiveSandbox) -> str:
+def build_sandbox_result_note(operation: ops.Operation, outcome: ops.Outcome, sandbox: ActiveSandbox) -> str:
     """Describe how a finished operation was confined. For a batch, return the distinct notes of its calls, one per
     line."""
     if isinstance(outcome, ops.BatchResults):
         return "\n".join(dict.fromkeys(result.sandbox for result in outcome.results if result.sandbox))
-    return build_confinement_notice(operation, confinement)
+    return build_sandbox_notice(operation, sandbox)
 
 
-def build_session_confinement_note(tools: Iterable[Tool], confinement: ActiveSandbox) -> str:
-    """Describe the confinement of ``tools``: a line about commands and a line about functions, if there are any."""
+def build_session_sandbox_note(tools: Iterable[Tool], sandbox: ActiveSandbox) -> str:
+    """Describe the sandbox of the programs run by ``tools``, in one line about commands and one about functions, if
+    there are any."""
     offered = list(tools)
     functions = [tool for tool in offered if tool.function is not None]
-    lines = [confinement.text] if any(tool.effect == "execute" and tool.function is None for tool in offered) else []
+    lines = [sandbox.text] if any(tool.effect == "execute" and tool.function is None for tool in offered) else []
     if functions:
         named = [f"{tool.name} ({tool.runner or THIS_PROGRAM})" for tool in functions[:MAX_NAMED]]
         more = f" and {len(functions) - MAX_NAMED} more" if len(functions) > MAX_NAMED else ""

@@ -13,7 +13,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, ProcessExit
 from adapter.workspace.sandbox.output_capture import HeadAndTail
 from adapter.workspace.sandbox.platform_processes import SHELL, ChildProcess, build_shell_argv
-from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
+from adapter.workspace.sandbox.sandbox import UNSANDBOXED, ActiveSandbox
 
 MAX_TIMEOUT_S = 600.0
 """Maximum timeout of a command, in seconds."""
@@ -24,7 +24,7 @@ _REASONS = {
 }
 
 
-def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveSandbox = UNCONFINED) -> CommandOutput:
+def run_command(root: WorkspaceRoot, operation: RunCommand, sandbox: ActiveSandbox = UNSANDBOXED) -> CommandOutput:
     """Run the command line in a shell and return its output, stdout and stderr interleaved."""
     timeout_s = min(operation.timeout_s, MAX_TIMEOUT_S)
     notes = [] if timeout_s == operation.timeout_s else [f"the timeout was reduced to {MAX_TIMEOUT_S:g} s"]
@@ -36,7 +36,7 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
     output = HeadAndTail()
     with root.open_directory(operation.cwd) as (directory, resolved), convert_os_errors("the command was not run"):
         argv = build_shell_argv(operation.command, shell)
-        command = ChildProcess(confinement.build_job(argv, resolved.parts), directory, output.add)
+        command = ChildProcess(sandbox.build_job(argv, resolved.parts), directory, output.add)
     finished, ending = wait_for_exit(command, timeout_s, operation.idle_timeout_s)
     text = output.render_text()
     if sys.platform == "win32" and ending.exit_code and operation.shell != "bash":
@@ -46,7 +46,7 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
         output=text,
         exit_code=ending.exit_code if finished else None,
         timed_out=not finished,
-        notes=(*notes, *list_ending_notes(ending, finished), *confinement.list_notes(ending.exit_code, text)),
+        notes=(*notes, *list_ending_notes(ending, finished), *sandbox.list_notes(ending.exit_code, text)),
     )
 
 

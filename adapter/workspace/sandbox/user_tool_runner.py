@@ -25,21 +25,19 @@ from adapter.workspace.sandbox.child_process import Sink
 from adapter.workspace.sandbox.output_capture import DECODE_ERRORS, HeadAndTail
 from adapter.workspace.sandbox.platform_processes import ChildProcess
 from adapter.workspace.sandbox.problem_excerpt import ProblemExcerptBuilder
-from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
+from adapter.workspace.sandbox.sandbox import UNSANDBOXED, ActiveSandbox
 from adapter.workspace.sandbox.shell import list_ending_notes, wait_for_exit
 
 _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 
 
-def build_program_argv(
-    root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandbox = UNCONFINED
-) -> list[str]:
+def build_program_argv(root: WorkspaceRoot, operation: RunProgram, sandbox: ActiveSandbox = UNSANDBOXED) -> list[str]:
     """Build the command line of a user-defined tool.
 
     Raises ToolError if the program is missing, if a path is outside the workspace or names a device, pipe or socket, or
     if a value cannot be passed to a program.
     """
-    program = _find_program(root, operation.program, confinement)
+    program = _find_program(root, operation.program, sandbox)
     return [program, *(_build_argument(root, word) for word in operation.arguments)]
 
 
@@ -48,15 +46,15 @@ def run_program(
     operation: RunProgram,
     argv: list[str],
     echo: Callable[[str], object] | None,
-    confinement: ActiveSandbox = UNCONFINED,
+    sandbox: ActiveSandbox = UNSANDBOXED,
 ) -> ProgramOutput:
     """Run ``argv``, the command line built by `build_program_argv` for ``operation`` before approval."""
-    if build_program_argv(root, operation, confinement) != argv:
+    if build_program_argv(root, operation, sandbox) != argv:
         raise ToolError("a path changed just before the program was started; nothing was run. Try again")
     log: HeadAndTail | ProblemExcerptBuilder = ProblemExcerptBuilder() if operation.slice_output else HeadAndTail()
     sink = _with_echo(log.add, echo) if operation.echo and echo is not None else log.add
     with root.open_directory(".") as (directory, _), convert_os_errors("the program was not run"):
-        command = ChildProcess(confinement.build_job(argv, ()), directory, sink)
+        command = ChildProcess(sandbox.build_job(argv, ()), directory, sink)
     finished, ending = wait_for_exit(command, operation.timeout_s, operation.idle_timeout_s)
     excerpt = log.build_excerpt() if isinstance(log, ProblemExcerptBuilder) else None
     text = log.render_text() if excerpt is None else excerpt.text
@@ -66,11 +64,11 @@ def run_program(
         timed_out=not finished,
         skipped_lines=excerpt.skipped if excerpt else 0,
         patterns=excerpt.patterns if excerpt else (),
-        notes=(*list_ending_notes(ending, finished), *confinement.list_notes(ending.exit_code, text)),
+        notes=(*list_ending_notes(ending, finished), *sandbox.list_notes(ending.exit_code, text)),
     )
 
 
-def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox) -> str:
+def _find_program(root: WorkspaceRoot, program: str, sandbox: ActiveSandbox) -> str:
     """Return the program's path. A relative path starts at the workspace root.
 
     A name is looked up only in folders of PATH that tools cannot write to.
@@ -79,7 +77,7 @@ def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox)
         with root.locate(program) as resolved:
             require_existing(resolved)
             return _join_below_root(resolved.parts)
-    path = find_program(program, confinement.search_path)
+    path = find_program(program, sandbox.search_path)
     if path is None:
         raise ToolError(
             f"the program {escape_for_display(program)!r} of this tool is not installed here; nothing was run. "
@@ -98,7 +96,7 @@ def _build_argument(root: WorkspaceRoot, word: ProgramArgument) -> str:
 
 
 def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
-    with root.locate(value.path, parents="imagine") as resolved:
+    with root.locate(value.path, parents="assume") as resolved:
         if resolved.status is not None and not (resolved.is_file or resolved.is_directory):
             raise ToolError(
                 f"{resolved.display_path} is neither a regular file nor a directory (a device, pipe or socket): "

@@ -20,8 +20,8 @@ from adapter.tools.operations.permissions import (
 )
 from adapter.tools.operations.shell_analysis import (
     is_dynamic,
-    list_possible_commands,
-    list_possible_programs,
+    iter_possible_commands,
+    iter_possible_programs,
     parse_simple_command,
 )
 from adapter.workspace import Workspace
@@ -68,8 +68,8 @@ def test_no_approval_where_the_document_requires_none():
     """C004: the document requires no approval for the other tools. A denial still applies."""
     fetch = ApprovalRequest("fetch", ReadText("x"), "network", "", subject="example.com")
     assert PermissionPolicy("ask").decide(fetch)[0] == "ask"
-    assert PermissionPolicy("ask", unasked=frozenset({"network"})).decide(fetch)[0] == "allow"
-    assert PermissionPolicy("plan", unasked=frozenset({"write"})).decide(write("a"))[0] == "deny"
+    assert PermissionPolicy("ask", preapproved=frozenset({"network"})).decide(fetch)[0] == "allow"
+    assert PermissionPolicy("plan", preapproved=frozenset({"write"})).decide(write("a"))[0] == "deny"
 
 
 def test_every_mode_covers_every_effect():
@@ -505,12 +505,12 @@ def test_any_other_line_of_cmd_is_neither_allowed_nor_compared(line):
 )
 def test_denied_command_of_cmd_is_found_at_any_position(line):
     """If it is not found, the line needs approval."""
-    assert any(words[0] == "del" for words in list_possible_commands(line)) or is_dynamic(line)
+    assert any(words[0] == "del" for words in iter_possible_commands(line)) or is_dynamic(line)
     assert verdict(command(f"{line} /Q"), "deny Bash(Del.exe /q)", mode="yolo") in ("ask", "deny")
 
 
 @pytest.mark.usefixtures("windows")
 def test_files_of_a_line_of_cmd_are_found():
     """Paths may have backslashes, and programs may have extensions."""
-    assert {"sub/tool.bat", "x.py"} <= set(list_possible_programs("call sub\\tool.bat x.py"))
-    assert "package.json" in list_possible_programs("NPM.CMD test")
+    assert {"sub/tool.bat", "x.py"} <= set(iter_possible_programs("call sub\\tool.bat x.py"))
+    assert "package.json" in iter_possible_programs("NPM.CMD test")

@@ -154,7 +154,7 @@ def test_questions_are_asked_and_answered_by_header(session, host):
         (questions(), "got 0 questions; ask 1 to 4"),
         (questions("a", "b", "c", "d", "e"), "got 5 questions; ask 1 to 4"),
         (questions(" "), "question 1 has no text"),
-        (questions("a", "a"), "questions 1 and 2 are both 'a'"),
+        (questions("a", "a"), "questions 1 and 2 have the same header, 'a'"),
         (questions("a", options=["x", "x"]), "two options with the label 'x'"),
         (questions("a", options=[""]), "without a label"),
     ],

@@ -322,7 +322,7 @@ NAMES = st.sampled_from(
 
 
 @needs_descriptors
-@given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
+@given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "assume"]))
 @examples(400)
 def test_openat2_and_walk_agree(maze, names, follow, write, parents):
     """The same path, or the same refusal in the same words."""

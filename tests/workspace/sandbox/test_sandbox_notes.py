@@ -1,4 +1,4 @@
-"""The description of a call's confinement is true, for every kind of tool."""
+"""The description of a call's sandbox is true, for every kind of tool."""
 
 from __future__ import annotations
 
