@@ -32,7 +32,7 @@ from adapter.evaluation.scenario import Scenario, find_next_step
 from adapter.evaluation.scenario_runner import EvalRun, score_run
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.grounding_constraint import ground_conversation
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 from adapter.protocols.translation_options import validate_options as checked_options
 from adapter.recording.replay_workspace import CommandReplayPolicy

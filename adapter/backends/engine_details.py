@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from adapter.backends.endpoint_discovery import OF_MODEL, Endpoint, Kind, query_fact
-from adapter.backends.probe_profiles import Model
+from adapter.backends.model_queries import Model
 from adapter.backends.small_model_detection import query_parameter_count
 from adapter.protocols.model_descriptions import ModelDescription
 

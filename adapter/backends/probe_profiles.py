@@ -6,17 +6,17 @@ file.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adapter.backends.endpoint_discovery import Endpoint, get_object, list_model_ids, query_fact
+from adapter.backends.endpoint_discovery import Endpoint, list_model_ids
+from adapter.backends.model_queries import Model, query_model
 from adapter.core.argument_checks import check_types
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
@@ -31,18 +31,6 @@ from adapter.prompting.system_prompt import Style
 
 class _ProfileTable(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Model(_ProfileTable):
-    """A model as described by its server. ``file`` and ``digest`` distinguish models with the same name. ``template``
-    is a hash of the chat template. All three are empty if the server does not report them."""
-
-    name: str
-    server: str = "openai"
-    base_url: str = ""
-    file: str = ""
-    digest: str = ""
-    template: str = ""
 
 
 class ProfileScore(_ProfileTable):
@@ -172,42 +160,6 @@ def find_profile(name: str) -> Profile:
                 return load_profile(path)
     present = ", ".join(sorted(path.stem for path in find_profile_folder().glob("*.toml"))) or "none"
     raise UsageError(f"unknown profile {name!r}; existing profiles: {present}. Create one with `adapter probe`.")
-
-
-def query_model(endpoint: Endpoint, name: str) -> Model:
-    """Query the server for the identity of the model ``name``. llama.cpp ignores the name, because it has only one
-    model."""
-    model = Model(name=name, server=endpoint.kind, base_url=endpoint.display_url)
-    if endpoint.kind == "llama.cpp":
-        props = get_object(f"{endpoint.root}/props")
-        file, template = str(props.get("model_path") or ""), props.get("chat_template")
-        return model.model_copy(update={"file": PurePath(file).name, "template": _hash(template)})
-    if endpoint.kind == "ollama":
-        details = get_object(f"{endpoint.root}/api/show", {"model": name})
-        entries = get_object(f"{endpoint.root}/api/tags").get("models")
-        known = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-        digest = next((entry.get("digest") for entry in known if entry.get("name") in (name, f"{name}:latest")), "")
-        return model.model_copy(update={"digest": str(digest or "")[:16], "template": _hash(details.get("template"))})
-    return model
-
-
-def query_template(endpoint: Endpoint) -> str | None:
-    """Return the model's chat template in Jinja, or None if the server does not report it."""
-    template = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template")})
-    return template if isinstance(template, str) else None
-
-
-def template_supports_tools(endpoint: Endpoint) -> bool | None:
-    """Return whether the model's template supports tools, or None if the server does not report it.
-
-    llama.cpp drops ``tools`` silently if the template does not support them.
-    """
-    supported = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template_caps", "supports_tools")})
-    return supported if isinstance(supported, bool) else None
-
-
-def _hash(template: Json) -> str:
-    return hashlib.sha256(template.encode("utf-8", "replace")).hexdigest()[:16] if isinstance(template, str) else ""
 
 
 def validate_profile_name(choice: str) -> None:

@@ -43,7 +43,7 @@ def edit(
     from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
     from adapter.tools.operations import PatchFiles, PatchText
     from adapter.workspace.changes.encoding_detection import parse_encoding
-    from adapter.workspace.files.edit_files import plan_files, plan_patch
+    from adapter.workspace.files.file_changes import plan_files, plan_patch
     from adapter.workspace.operation_context import open_context
 
     basis: PatchBasis = "sequence" if sequence else "original"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adapter.agent.prompt_setup import choose_prompt_style
-from adapter.backends import probe_profiles
+from adapter.backends import model_queries, probe_profiles
 from adapter.backends.chat_template_discovery import PromptDiscovery
 from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.cli.console import Console
@@ -128,7 +128,7 @@ def _find_profile(settings: RunSettings, loaded: LoadedModel, console: Console) 
     only a profile that the user names applies to it."""
     if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
-    model = probe_profiles.query_model(loaded.chat.endpoint, loaded.chat.model)
+    model = model_queries.query_model(loaded.chat.endpoint, loaded.chat.model)
     profile, notes = probe_profiles.find_active_profile(settings.profile, model)
     for note in notes:
         console.note(note)

@@ -13,10 +13,11 @@ from rich.console import Console as Rich
 from rich.progress import Progress
 from rich.table import Table
 
-from adapter.backends import probe_profiles
+from adapter.backends import model_queries, probe_profiles
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.engine_details import query_engine_details
-from adapter.backends.probe_profiles import Model, Profile, ProfileSetup
+from adapter.backends.model_queries import Model
+from adapter.backends.probe_profiles import Profile, ProfileSetup
 from adapter.cli.console import Console, create_task_progress
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.model_loading import load_model, require_model_choice
@@ -46,8 +47,8 @@ def run_probe(settings: ProbeSettings) -> int:
     log = ExchangeLog(settings.record, Redactor(os.environ)) if settings.record else None
     with load_model(settings.base_url, settings.model, console) as served:
         chat = served.chat
-        model = probe_profiles.query_model(chat.endpoint, chat.model)
-        guessed = guess_format(model.name, probe_profiles.query_template(chat.endpoint)) or guess_format(model.file)
+        model = model_queries.query_model(chat.endpoint, chat.model)
+        guessed = guess_format(model.name, model_queries.query_template(chat.endpoint)) or guess_format(model.file)
         format = get_format(parse_auto(settings.format) or guessed or DEFAULT_FORMAT).name
         engine = query_engine_details(chat.endpoint, model) if settings.share else None
         if engine:
@@ -135,7 +136,7 @@ def _build_rows(found: Probe) -> JsonObject:
 
 def _list_notes(chat: ChatClient) -> list[str]:
     advice = chat.context().advice
-    ignores_tools = probe_profiles.template_supports_tools(chat.endpoint) is False
+    ignores_tools = model_queries.template_supports_tools(chat.endpoint) is False
     warning = "the model's chat template does not support tools: the server drops them silently"
     return [note for note in (advice, warning if ignores_tools else "") if note]
 

@@ -13,15 +13,8 @@ from adapter.dialects.dialect import Dialect
 from adapter.tools.tool import Tool, ToolSet
 
 __all__ = [
-    "NO_TOOLS",
-    "Dialect",
-    "call_translation",
-    "dialect",
-    "get_dialect",
-    "list_dialect_names",
-    "load_tools_for_parsing",
-    "result_formatting",
-    "tool_class",
+    "NO_TOOLS", "Dialect", "call_translation", "dialect", "get_dialect", "list_dialect_names", "load_tools_for_parsing",
+    "result_formatting", "tool_class",
 ]  # fmt: skip
 
 _MODULES = {

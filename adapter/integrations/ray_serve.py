@@ -39,7 +39,8 @@ from adapter.core.events import Json
 from adapter.core.validation_errors import explain_validation_error
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
 from adapter.protocols.exchange_guardrails import RetryPolicy
-from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
+from adapter.protocols.openai_errors import build_error_object
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.translation_options import SHARED_SETTINGS, build_options
 from adapter.server.app import ServerSettings, create_app
 from adapter.server.request_body import MAX_BODY_BYTES, read_content

@@ -15,8 +15,8 @@ from adapter.protocols.anthropic_tool_search import describe_tool_change, list_a
 from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.media_parts import build_document, build_unsupported_document, decode_document
-from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.reasoning_budget import BUDGET_FIELD
+from adapter.protocols.request_errors import RequestError, require_type
 from adapter.protocols.tool_list_cache import convert_once
 
 FIELDS = build_field_table(

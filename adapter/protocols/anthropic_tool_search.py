@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import require_objects
+from adapter.protocols.request_errors import require_objects
 
 
 def list_available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]:

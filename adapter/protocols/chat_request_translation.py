@@ -21,11 +21,11 @@ from adapter.protocols.conversation_cache import Conversation, copy_messages
 from adapter.protocols.exchange_guardrails import EXTENSION, ExchangeGuardrails
 from adapter.protocols.llama_cpp_completion import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
-from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_text_messages import find_last_request, has_misplaced_system, list_last_calls
 from adapter.protocols.reasoning_budget import build_server_field, find_requested_budget, remove_budget
 from adapter.protocols.request_body_parsing import MAX_TEXT, check_size
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, build_lazy_constraint_fields
+from adapter.protocols.request_errors import RequestError, require_type
 from adapter.protocols.request_prompt import build_prompt
 from adapter.protocols.request_tools import ToolRequest, apply_shortlist, choose_request_format, parse_tool_request
 from adapter.protocols.template_prompt import Prefill, TemplatePrompt

@@ -29,8 +29,8 @@ from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.protocols.conversation_cache import Call
-from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import RecordedDrop
+from adapter.protocols.request_errors import RequestError
 from adapter.tools.tool import ToolSet
 
 EXTENSION = "adapter"

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from adapter.conversation.message_content import build_image_part
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 
 IMAGE, AUDIO = "image", "audio"
 

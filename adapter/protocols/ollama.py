@@ -15,7 +15,8 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.dropped_fields import FieldHandling, build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.exchange_guardrails import EXTENSION
-from adapter.protocols.openai_errors import RequestError, get_error_text, is_error, require_objects, require_type
+from adapter.protocols.openai_errors import get_error_text, is_error
+from adapter.protocols.request_errors import RequestError, require_objects, require_type
 from adapter.protocols.sse import encode_json
 from adapter.protocols.tool_type_conversion import read_object
 

@@ -2,67 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
-from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.sse import read_json_or_none
 from adapter.protocols.upstream_failures import classify_failure
 
-
-class RequestError(UsageError):
-    """An invalid request.
-
-    Args:
-        param: Path of the invalid field.
-        status: The HTTP status.
-        code: OpenAI's error code.
-        allowed: The methods accepted by the path, for status 405.
-    """
-
-    def __init__(
-        self, message: str, param: str | None = None, *, status: int = 400, code: str | None = None,
-        allowed: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        super().__init__(message)
-        self.param, self.status, self.code, self.allowed = param, status, code, allowed
-
-
 _TAGS = re.compile(r"(?is)<(style|script)\b.*?</\1>|<!--.*?-->|</?[a-z!][^>]*>")
-_Kind = TypeVar("_Kind", str, bool, dict[str, Json], list[Json])
-_TYPE_NAMES: Mapping[type, str] = {str: "text", dict: "an object", list: "a list", bool: "true or false"}
-
-
-def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
-    """Return ``value``, or an empty ``kind`` if it is missing or null. Raises RequestError if it has another type."""
-    if value is None:
-        return kind()
-    if not isinstance(value, kind):
-        excerpt = json.dumps(value, ensure_ascii=False, default=str)
-        raise RequestError(f"{param!r} must be {_TYPE_NAMES[kind]}, got {excerpt[:80]}", param)
-    return value
-
-
-def require_objects(value: Json, param: str) -> list[JsonObject]:
-    """Return ``value`` if it is a list of objects. Raises RequestError if it is not."""
-    items = require_type(list, value, param)
-    return [
-        each if isinstance(each, dict) else require_type(dict, each, f"{param}[{index}]")
-        for index, each in enumerate(items)
-    ]
 
 
 def build_error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
-
-
-def build_error_body(error: RequestError) -> JsonObject:
-    """Return the response body for an invalid request."""
-    kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
-    return build_error_object(str(error), kind, error.param, error.code)
 
 
 _REASONS = ("message", "error", "detail", "errors", "msg", "error_message")

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.media_parts import build_document, build_unsupported_document, decode_document
-from adapter.protocols.openai_errors import RequestError, require_objects, require_type
 from adapter.protocols.openai_responses_tools import parse_call_item, parse_result_item
+from adapter.protocols.request_errors import RequestError, require_objects, require_type
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call")
 RESULTS = (*(f"{call}_output" for call in CALLS if call != "tool_search_call"), "tool_search_output")

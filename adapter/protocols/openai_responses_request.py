@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields
-from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.openai_responses_items import convert_items, list_tools
 from adapter.protocols.openai_responses_tools import ResponsesTools, parse_responses_tools
+from adapter.protocols.request_errors import RequestError, require_type
 
 FIELDS = build_field_table(
     {

@@ -27,7 +27,7 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import require_objects, require_type
+from adapter.protocols.request_errors import require_objects, require_type
 from adapter.protocols.tool_list_cache import convert_once
 from adapter.protocols.tool_type_conversion import (
     INPUT,

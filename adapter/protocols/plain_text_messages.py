@@ -27,7 +27,7 @@ from adapter.protocols.conversation_cache import (
     VerbatimCallCache,
     encode_messages,
 )
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 from adapter.tools.tool import ToolSet
 
 

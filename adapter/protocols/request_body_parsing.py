@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 from adapter.protocols.tool_list_cache import load_request
 
 MAX_VALUES = 1_000_000

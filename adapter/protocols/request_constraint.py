@@ -11,7 +11,7 @@ from adapter.grammars.constraint_mode import Constraint
 from adapter.grammars.reply_tool import add_reply_tool
 from adapter.grammars.schema_ir import Choices
 from adapter.protocols.grounding_constraint import ground_conversation
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 from adapter.protocols.request_tools import ToolRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions
 from adapter.tools.tool import Tool

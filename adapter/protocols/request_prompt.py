@@ -10,9 +10,9 @@ from adapter.parsing.format import Format
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.openai_chat_fields import select_passthrough_fields
-from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_text_messages import render_plain_messages
 from adapter.protocols.request_constraint import Enforcement
+from adapter.protocols.request_errors import RequestError, require_type
 from adapter.protocols.request_tools import ToolRequest
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, find_template_prompt, with_template_marks

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import RequestError, require_objects, require_type
+from adapter.protocols.request_errors import RequestError, require_objects, require_type
 
 INPUT = "input"
 

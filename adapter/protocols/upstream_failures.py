@@ -14,7 +14,7 @@ Retry: TypeAlias = Literal["never", "briefly", "patiently"]
 
 @dataclass(frozen=True, slots=True)
 class UpstreamFailure:
-    """How to handle a model server's error.
+    """The recommended handling of a model server's error.
 
     ``advice`` is the next step for the user, in one or two sentences. ``missing_model`` is True if the error message
     must also list the server's models.

@@ -4,4 +4,4 @@ One process handles all streams in one event loop. It exchanges raw bytes with t
 SDK), and `adapter.protocols` translates them.
 """
 
-__all__ = ["app", "passthrough_rules", "request_body", "response_references", "response_store"]
+__all__ = ["app", "passthrough_rules", "request_body", "response_store", "responses_request"]

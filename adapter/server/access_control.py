@@ -14,7 +14,7 @@ from collections.abc import Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapter.protocols.openai_errors import RequestError, build_error_body
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.server.error_responses import find_error_format
 from adapter.server.streaming_responses import send_json, send_start
 

@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_response, ollama
-from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
+from adapter.protocols.openai_errors import build_error_object
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.response_store import StoreError
 from adapter.server.telemetry.request_info import get_current_request

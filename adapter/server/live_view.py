@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.parsing.formats import is_format_file
-from adapter.protocols.openai_errors import RequestError, build_error_body
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import PING, encode_json
 from adapter.recording.html_pages import render_page
 from adapter.recording.view.live_exchanges import LiveExchanges

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 
 _MODELS = r"(?:/v1|/api/v[01])?/models"
 _MODEL = rf"{_MODELS}/[\w.:@+/-]+"

@@ -17,8 +17,8 @@ from starlette.requests import Request as HttpRequest
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.text_cache import TextCache
-from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_body_parsing import MAX_TEXT
+from adapter.protocols.request_errors import RequestError
 from adapter.server.request_body import read_json_body
 from adapter.server.translation_threads import WorkQueue
 from adapter.workspace.files.media import read_pdf_text

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import RequestError, require_objects, require_type
 from adapter.protocols.openai_responses_items import convert_items
+from adapter.protocols.request_errors import RequestError, require_objects, require_type
 from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.upstream_server import ModelServer

@@ -18,8 +18,8 @@ from adapter.tools.operations.shell_analysis import iter_programs
 from adapter.workspace.capabilities.host_planner import SessionCapabilities, plan_host_operation
 from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.changes.text_codec import decode, encode
-from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
-from adapter.workspace.files.edit_files import FileChange
+from adapter.workspace.files import file_changes, file_info, listing, move_copy_delete, read_file
+from adapter.workspace.files.file_changes import FileChange
 from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.sandbox import shell, user_tool_runner
@@ -77,15 +77,15 @@ def _plan_user_tool(context: WorkspaceContext, operation: ops.RunProgram) -> Pla
 def _plan_change(context: WorkspaceContext, operation: ops.WriteText | ops.PatchText | ops.PatchFiles) -> Plan:
     match operation:
         case ops.WriteText():
-            change = edit_files.plan_write(context, operation)
+            change = file_changes.plan_write(context, operation)
         case ops.PatchText():
-            change = edit_files.plan_patch(context, operation)
+            change = file_changes.plan_patch(context, operation)
         case ops.PatchFiles():
-            change = edit_files.plan_files(context, operation)
+            change = file_changes.plan_files(context, operation)
     return _build_file_plan(context, change)
 
 
-def _build_file_plan(context: WorkspaceContext, change: edit_files.FileChange) -> Plan:
+def _build_file_plan(context: WorkspaceContext, change: file_changes.FileChange) -> Plan:
     draft = build_editable_draft(change)
     return Plan(
         change.summary,
@@ -155,14 +155,14 @@ _PLANNERS: dict[type, Callable[[WorkspaceContext, Any], Plan]] = {
 }
 _WITHOUT_PLAN: dict[type, tuple[str, Callable[[WorkspaceContext, Any], ops.Outcome]]] = {
     ops.ReadText: ("read {path}", read_file.read_text),
-    ops.Stat: ("get information about {path}", lambda context, each: edit_files.get_info(context.root, each)),
+    ops.Stat: ("get information about {path}", lambda context, each: file_info.get_info(context.root, each)),
     ops.Tree: ("list {path}", lambda context, each: listing.list_tree(context.root, each)),
     ops.FindByName: ("find {text}", lambda context, each: listing.find_by_name(context.root, each)),
     ops.Glob: ("find {pattern}", lambda context, each: listing.find_by_glob(context.root, each)),
     ops.Grep: ("search {pattern}", _grep),
     ops.Outline: ("outline {path}", _search_symbols),
     ops.FindSymbols: ("find {pattern}", _search_symbols),
-    ops.MakeDirectory: ("make the directory {path}", edit_files.make_directory),
+    ops.MakeDirectory: ("make the directory {path}", file_changes.make_directory),
     ops.ReadCommandOutput: ("read the output of {id}", lambda context, each: context.commands.read(each)),
     ops.KillCommand: ("end {id}", lambda context, each: context.commands.kill(each)),
 }

@@ -13,8 +13,9 @@ from adapter.agent.agent import Agent
 from adapter.backends import stream_chunks
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.model_queries import Model
 from adapter.backends.native_tools_chat import NativeToolsChat
-from adapter.backends.probe_profiles import Model, Profile, ProfileSetup, build_profile_path, save_profile
+from adapter.backends.probe_profiles import Profile, ProfileSetup, build_profile_path, save_profile
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.serve_settings import ServeSettings
 from adapter.cli.task_runner import run_task

@@ -6,16 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.backends import probe_profiles
+from adapter.backends import model_queries, probe_profiles
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.probe_profiles import (
-    Model,
-    Profile,
-    ProfileScore,
-    ProfileSetup,
-    build_setup_lookup,
-    find_active_profile,
-)
+from adapter.backends.model_queries import Model
+from adapter.backends.probe_profiles import Profile, ProfileScore, ProfileSetup, build_setup_lookup, find_active_profile
 from adapter.core.errors import UsageError
 from tests.scripted_server import MODELS, as_json
 
@@ -135,9 +129,9 @@ def test_model_details_are_read_from_the_server(scripted):
     )
     scripted.on("/api/show", as_json(200, {"template": "{{ t }}"}))
     scripted.on("/api/tags", as_json(200, {"models": [{"name": "y:latest", "digest": "0123456789abcdef99"}]}))
-    llama = probe_profiles.query_model(Endpoint(f"{scripted.url}/v1", "llama.cpp"), "x")
-    ollama = probe_profiles.query_model(Endpoint(f"{scripted.url}/v1", "ollama"), "y")
+    llama = model_queries.query_model(Endpoint(f"{scripted.url}/v1", "llama.cpp"), "x")
+    ollama = model_queries.query_model(Endpoint(f"{scripted.url}/v1", "ollama"), "y")
     assert (llama.file, ollama.digest) == ("x.gguf", "0123456789abcdef")
     assert llama.template == ollama.template != ""
-    assert probe_profiles.template_supports_tools(Endpoint(f"{scripted.url}/v1", "llama.cpp")) is False
-    assert probe_profiles.template_supports_tools(Endpoint(f"{scripted.url}/v1", "ollama")) is None
+    assert model_queries.template_supports_tools(Endpoint(f"{scripted.url}/v1", "llama.cpp")) is False
+    assert model_queries.template_supports_tools(Endpoint(f"{scripted.url}/v1", "ollama")) is None

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from adapter import Parser, UsageError
-from adapter.backends.probe_profiles import Model, Profile, ProfileSetup
+from adapter.backends.model_queries import Model
+from adapter.backends.probe_profiles import Profile, ProfileSetup
 from adapter.cli.serve_config import ModelSettings
 from adapter.parsing.formats import get_format
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions, validate_options

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapter.backends.probe_profiles import Model
+from adapter.backends.model_queries import Model
 from adapter.core.events import TextDelta
 from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import render_probe_report as page_of_probe

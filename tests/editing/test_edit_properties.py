@@ -15,7 +15,7 @@ from adapter.core.text.lines import split_lines
 from adapter.editing import patch_text
 from adapter.tools.operations import Patch, PatchText
 from adapter.workspace.changes.text_codec import decode
-from adapter.workspace.files.edit_files import plan_patch
+from adapter.workspace.files.file_changes import plan_patch
 from adapter.workspace.operation_context import open_context
 from tests.effort import examples
 

@@ -20,7 +20,7 @@ from adapter.protocols.conversation_cache import (
     VerbatimCallCache,
     encode_messages,
 )
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 from adapter.protocols.translation_options import TranslationOptions
 from tests.server.test_serve_bombs import asking, steps
 

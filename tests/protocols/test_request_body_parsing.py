@@ -7,8 +7,8 @@ import json
 import pytest
 
 from adapter.core.json.load import MAX_DEPTH
-from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_body_parsing import read_body
+from adapter.protocols.request_errors import RequestError
 
 
 @pytest.mark.parametrize(

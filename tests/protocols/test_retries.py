@@ -17,8 +17,8 @@ from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.exchange_guardrails import RetryPolicy, build_guard_headers, build_report
 from adapter.protocols.openai_chat_response import BufferedCompletion
-from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
+from adapter.protocols.request_errors import RequestError
 from adapter.protocols.sse import EventReader, encode_event
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions

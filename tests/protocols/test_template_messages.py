@@ -16,7 +16,7 @@ from adapter.protocols.conversation_cache import (
     encode_messages,
     hash_beginning,
 )
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_errors import RequestError
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.tools.tool import ToolSet
 from tests.template_server import CHATML

@@ -23,7 +23,8 @@ from adapter.protocols.conversation_cache import VerbatimCallCache
 from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.ollama import build_extra_fields, convert_to_native, convert_to_openai
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_errors import RequestError, build_error_body, relay_error
+from adapter.protocols.openai_errors import relay_error
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import EventReader, LineReader, encode_event
 from adapter.protocols.tool_call_deltas import NativeCalls
 from adapter.protocols.translated_request import TranslatedRequest

@@ -17,8 +17,8 @@ from adapter import wrap
 from adapter.protocols import openai_responses_request
 from adapter.protocols.answer_translation import StreamedExchange
 from adapter.protocols.chat_request_translation import translate_chat_request
-from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.openai_responses_stream import ResponsesWriter, build_answer_head
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translation_options import TranslationOptions
 from tests.effort import examples

@@ -184,7 +184,7 @@ def test_running_out_of_memory_is_a_failed_call(stocked, monkeypatch, error, cal
     with Workspace(stocked, approve="yolo") as workspace:
         with monkeypatch.context() as patched:
             patched.setattr("adapter.workspace.files.read_file._read", exhaust)
-            patched.setattr("adapter.workspace.files.edit_files.plan_patch", exhaust)
+            patched.setattr("adapter.workspace.files.file_changes.plan_patch", exhaust)
             result = workspace.run(*call)
         assert not result.ok
         assert "ran out of memory" in result.content

@@ -51,15 +51,8 @@ from adapter.dialects.promptly.tools_file_entries import ShellTool, parse_entrie
 from adapter.tools.tool import Tool
 
 __all__ = [
-    "BUILT_IN",
-    "DIALECT",
-    "OPT_IN",
-    "DefaultTool",
-    "load_default_entries",
-    "load_default_text",
-    "make_dialect",
-    "tool_files",
-    "tools_file_entries",
+    "BUILT_IN", "DIALECT", "OPT_IN", "DefaultTool", "load_default_entries", "load_default_text", "make_dialect",
+    "tool_files", "tools_file_entries",
 ]  # fmt: skip
 
 BUILT_IN = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from adapter.backends.probe_profiles import Model, Profile
+from adapter.backends.model_queries import Model
+from adapter.backends.probe_profiles import Profile
 from adapter.core.version import __version__
 from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
 from adapter.recording.html_pages import Bar, Table, render_page

@@ -18,14 +18,14 @@ from adapter.protocols.chat_request_translation import (
 )
 from adapter.protocols.dropped_fields import HEADER, to_header
 from adapter.protocols.exchange_guardrails import build_guard_headers
-from adapter.protocols.openai_errors import RequestError, build_error_body
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.token_budgets import build_shortened_header
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.server.response_references import ResponsesRequest
 from adapter.server.response_store import ResponseStore
+from adapter.server.responses_request import ResponsesRequest
 
 _log = logging.getLogger("adapter")
 

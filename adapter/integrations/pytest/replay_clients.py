@@ -17,13 +17,13 @@ from adapter.protocols.answer_translation import BufferedExchange, StreamedExcha
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
-from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.recorded_exchange import RecordedExchange
+from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import DONE, encode_event, encode_json
 from adapter.protocols.translated_request import ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
-from adapter.server.response_references import ResponsesRequest
 from adapter.server.response_store import ResponseStore
+from adapter.server.responses_request import ResponsesRequest
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 

@@ -21,7 +21,7 @@ from adapter.workspace.capabilities.host_capabilities import Editor, EditorRange
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.text_codec import decode_for_editing, encode
-from adapter.workspace.files import edit_files
+from adapter.workspace.files import file_changes, file_info
 from adapter.workspace.files.read_file import BYTE_ORDER_MARK, read_text_file
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _read_state(context: WorkspaceContext, editor: Editor) -> ops.EditorState:
     missing = []
     for path in state.open_files:
         try:
-            edit_files.get_info(context.root, ops.Stat(path))
+            file_info.get_info(context.root, ops.Stat(path))
         except ToolError:
             missing.append(f"{path} is open, but no longer exists")
     return replace(state, notes=tuple(missing)) if missing else state
@@ -193,8 +193,8 @@ def _replace(context: WorkspaceContext, editor: Editor, span: EditorRange, conte
     return Plan(f"{verb} {escape_for_display(span.path)}, line {span.start_line}", commit, change.diff, (span.path,))
 
 
-def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple[edit_files.FileChange, int, int]:
-    file = edit_files.find_file(context.root, span.path, must_exist=True)
+def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple[file_changes.FileChange, int, int]:
+    file = file_changes.find_file(context.root, span.path, must_exist=True)
     decoded = decode_for_editing(file.data or b"", span.path, context.encoding)
     mark = BYTE_ORDER_MARK if decoded.text.startswith(BYTE_ORDER_MARK) else ""
     text = decoded.text.removeprefix(mark)
@@ -207,7 +207,7 @@ def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple
     if decoded.guessed:
         check_new_characters(file.data or b"", decoded.encoding, decoded.text, after, span.path)
     data = encode(after, decoded.encoding, span.path)
-    change = edit_files.FileChange(f"edit {file.display_path}", ((file, data),), diff, outcome, {})
+    change = file_changes.FileChange(f"edit {file.display_path}", ((file, data),), diff, outcome, {})
     return change, len(lines), len(lines[-1]) + 1
 
 
@@ -216,12 +216,11 @@ def _find_offsets(text: str, span: EditorRange) -> tuple[int, int]:
     lines = [*split_lines(text), ""]
     offsets = []
     for line, column in ((span.start_line, span.start_column), (span.end_line, span.end_column)):
-        now = (
-            f"{len(lines)} lines" if line > len(lines) else f"{len(strip_line_end(lines[line - 1])) + 1} columns there"
-        )
-        if line > len(lines) or column > len(strip_line_end(lines[line - 1])) + 1:
+        columns = len(strip_line_end(lines[line - 1])) + 1 if line <= len(lines) else 0
+        if column > columns:
+            now = f"the line now has {columns} columns" if columns else f"it now has {len(lines)} lines"
             raise ToolError(
-                f"line {line}, column {column} is no longer in {span.path}, which now has {now}. "
+                f"line {line}, column {column} is no longer in {span.path}: {now}. "
                 "Use goto_line or open_file to set the cursor again"
             )
         offsets.append(sum(map(len, lines[: line - 1])) + column - 1)

@@ -29,7 +29,7 @@ from adapter.tools.operations import (
     WriteText,
 )
 from adapter.workspace.changes.journal import find_state_home
-from adapter.workspace.files import edit_files, move_copy_delete
+from adapter.workspace.files import file_changes, file_info, move_copy_delete
 from adapter.workspace.files.read_file import read_text_file
 from adapter.workspace.operation_context import WorkspaceContext, open_context
 from adapter.workspace.paths.os_errors import convert_os_errors
@@ -73,7 +73,7 @@ class NoteStore:
         with _convert_memory_errors(), WorkspaceRoot(self.folder) as root:
             paths = list_files_below(root, limit=MAX_NOTES)
             return MemoryList(
-                tuple((escape_for_display(path), edit_files.get_info(root, Stat(path)).size) for path in paths)
+                tuple((escape_for_display(path), file_info.get_info(root, Stat(path)).size) for path in paths)
             )
 
     def view(self, path: str) -> MemoryNote:
@@ -102,7 +102,7 @@ class NoteStore:
         with convert_os_errors("the note was not written"):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._open() as context:
-            written = edit_files.plan_write(context, WriteText(path, content)).commit(context)
+            written = file_changes.plan_write(context, WriteText(path, content)).commit(context)
         assert isinstance(written, FileWritten)
         return MemoryChanged(written.path, written.size)
 

@@ -107,7 +107,7 @@ def _check_host(host: str, netloc: str) -> None:
             ipaddress.IPv6Address(host)
         except ValueError:
             raise ToolError(
-                f"[{escape_for_display(host)}] is not an IPv6 address; write it like [2606:4700::1111], or give a host name"
+                f"[{escape_for_display(host)}] is not an IPv6 address; write one like [2606:4700::1111], or a host name"
             ) from None
     elif _NUMBER.fullmatch(host.rpartition(".")[2]):
         # C libraries parse 0x7f.1 and 2130706433 as addresses, so only the standard form is accepted.

@@ -1,5 +1,6 @@
 """Read, write, patch, move, search and outline files."""
 
 __all__ = [
-    "edit_files", "file_patching", "grep", "listing", "media", "move_copy_delete", "read_file", "symbol_search",
+    "file_changes", "file_info", "file_patching", "grep", "listing", "media", "move_copy_delete", "read_file",
+    "symbol_search",
 ]  # fmt: skip

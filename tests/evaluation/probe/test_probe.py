@@ -16,7 +16,8 @@ import pytest
 
 from adapter.backends.chat_client import ChatClient, Usage
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.probe_profiles import Model, load_profile
+from adapter.backends.model_queries import Model
+from adapter.backends.probe_profiles import load_profile
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.probe_runner import run_probe
 from adapter.evaluation.probe.report_page import render_probe_report

@@ -22,7 +22,7 @@ from adapter.backends.engine_details import (
     normalize_quantization,
     query_engine_details,
 )
-from adapter.backends.probe_profiles import Model
+from adapter.backends.model_queries import Model
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.probe_runner import run_probe
 from adapter.core.errors import UsageError

@@ -11,8 +11,6 @@ description promises. The result then has a note, and the change can be undone.
 from __future__ import annotations
 
 import os
-import stat
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -36,12 +34,10 @@ from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import ResolvedPath, describe_missing, open_regular, require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.paths.tree_ops import CHUNK_BYTES, fingerprint_bytes
+from adapter.workspace.paths.tree_ops import fingerprint_bytes
 
 MAX_FILES = 200
 """Maximum number of files in one change, each of which may need a lock."""
-COUNTING_SECONDS = 10.0
-"""Maximum time to count the lines of a file, in seconds: enough for a few gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,41 +290,6 @@ def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileS
         with open_regular(resolved) as descriptor:
             data, attributes = _read_all(descriptor, resolved), tree_ops.read_open_attributes(descriptor)
         return FileState(resolved.parts, resolved.display_path, data, resolved.status, attributes)
-
-
-def get_info(root: WorkspaceRoot, operation: ops.Stat) -> ops.FileInfo:
-    """Return file information, following links inside the root.
-
-    Raises ToolError if the file cannot be read, or if counting its lines takes too long.
-    """
-    lines = _count_lines(root, operation.path) if operation.count_lines else None
-    with root.locate(operation.path) as resolved:
-        require_existing(resolved)
-        status = resolved.status
-        assert status is not None
-        return ops.FileInfo(
-            path=resolved.display_path,
-            size=status.st_size,
-            is_directory=resolved.is_directory,
-            is_file=resolved.is_file,
-            modified=int(status.st_mtime),
-            readonly=not status.st_mode & stat.S_IWUSR,
-            lines=lines,
-        )
-
-
-def _count_lines(root: WorkspaceRoot, path: str) -> int:
-    lines = 0
-    deadline = time.monotonic() + COUNTING_SECONDS
-    with root.open_file(path) as (descriptor, resolved):
-        while block := os.read(descriptor, CHUNK_BYTES):
-            lines += block.count(b"\n")
-            if time.monotonic() > deadline:
-                raise ToolError(
-                    f"{resolved.display_path} has more than {lines} lines: counting stopped after "
-                    f"{COUNTING_SECONDS:g} s. Its size is {resolved.status.st_size if resolved.status else 0} bytes"
-                )
-    return lines
 
 
 def make_directory(context: WorkspaceContext, operation: ops.MakeDirectory) -> ops.OperationDone:

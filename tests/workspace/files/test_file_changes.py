@@ -15,7 +15,7 @@ from adapter.core.errors import ToolError
 from adapter.tools.operations import Patch as P
 from adapter.tools.operations import PatchText, ReadText, WriteText
 from adapter.workspace import Workspace
-from adapter.workspace.files import edit_files
+from adapter.workspace.files import file_changes
 from adapter.workspace.files.read_file import read_text
 from adapter.workspace.paths.path_validation import build_temp_name
 
@@ -266,7 +266,7 @@ def test_leftover_temporary_file_is_replaced(run, directory):
 def test_plan_changes_nothing_and_commit_applies_its_diff(desk, directory):
     """The approved diff is what is written."""
     (directory / "f").write_text("a\n")
-    change = edit_files.plan_patch(desk, PatchText("f", (P("a", "b"),)))
+    change = file_changes.plan_patch(desk, PatchText("f", (P("a", "b"),)))
     assert (directory / "f").read_text() == "a\n"
     assert "-a\n+b\n" in change.diff
     change.commit(desk)
@@ -275,14 +275,14 @@ def test_plan_changes_nothing_and_commit_applies_its_diff(desk, directory):
 
 def test_planning_new_file_creates_no_directories(desk, directory):
     """A refused write leaves no trace."""
-    edit_files.plan_write(desk, WriteText("a/b/c", "x"))
+    file_changes.plan_write(desk, WriteText("a/b/c", "x"))
     assert not list(directory.iterdir())
 
 
 def test_file_changed_since_plan_is_not_written(desk, directory):
     """It would no longer be the approved diff."""
     (directory / "f").write_text("a\n")
-    change = edit_files.plan_write(desk, WriteText("f", "b\n"))
+    change = file_changes.plan_write(desk, WriteText("f", "b\n"))
     (directory / "f").write_text("other\n")
     with pytest.raises(ToolError, match="another program has just changed"):
         change.commit(desk)
@@ -346,7 +346,7 @@ CODE = "import os\n\n\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n"
 def test_file_is_not_overwritten_by_a_part_of_it(desk, directory, marker):
     (directory / "a.py").write_text(CODE)
     with pytest.raises(ToolError, match="was not overwritten, because the content has"):
-        edit_files.plan_write(desk, WriteText("a.py", f"import os\n\n\ndef a():\n    return 10\n\n\n{marker}\n"))
+        file_changes.plan_write(desk, WriteText("a.py", f"import os\n\n\ndef a():\n    return 10\n\n\n{marker}\n"))
 
 
 @pytest.mark.parametrize(
@@ -360,4 +360,4 @@ def test_file_is_not_overwritten_by_a_part_of_it(desk, directory, marker):
 )
 def test_file_is_overwritten_if_no_line_is_lost_to_an_omission(desk, directory, old, new):
     (directory / "a.py").write_text(old)
-    assert edit_files.plan_write(desk, WriteText("a.py", new)).files[0][1] == new.encode()
+    assert file_changes.plan_write(desk, WriteText("a.py", new)).files[0][1] == new.encode()
