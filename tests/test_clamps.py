@@ -110,14 +110,14 @@ SLICED = Case("sliced", "Long", {}, "lines left out")
 DOCS = "what is asked for is a page, which says of how many it is"
 
 TOLD: dict[str, Case | str] = {
-    "dialects/blade.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
+    "dialects/blade/read_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
         arguments={"limit": 0}, said="limit 0 is out of range (1-200); using 1"
     ),
-    "dialects/blade.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
-    "dialects/maki.py _first: max(self.offset, 1)": Case(
+    "dialects/blade/read_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
+    "dialects/maki/file_tools.py _first: max(self.offset, 1)": Case(
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
-    "dialects/maki.py MakiGlobTool: limit=MAX_PATHS": NEWEST,
+    "dialects/maki/file_tools.py MakiGlobTool: limit=MAX_PATHS": NEWEST,
     "dialects/promptly/builtin_tools.py ListFiles: limit=MAX_ENTRIES": Case(
         "promptly", "ListFiles", {"path": "wide"}, "entries 1-500 of 1701; narrow it"
     ),
@@ -128,16 +128,16 @@ TOLD: dict[str, Case | str] = {
         "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
     "dialects/proto_cli.py ProtoGlobTool: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
-    "dialects/proxyai.py _describe_matches: found.files[:self.limit]": Case(
+    "dialects/proxyai/file_tools.py _describe_matches: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
-    "dialects/proxyai.py to_operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
+    "dialects/proxyai/command_tools.py to_operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
         "proxyai", "Bash", LONG_TIME, "the timeout was reduced to 600000 ms"
     ),
-    "dialects/proxyai.py render: text[:DOCS_CHARACTERS]": Case(
+    "dialects/proxyai/web_tools.py render: text[:DOCS_CHARACTERS]": Case(
         "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "truncated; pass a topic"
     ),
-    "dialects/proxyai.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
+    "dialects/proxyai/session_tools.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
         "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was truncated to 4 words"
     ),
     "workspace/sandbox/background.py start: "
@@ -150,7 +150,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/memory_notes.py _require_note: names[:MAX_NAMED]": "the message counts further notes",
     "workspace/pausable_deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
     "workspace/pausable_deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/sandbox/sandbox_notes.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
+    "workspace/sandbox/sandbox_notes.py build_session_sandbox_note: functions[:MAX_NAMED]": "others counted",
     "workspace/sandbox/output_capture.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap names its size",
     "workspace/changes/history.py commit: summary[:journal.MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",

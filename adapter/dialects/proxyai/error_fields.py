@@ -1,0 +1,16 @@
+"""Renders errors as the fields that ProxyAI's document defines."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from adapter.tools.tool import FailureRenderer
+
+
+def make_error_renderer(key: str, **fields: str | Literal[False] | None) -> FailureRenderer:
+    """Return a function that renders an error as JSON: the message under ``key``, and ``fields``, whose values are
+    constants or the names of arguments to copy from the call."""
+    return lambda given, error: {**{name: each and given.get(each) for name, each in fields.items()}, key: str(error)}
+
+
+FILE_ERROR = make_error_renderer("error", filePath="file_path")
