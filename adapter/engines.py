@@ -1,4 +1,5 @@
-"""Earlier paths of the engine integrations: ``adapter.engines.sglang``, ``adapter.engines.ray_serve:app``."""
+"""Deprecated import paths, kept for existing configurations: ``adapter.engines.sglang`` is
+`adapter.integrations.engines.sglang`, and so on."""
 
 from adapter import integrations
 from adapter.integrations import engines

@@ -138,7 +138,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return step
 
     async def _report(self, *events: AgentEvent) -> None:
-        """Report ``events`` to the observer. An async observer first receives the earlier unreported events."""
+        """Report ``events`` to the observer. An async observer receives earlier unreported events first."""
         for event in events:
             self._observe(event)
         while self._unreported and self._async_observer is not None:

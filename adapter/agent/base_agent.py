@@ -68,7 +68,7 @@ ObserverT = TypeVar("ObserverT", bound=Callable[[AgentEvent], object])
 
 
 class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
-    """The settings of an agent, and the methods of its loop that do no I/O."""
+    """The settings of an agent, and the parts of its loop that do no I/O."""
 
     _connects_at_once: ClassVar[bool]
 
@@ -184,11 +184,9 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._observe = wrap_observer(observer, "the observer")
 
     def _wrap_approver(self, approve: ApproverT) -> Approver:
-        """Return ``approve`` as an approver for the workspace."""
         return approve  # type: ignore[return-value]  # a `Workspace` refuses an async one
 
     def _wrap_host(self, host: Host) -> Host:
-        """Return ``host`` as a host for the workspace."""
         return host
 
     @property
@@ -277,8 +275,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     @property
     def guardrails(self) -> Guardrails:
-        """The guardrails of a new conversation. Constrained and assisted models get only the guardrails against loops
-        and copies, for the required steps, and for several calls in one answer."""
+        """The guardrails of a new conversation. If the model is constrained or its tools are chosen for it, they
+        only detect loops and copies, check the required steps, and limit the calls in one answer."""
         is_free = self._constraint not in ("prefer", "required") and self._assist is None
         always = BY_STEPS | WITHIN_ANSWER | COPIES | {"repeated_call", "cycle"}
         return Guardrails(
@@ -341,7 +339,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return step
 
     def _complete_calls(self, answer: ResponseReader) -> None:
-        """Add the further calls of the same tool that the message asks for, because a very small model omits them."""
+        """Add the remaining calls of the same tool that the message asks for, because a very small model leaves them
+        out."""
         calls = answer.calls
         if len(calls) != 1 or calls[0].name not in self._tools:
             return
@@ -382,8 +381,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_constrained = bool(self._constraint_fields)
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
-        """Return the messages and the additional fields of the request for ``query``. Only a `ChatClient` supports
-        fields."""
+        """Return the messages for ``query`` and the additional request fields, which only a `ChatClient` supports."""
         if self._assisted_request is not None:
             body = dict(self._assisted_request.body)
             body.pop("stop", None)

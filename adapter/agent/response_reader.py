@@ -34,8 +34,12 @@ class ChatModel(Protocol):
 
 
 class ResponseReader:
-    """Parses an answer from the model. ``observe``: called with each chunk and event. ``is_flood``: called with the
-    text of a long answer so far; returns whether it contains more calls than will be used."""
+    """Parses a streamed answer.
+
+    Args:
+        observe: Called with each chunk and event.
+        is_flood: Returns whether a long answer, given its text so far, contains more calls than will be used.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Constrain the retry of a call: to the tools that help, and for very small models to texts that are known.
+"""Constrain the retry of a call to the tools that help and, for very small models, to known strings.
 
 Small models invent the text that an edit replaces, and write only the new value in place of a whole line.
 """
@@ -92,13 +92,12 @@ def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, to
 
 
 def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
-    """Return the values to which the parameters of a retried call are limited: the paths in the request, for path
-    parameters.
+    """Return the values that the arguments of a retried call may have: for path parameters, the paths in the request.
 
-    If ``is_small`` is set, the texts of an edit are also limited, because very small models invent them. The allowed
-    texts are the two quoted texts of the request. If there are not two, they are lines of a file that was read but not
-    changed yet. The new text is one of these lines with a name or number replaced by another one of the request, or
-    with an item added.
+    If ``is_small`` is set, the texts of an edit are also limited, because very small models invent them. They are the
+    two quoted strings of the request, if there are two. Otherwise, the old text is a line of a file that was read but
+    not changed yet; the new text is such a line with a name or number replaced by another one from the request, or with
+    an item added.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
     changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
@@ -137,10 +136,10 @@ def require_texts(tools: ToolSet) -> ToolSet:
 
 
 def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
-    """Return new texts that add an item to a list: the line in ``lines``, and a line with the same beginning and words
-    of the request, such as ``- milk`` after ``- eggs``.
+    """Return new texts that add an item to a list: the only line in ``lines``, followed by a line with the same
+    beginning and words from the request, such as ``- milk`` after ``- eggs``.
 
-    Return none if there are several ``lines``, or if the request does not add anything.
+    The result is empty if there are several ``lines``, or if the request adds nothing.
     """
     lead = _lead(lines[0]) if len(lines) == 1 else ""
     if not lead.strip() or find_started_action(past) != "add":
@@ -149,8 +148,8 @@ def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
 
 
 def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
-    """Yield each line with a number, or a name of the request, replaced by another name of the request. A number is
-    replaced only by a number."""
+    """Yield each line with one of its numbers, or of its names in the request, replaced by another one from the
+    request. A number is replaced only by a number."""
     if find_started_action(past) != "edit":
         return
     request = past.request

@@ -51,8 +51,8 @@ MAX_TOTAL = 50
 
 @dataclass(frozen=True, slots=True)
 class AgentKind:
-    """A kind of sub-agent. ``instructions``: text that follows the system prompt. ``read_only``: whether it may only
-    read."""
+    """A kind of sub-agent. ``instructions`` are appended to the system prompt; a ``read_only`` kind cannot change
+    anything."""
 
     name: str
     summary: str
@@ -121,7 +121,8 @@ class SubagentRunner:
         return {kind.name: kind.summary for kind in self._kinds.values()}
 
     def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:
-        """Work on ``task``. Raises ToolError if the sub-agent cannot start or the model server fails."""
+        """Run a sub-agent on ``task``, and return its report. Raises ToolError if it cannot start or the model
+        server fails."""
         kind = self._find_kind(task.kind)
         chat, notes = self._select_chat(task.model)
         number = self._count()

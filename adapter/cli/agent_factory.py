@@ -75,7 +75,7 @@ class ObserverGroup:
 class AgentBundle:
     """An agent with its model and workspace.
 
-    ``is_guided`` is True if the wording of each request determines the tool. Then the model does not see earlier
+    If ``is_guided`` is True, the wording of each request determines the tool, and the model does not see earlier
     messages.
     """
 

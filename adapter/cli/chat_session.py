@@ -1,4 +1,4 @@
-"""A chat: its agent, its saved messages, and the actions of the user, such as undoing a change or switching models."""
+"""A chat: its agent, its saved messages, and the user's actions, such as undoing a change or switching models."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class ChatSession:
         return redone
 
     def switch(self, **changes: str) -> None:
-        """Continue with a different ``model`` or ``format``. The new model gets the whole conversation.
+        """Continue with a different ``model`` or ``format``, which receives the whole conversation.
 
         Raises TransportError or UsageError if the model is unavailable. The chat then continues with the previous
         model.

@@ -1,4 +1,4 @@
-"""`adapter derive`: infers a tool-call format from a chat template."""
+"""`adapter derive`: derives a tool-call format from a chat template."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def derive(
         ),
     ] = None,
 ) -> None:
-    """Infer a model's tool-call format from its chat template."""
+    """Derive a model's tool-call format from its chat template."""
     from adapter.backends.format_derivation import detect_format, examine_template, hash_template
     from adapter.backends.template_files import load_chat_template
     from adapter.prompting.deriving.codegen import generate_format_files

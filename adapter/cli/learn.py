@@ -1,4 +1,4 @@
-"""`adapter learn`: infers a format from example outputs (`adapter derive` infers one from a chat template)."""
+"""`adapter learn`: learns a format from example outputs (`adapter derive` derives one from a chat template)."""
 
 from __future__ import annotations
 

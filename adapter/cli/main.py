@@ -70,8 +70,8 @@ def _run(arguments: list[str]) -> None:
 
 
 def _reopen_closed_streams() -> None:
-    """Connect streams that the shell closed (``>&-``) to the null device. If they stayed closed, the next file opened
-    would get a stream's file descriptor."""
+    """Connect streams that the shell closed (``>&-``) to the null device. Otherwise, the next file that is opened
+    would have a standard stream's file descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # open until exit

@@ -20,7 +20,7 @@ from adapter.prompting.calling_setup import CallingSetup
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """The setup for a model's tool calls."""
+    """The prompt, the call format and the constraint that a command uses for its model."""
 
     format: str
     style: str
@@ -97,7 +97,7 @@ def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
 def _discover_prompt(
     settings: RunSettings, loaded: LoadedModel, profile: CallingSetup | None, console: Console, sees_images: bool
 ) -> PromptDiscovery | None:
-    """Discover whether the model's chat template can describe the tools. Return None if a generated prompt is used.
+    """Detect whether the model's chat template can describe the tools. Return None if a generated prompt is used.
 
     Raises UsageError if the options require the template and it cannot be used.
     """

@@ -210,7 +210,7 @@ class ServeSettings:
         )
 
     def build_server_settings(self) -> ServerSettings:
-        """Build the settings of the server. Raises UsageError for an invalid option, or if no model server is found."""
+        """Build the server's settings. Raises UsageError for an invalid option, or if no model server is found."""
         from adapter.backends.endpoint_discovery import build_api_url, find_endpoint
         from adapter.backends.probe_profiles import validate_profile_name
         from adapter.backends.template_files import load_chat_template

@@ -6,11 +6,11 @@
     session.on_answer(turn, ...)     -> RunTools | AskModel | Finished
     session.on_tool_results(results) -> AskModel | Finished
     session.send(message)            -> AskModel        continue after Finished
-    session.resume(message, ...)                        restore messages and answers of another session
+    session.resume(message, ...)                        restore another session's messages and answers
 
-The caller (`adapter.agent.agent`, a replay, a test) performs the steps. The session decides on the messages shown to
-the model, on retries (with `adapter.conversation.guardrails`), and on the end. Control tokens are escaped in messages
-of tools and the user (`adapter.prompting.escaping`), and unescaped in the arguments of calls.
+The caller (`adapter.agent.agent`, a replay, a test) performs the steps. The session decides which messages the model
+sees, when to retry (with `adapter.conversation.guardrails`) and when to stop. Control tokens are escaped in user
+messages and tool results (`adapter.prompting.escaping`), and unescaped in the arguments of calls.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 @dataclass(slots=True)
 class Session:
-    """The state of one conversation."""
+    """The state of one conversation, and the decisions about its next step."""
 
     system: str
     """The system prompt."""
@@ -109,7 +109,7 @@ class Session:
             self._show_results(results)
 
     def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
-        """Handle an interrupt by the user.
+        """End the turn, because the user interrupted it.
 
         ``results``: results of those calls of the last `RunTools` that finished. ``turn``: the partial answer, whose
         calls are not run.
@@ -122,10 +122,10 @@ class Session:
         return Finished("interrupted", turn.content)
 
     def on_answer(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
-        """Handle the model's answer. ``prompt_tokens``: size of the prompt, as counted by the server.
+        """Return the next step after the model's answer.
 
-        ``finish_reason``: the server's finish reason, such as ``length`` at the token limit, or ``incomplete`` after a
-        disconnect.
+        ``prompt_tokens``: size of the prompt, as counted by the server. ``finish_reason``: the server's finish reason,
+        such as ``length`` at the token limit, or ``incomplete`` after a disconnect.
         """
         if finish_reason == "length" and not turn.calls:
             turn = self._keep_whole_call(turn)
@@ -228,7 +228,7 @@ class Session:
         return is_hopeless or len(guardrails.screen_calls(self._past, turn.calls)[1]) > MAX_DROPPED
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
-        """Handle the results of the last `RunTools`, in the order of its calls."""
+        """Return the next step after the last `RunTools`. ``results``: the results of its calls, in order."""
         self._remember(results)
         self._show_results(results)
         if any(result.ends for result in results) or self._active_guardrails.steps.has_ended(self._past):
@@ -282,7 +282,7 @@ class Session:
         return MessageRenderer(self.format, self.tools, self.shows_calls)
 
     def _add_message(self, message: str) -> None:
-        """Add a message of the user, preceded by the pending notes."""
+        """Add a user message, preceded by the pending notes."""
         self._show_results([])
         text, self._notes = self._renderer.escape("\n\n".join([*self._notes, message])), []
         content: Content = text
@@ -324,7 +324,7 @@ class Session:
         return AskModel(tuple(messages), self._queries, note)
 
     def _fit(self) -> str:
-        """Trim the conversation to the context. Return a note for the user, or ""."""
+        """Trim the conversation to the context size. Return a note for the user, or "" if nothing was cut."""
         context = self.limits.context_tokens or 0
         fitted = trim_to_context(
             self._entries, compute_usable_tokens(context) / self._token_ratio, self.format.encode_result

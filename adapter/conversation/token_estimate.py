@@ -1,4 +1,4 @@
-"""Estimate the number of tokens in text."""
+"""Estimate how many tokens a text has."""
 
 from __future__ import annotations
 

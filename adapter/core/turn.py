@@ -152,7 +152,7 @@ def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Mar
 
 
 def list_spans(turn: Turn) -> tuple[Span, ...]:
-    """Return the spans of the turn's text, in order. Their texts, joined, are the model's output."""
+    """Return the spans of the turn's text, in order. Joined, their ``text`` fields are the model's output."""
     unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
     was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)
     waiting = deque(turn.rejected)

@@ -45,7 +45,7 @@ class _YamlReader:
         return None
 
     def _parse_block(self, least: int, depth: int) -> Json:
-        """Return the value in the next lines, or None unless they are indented by at least ``least`` spaces."""
+        """Return the value in the next lines if they are indented by at least ``least`` spaces, otherwise None."""
         if depth > MAX_DEPTH:
             raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
         indent = self._find_next_indent()

@@ -45,7 +45,7 @@ class Sampling:
 
 @dataclass(slots=True)
 class EvalRun:
-    """The result of running a scenario once."""
+    """One run of a scenario: its answer, its costs, and the ``fault`` that makes it a failure."""
 
     scenario: str
     kind: str
@@ -74,7 +74,7 @@ class _NoAnswer(Exception):
 
 
 class Harness(Protocol):
-    """A way to run scenarios. `run` raises TransportError if the server is unreachable."""
+    """A tool-calling method that can run scenarios. `run` raises TransportError if the server is unreachable."""
 
     @property
     def name(self) -> str: ...
@@ -176,7 +176,7 @@ class _SampledChat(ChatClient):
 
 @dataclass(frozen=True)
 class AgentHarness:
-    """Runs scenarios with `Agent`, which gets only the tools of the scenario."""
+    """Runs scenarios with an `Agent` that has only the scenario's tools."""
 
     name: str
     endpoint: Endpoint

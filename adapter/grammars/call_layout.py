@@ -1,6 +1,6 @@
-"""The layout of calls in a format, inferred from the output of the format's encoder.
+"""Derive the layout of a format's calls from the output of its encoder.
 
-A layout consists of the texts around a call's name and arguments. The arguments are JSON or key-value pairs.
+A layout consists of the strings around a call's name and arguments. The arguments are JSON or key-value pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 @dataclass(frozen=True, slots=True)
 class JsonCallLayout:
-    """The texts around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``."""
+    """The strings around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``."""
 
     head: str
     middle: str
@@ -35,7 +35,7 @@ class JsonCallLayout:
 
 @dataclass(frozen=True, slots=True)
 class KeyValueCallLayout:
-    """The texts around the parts of a call with key-value arguments. A call with two arguments is::
+    """The strings around the parts of a call with key-value arguments. A call with two arguments is::
 
         {head}NAME{first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
 
@@ -163,8 +163,7 @@ def _find_openings(
 
 
 def split_around(text: str, *words: str) -> list[str] | None:
-    """Split ``text`` at ``words``. Return None unless each word occurs exactly once and the words occur in this
-    order."""
+    """Split ``text`` at ``words`` if each of them occurs exactly once, in this order; otherwise return None."""
     pieces = []
     for word in words:
         piece, found, text = text.partition(word)

@@ -1,9 +1,11 @@
 """Constraint modes for decoding, shared by the commands `run`, `serve` and `wrap`.
 
-==================== ================================================================== ``off`` Unconstrained; the
-output is parsed and, if unambiguous, repaired. ``arguments`` The model is free to call or not; once a call begins, it
-must be valid. ``prefer`` The model writes a valid call or a reply. ``required`` The model writes a valid call.
-==================== ==================================================================
+====================  =======================================================================
+``off``               Unconstrained; the output is parsed and, if unambiguous, repaired.
+``arguments``         The model is free to call or not; once a call begins, it must be valid.
+``prefer``            The model writes a valid call or a reply.
+``required``          The model writes a valid call.
+====================  =======================================================================
 
 A request's ``tool_choice`` takes precedence: ``"none"`` always, ``"required"`` in every mode except ``off``.
 """

@@ -42,7 +42,7 @@ text into one of them will not stop."""
 
 @dataclass(frozen=True, slots=True)
 class LoweringOptions:
-    """Options for lowering a schema."""
+    """Limits on the strings and the depth of a lowered schema, and the allowed values of its parameters."""
 
     choices: ir.Choices = field(default_factory=dict)
     """Allowed values of string parameters."""

@@ -164,7 +164,7 @@ class ServerReplica:
 
 @serve.deployment(max_ongoing_requests=512, autoscaling_config=_AUTOSCALING, graceful_shutdown_timeout_s=600)
 class Ingress:
-    """Receive requests, and forward each to the replica for its conversation."""
+    """Receive requests, and forward each to the replica that has its conversation."""
 
     def __init__(self, replica: Any) -> None:
         self._replica = replica.options(method_name="answer", stream=True)
@@ -198,7 +198,7 @@ _SCOPE = (
 
 
 async def _relay_body(pieces: AsyncIterator[bytes], is_stream: bool) -> AsyncIterator[bytes]:
-    """Yield the body. If the replica ends too early, a stream gets an error event; any other body is cut off."""
+    """Yield the body. If the replica ends too early, an error event ends a stream, and any other body is cut off."""
     try:
         async for piece in pieces:
             yield piece

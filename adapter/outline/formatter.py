@@ -122,7 +122,7 @@ def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, se
 
 
 def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
-    """Join ``words`` with commas into lines of at most `WIDTH` characters. A longer word gets a separate line."""
+    """Join ``words`` with commas into lines of at most `WIDTH` characters. A longer word is on a line of its own."""
     line = ""
     for word in words:
         if line and len(indent) + len(line) + 2 + len(word) > WIDTH:

@@ -1,4 +1,4 @@
-"""Helpers for syntax nodes: their names, assigned values and end rows."""
+"""Read the names, the assigned values and the end rows of syntax nodes."""
 
 from __future__ import annotations
 

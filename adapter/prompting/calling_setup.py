@@ -1,5 +1,5 @@
-"""The way in which a model is prompted and constrained to call tools. `adapter probe` compares several of these setups,
-and a profile stores the best."""
+"""A way to prompt and constrain a model so that it calls tools. `adapter probe` compares several such setups, and a
+profile stores the best."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """A setup for tool calling.
+    """One way to make a model call tools: format, prompt style, constraint and who describes the tools.
 
-    Fields without a description have the same meaning as in
-    `adapter.protocols.translation_options.TranslationOptions`.
+    Fields without a description have the same meaning as in `adapter.protocols.translation_options.TranslationOptions`.
     """
 
     format: str = "hermes"

@@ -1,6 +1,6 @@
 """Render a chat template like Hugging Face's ``apply_chat_template``, in a sandbox.
 
-A template comes with a model, so it is untrusted code. It runs in Jinja's sandbox and gets only JSON values. The
+A template is untrusted code, because it comes with a model. It runs in Jinja's sandbox and sees only JSON values. The
 operating system limits its time and memory: this file is also a program that reads requests as lines of JSON, and
 `adapter.backends.template_files` runs it in a worker process. The file therefore imports no other module of this
 package.
@@ -184,9 +184,10 @@ def _format_now(format: str) -> str:
 
 
 def answer_request(line: str) -> str:
-    """Return the answer to one request. Both are lines of JSON; an answer has the key ``prompt`` or ``fault``.
+    """Render the prompt that ``line``, a request in JSON, describes, and return the answer as a line of JSON.
 
-    ``spent_s`` in the answer is the processor time that the process has used so far, in seconds.
+    The answer has the key ``prompt`` or ``fault``, and ``spent_s``: the processor time that the process has used so
+    far, in seconds.
     """
     return json.dumps({**_render(json.loads(line)), "spent_s": time.process_time()})
 

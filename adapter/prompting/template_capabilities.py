@@ -46,7 +46,7 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """The form of messages that a template renders completely."""
+    """The form that messages must have so that a template renders them completely."""
 
     arguments: Arguments = "object"
     """Notation for the arguments of past calls: an object, or its JSON text."""

@@ -45,7 +45,7 @@ class ToolShortlist:
 
 @dataclass(frozen=True, slots=True)
 class UserRequest:
-    """A user message. ``used``: the names of the tools called before it."""
+    """A user message, and the names of the tools ``used`` before it."""
 
     text: str
     used: frozenset[str] = frozenset()

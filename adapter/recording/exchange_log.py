@@ -105,7 +105,7 @@ def describe_difference(exchange: RecordedExchange) -> str:
 
 
 def reparse_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
-    """Return the calls that a client would get if the recorded text were parsed now."""
+    """Return the calls that a client would receive if the recorded text were parsed now."""
     return _reparse_exchange(exchange)[0]
 
 
@@ -130,11 +130,11 @@ class _LoggedExchange:
         self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None:
-        """Do nothing: the observer gets the exchange."""
+        """Do nothing, because the exchange is passed to the observer."""
 
 
 def _reparse_exchange(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
-    """Parse the recorded text again. Return the calls that a client would get, and the parser's events."""
+    """Parse the recorded text again. Return the calls that a client would receive, and the parser's events."""
     tools = ToolSet(exchange.tools)
     exchanges: list[RecordedExchange] = []
     listener = _LoggedExchange()
@@ -163,7 +163,7 @@ def _compare_calls(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) 
 
 
 def _remove_forbidden(call: RecordedCall, tools: ToolSet) -> RecordedCall:
-    """Return the call as clients get it with guardrails on."""
+    """Return the call as clients receive it with guardrails on."""
     tool = tools.match(call.name)
     arguments = select_allowed_arguments(tool, call.arguments).arguments if tool else call.arguments
     return RecordedCall(name=call.name, arguments=arguments)

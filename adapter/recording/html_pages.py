@@ -18,8 +18,10 @@ from adapter.core.text.display_escaping import escape_for_display
 
 
 class Bar(NamedTuple):
-    """A row of a report's chart. ``shares``: the style class and the share of the full length of each bar. The bars
-    overlap."""
+    """A row of a report's bar chart.
+
+    ``shares``: the style class of each bar, and its length as a share of the full length. The bars overlap.
+    """
 
     name: str
     label: str
@@ -30,10 +32,9 @@ class Bar(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of a report.
+    """A table of a report. The first ``texts`` columns contain text, the others numbers.
 
-    ``texts``: number of leading columns that contain text; the others contain numbers. ``best``: index of the row to
-    highlight. In a row with only two cells, the second cell spans all other columns.
+    ``best``: index of the row to highlight. In a row with only two cells, the second cell spans all other columns.
     """
 
     title: str

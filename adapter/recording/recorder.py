@@ -125,7 +125,7 @@ def is_external_tool(tool: Tool | None, own_names: Container[str]) -> bool:
 
 
 def list_custom_tools(workspace: Workspace) -> list[Tool]:
-    """Return the tools that are not in the shipped dialect: custom functions, and programs from a tools file."""
+    """Return the tools that are not part of the shipped dialect: custom functions, and programs from a tools file."""
     try:
         shipped = get_dialect(workspace.dialect.name).tools
     except UsageError:
@@ -210,7 +210,7 @@ class SessionRecorder:
         )
 
     def record_user_message(self, message: str) -> None:
-        """Record a user message after the first one. Call this before the agent gets the message."""
+        """Record a user message after the first one. Call this before passing the message to the agent."""
         self._recorder.write_line(transcript_lines.UserMessageLine(text=message))
 
     def note(self, text: str) -> None:

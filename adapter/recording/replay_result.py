@@ -1,4 +1,4 @@
-"""The result of a replay."""
+"""The outcome of a replay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The result of replaying one recording. ``difference``: the first difference; "" if everything was equal."""
+    """The counts of one replay, and the first ``difference`` from the recording, or "" if everything was equal."""
 
     name: str
     turns: int

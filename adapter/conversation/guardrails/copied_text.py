@@ -125,12 +125,13 @@ def _repeats_name(name: str, value: str) -> bool:
 
 
 def _list_invented(value: str) -> list[str]:
-    """Return the parts of ``value`` that are used in examples."""
+    """Return the parts of ``value`` that are typical of examples, such as "John Doe" or example.com."""
     return [match["host"] or match[0] for match in _INVENTED.finditer(value)]
 
 
 def _is_counted(value: str) -> bool:
-    """Return whether a number or a phone number is only counted: ``12345``, ``+1 (123) 456-7890``."""
+    """Return whether a number or phone number is an obvious dummy, whose digits only count up: ``12345``, ``+1 (123)
+    456-7890``."""
     digits = re.sub(r"\D", "", value)
     return len(digits) > 4 and digits in "11234567890" and not re.search(r"[^\W\d_]", value)
 

@@ -1,4 +1,4 @@
-"""Describe a repeated call to the model: what is left to do, or which other call may help."""
+"""Tell the model that it repeated a call, and what is left to do or which other call may help."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def find_unread_paths(past: CallHistory) -> list[str]:
 
 
 def find_readers(tools: ToolSet) -> tuple[str, ...]:
-    """Return the first tool that reads a file, in a tuple, which is empty if there is no such tool."""
+    """Return the first tool that reads a file, as a tuple, which is empty if there is no such tool."""
     readers = (
         name
         for name, tool in tools.items()

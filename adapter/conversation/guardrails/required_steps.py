@@ -124,7 +124,7 @@ def _shares(other: PastCall, call: PastCall, argument: str) -> bool:
 
 
 def to_json(steps: Steps) -> JsonObject:
-    """Return ``steps`` as input for `parse_steps`, without empty keys."""
+    """Return ``steps`` in the form that `parse_steps` takes, without empty keys."""
     before = {name: list(needs) for name, needs in steps.before.items()}
     fields = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}
     return {key: value for key, value in fields.items() if value}

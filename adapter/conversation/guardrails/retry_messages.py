@@ -58,7 +58,7 @@ class Examples:
         return "" if example is None else self.encode([(tool.name, example)]).strip()
 
     def describe(self, tool: Tool | None, arguments: JsonObject | None = None) -> ExampleCall:
-        """Return the example of a call for a message; of None, an empty one."""
+        """Return an example call for a message. It is empty if ``tool`` is None."""
         return ExampleCall(self, tool, arguments)
 
 
@@ -248,6 +248,6 @@ def join_with_and(names: Sequence[str]) -> str:
 
 
 def shorten_to_line(text: str, max_chars: int = 160) -> str:
-    """Shorten untrusted text to one line without markup characters."""
+    """Return untrusted text on one line of at most ``max_chars`` characters, without markup characters."""
     line = re.sub(r"[\s<>|{}\[\]]+", " ", text.strip()[: max_chars * 4]).strip()
     return line if len(line) <= max_chars else line[: max_chars - 3] + "..."

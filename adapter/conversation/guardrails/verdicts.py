@@ -51,7 +51,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class DroppedCall:
-    """A call that is not run, and the guardrail that dropped this call or an earlier call of the answer."""
+    """A call that is not run, and the guardrail that dropped it or an earlier call of the same answer."""
 
     name: str
     guardrail: str

@@ -15,9 +15,11 @@ MAX_DEPTH = 201
 
 
 def load_json(text: str | bytes) -> Json:
-    """Decode JSON with the results and errors of `json.loads`, in a quarter to half of the time. Texts that the faster
-    decoder, jiter, rejects are passed to `json.loads`, which also accepts lone surrogates and encodings other than
-    UTF-8. Raises ValueError also if the text is nested more than `MAX_DEPTH` levels deep."""
+    """Decode JSON like `json.loads`, with the same results and errors, but two to four times as fast.
+
+    Text that the faster decoder, jiter, rejects is passed to `json.loads`, which also accepts lone surrogates and
+    encodings other than UTF-8. Raises ValueError also if the text is nested more than `MAX_DEPTH` levels deep.
+    """
     try:
         return from_json(text)
     except (ValueError, TypeError):  # TypeError for a lone surrogate

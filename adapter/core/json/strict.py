@@ -66,8 +66,8 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
     """Decode ``text[start:end]`` with jiter. Return None if the text is short, or if `json` could decode it
     differently.
 
-    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts a subset of the
-    texts that `json` accepts.
+    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts only JSON that
+    `json` also accepts.
     """
     if end - start < LONG:
         return None

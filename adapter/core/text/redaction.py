@@ -138,7 +138,7 @@ class Redactor:
         return f"{REDACTED}]" if is_secret and REDACTED not in redacted else redacted
 
     def redact_bytes(self, content: bytes) -> bytes:
-        """Redact the contents of a text or binary file."""
+        """Redact the content of a file, which may be text or binary."""
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
@@ -160,7 +160,8 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return each number of leading ``pieces`` after which the text can be split without changing the redaction."""
+        """Return the numbers of leading ``pieces`` after which the text can be split without changing what is
+        redacted."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)

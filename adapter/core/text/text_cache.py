@@ -1,4 +1,4 @@
-"""A cache of texts that is bounded by their total length instead of their number."""
+"""A cache of strings that is bounded by their total length instead of their number."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import suppress
 
 
 class TextCache:
-    """A cache of texts. The least recently used texts are evicted.
+    """A cache of strings, which evicts the least recently used ones.
 
-    ``max_characters``: maximum total length of the texts and keys. Threads may share a cache; a race between them loses
-    at most an entry.
+    ``max_characters``: maximum total length of the strings and keys. Threads may share a cache; a race between them
+    loses at most an entry.
     """
 
     def __init__(self, max_characters: int) -> None:

@@ -34,7 +34,7 @@ STOPPED = "stopped by the user"
 
 @dataclass(slots=True)
 class SetupTrial:
-    """A setup and its outcomes. ``refusal`` is the error message if the server rejected the setup, otherwise ""."""
+    """The outcomes of a setup. If the server rejected the setup, ``refusal`` is its error message, otherwise ""."""
 
     setup: CallingSetup
     outcomes: list[TaskOutcome] = field(default_factory=list)

@@ -56,8 +56,8 @@ class TaskOutcome:
 class TaskRunner:
     """Run tasks on ``client``.
 
-    ``own`` describes how to render the model's chat template. ``observe`` is called with each exchange, whose field
-    ``conversation`` names the setup and the task.
+    ``own`` renders the model's chat template. ``observe`` is called with each exchange, whose field ``conversation``
+    names the setup and the task.
     """
 
     def __init__(

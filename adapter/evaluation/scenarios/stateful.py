@@ -1,4 +1,4 @@
-"""Scenarios with a stateful environment, in which later calls do not reveal the consequences of a wrong argument."""
+"""Scenarios with a stateful environment: a wrong argument has consequences that later calls do not reveal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input files for a batch run, and the files that their results are written to."""
+"""Find the input files of a batch run, and the files that their results are written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse JSON lines in blocks of whole lines. The bytes of each line are kept."""
+"""Parse JSON lines in blocks of whole lines. Each line keeps its original bytes."""
 
 from __future__ import annotations
 

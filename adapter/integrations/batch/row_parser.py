@@ -97,7 +97,7 @@ class RowParser:
 
 
 def build_error_columns(message: str) -> JsonObject:
-    """Return the result columns of a row that could not be parsed."""
+    """Return the result columns of a row that cannot be parsed."""
     return {**dict.fromkeys(COLUMNS), "error": message}
 
 

@@ -61,7 +61,7 @@ def describe_failure(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLocation:
-    """A module's name in releases from ``since`` on."""
+    """The name that a module has since release ``since``."""
 
     since: str
     module: str

@@ -4,8 +4,8 @@ Releases with plugins call `register` through an entry point (``sglang.srt.plugi
 adapter.integrations.engines.sglang ARGS...`` registers the parsers and starts SGLang's server with ``ARGS``. SGLang is
 imported only when the parsers are registered.
 
-SGLang passes a response to the reasoning parser, and passes the text that this returns to the tool parser. Neither
-parser gets the prompt. Newer releases pass the tokenizer, whose template determines the end of the prompt.
+SGLang passes a response to the reasoning parser, and the text that this returns to the tool parser. Neither parser sees
+the prompt. Newer releases pass the tokenizer, whose template determines the end of the prompt.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ vLLM calls `register` through an entry point (``vllm.general_plugins``), or thro
 vllm``. The parsers named ``adapter`` detect the format from the model's template and name. Names like
 ``adapter_hermes`` select a format. vLLM is imported only when the parsers are registered.
 
-vLLM splits a response between two parsers. The reasoning parser gets the text until reasoning ends. The tool parser
-gets the rest, which may contain more reasoning. Without this reasoning parser, reasoning stays in the content verbatim,
-as with vLLM's own parsers.
+vLLM splits a response between two parsers. The reasoning parser receives the text until reasoning ends, and the tool
+parser the rest, which may contain more reasoning. Without this reasoning parser, reasoning stays in the content
+verbatim, as with vLLM's own parsers.
 """
 
 from __future__ import annotations

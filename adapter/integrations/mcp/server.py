@@ -1,7 +1,7 @@
 """`adapter mcp`: serve a dialect's tools as an MCP server, over standard input and output or HTTP.
 
-Clients get the tools of one workspace, without interactive approval: calls that the mode and the rules do not allow are
-refused, and the response explains how the user can allow them.
+Clients can use the tools of one workspace, without interactive approval: calls that the mode and the rules do not allow
+are refused, and the response explains how the user can allow them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parse the configuration of MCP servers: a command, a URL, or a client's JSON file."""
+"""Parse the configuration of MCP servers: a command, a URL, or the JSON configuration file of an MCP client."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from adapter.core.text.redaction import Redactor
 class McpServer:
     """A server: a ``command`` with its arguments, or a ``url``.
 
-    ``environment``: variables added to a few safe variables, which do not include the user's keys. ``trusted``: whether
-    the server's read-only hints are believed. Otherwise, the first call to each of its tools needs approval.
+    ``environment`` has variables in addition to a few safe ones, which do not include the user's keys. If the server is
+    ``trusted``, its read-only hints are believed; otherwise, the first call to each of its tools needs approval.
     """
 
     name: str

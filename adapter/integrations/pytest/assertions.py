@@ -37,7 +37,7 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
 
 
 def _normalize_pair(actual: _Call, expected: _Call, partial: bool) -> tuple[_Call, _Call]:
-    """Normalize a pair of calls for the diff, so that equal arguments get equal values and the same order."""
+    """Normalize a pair of calls for the diff, so that equal arguments have equal values and the same order."""
     name, arguments = actual
     if name != expected[0]:
         return actual, expected

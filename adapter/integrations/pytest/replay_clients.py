@@ -38,7 +38,8 @@ _REPLAY_OPTIONS = TranslationOptions(
 def create_replay_client(
     recorded: ReplayModel, kind: type[Client], fail: Callable[[str], Any], *, stream_arguments: bool
 ) -> Client:
-    """Create a client that replays ``recorded``. The installed version of the package parses the recorded texts.
+    """Create a client that replays ``recorded``. The recorded answers are parsed by the installed version of the
+    package.
 
     ``fail``: called with a message if there is no answer to a request; must raise an exception.
     """

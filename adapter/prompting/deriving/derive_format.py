@@ -44,7 +44,7 @@ from adapter.prompting.deriving.round_trip import (
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
-    """The result of deriving a format from a template."""
+    """The derived ``format``, or the reason ``why`` there is none, with the samples that were checked."""
 
     format: Format | None
     """The derived format; None if no format was derived, for the reason ``why``."""

@@ -21,8 +21,11 @@ from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAM
 
 @dataclass(frozen=True, slots=True)
 class DetectedFormat:
-    """A detected format. ``format``: a name for `get_format`, or None. ``by``: "known" for a known format that was
-    checked, "template" for the derived format, or "guess" for an unchecked guess."""
+    """The name of a model's format for `get_format`, or None.
+
+    ``by`` is "known" for a known format that was checked, "template" for the derived format, or "guess" for an
+    unchecked guess.
+    """
 
     format: str | None
     by: Literal["known", "template", "guess"]

@@ -1,6 +1,6 @@
-"""Locate calls with known names and arguments in a text, for each notation that can be learned.
+"""Locate calls with known names and arguments in a string, for each notation that can be learned.
 
-A locator returns the span of a call and the texts between its parts. It raises `CannotLearnError`, which quotes the
+A locator returns the span of a call and the strings between its parts. It raises `CannotLearnError`, which quotes the
 text that does not fit.
 """
 
@@ -35,7 +35,7 @@ class CannotLearnError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallSpan:
-    """A call in a text: its offsets, and the ``texts`` between its name, keys and values."""
+    """The offsets of a call, and the ``texts`` between its name, keys and values."""
 
     start: int
     end: int
@@ -55,7 +55,8 @@ Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
 
 
 def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:
-    """Locate ``calls`` in ``text`` one after the other. Raises CannotLearnError if one is not found."""
+    """Return the spans of ``calls``, which follow one another in ``text``. Raises CannotLearnError if one is not
+    found."""
     spans: list[CallSpan] = []
     for number, (name, arguments) in enumerate(calls):
         span = locate(text, spans[-1].end if spans else 0, name, arguments)

@@ -1,4 +1,4 @@
-"""Learn a format from examples: raw texts, each with its expected calls."""
+"""Learn a format from examples: outputs of a model, each with its expected calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class LearningExample:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """A specification learned from examples, and the checks of it."""
+    """The specification learned from examples, or the reasons why no notation fits, and the results of the
+    cross-check."""
 
     spec: FormatSpec | None
     """The specification, or None if no notation fits the examples."""

@@ -54,8 +54,11 @@ _CALLS: dict[str, list[Call]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoundTripSample:
-    """A sample to parse. ``rendered``: ``content`` and ``calls`` as rendered by the template; None if it cannot render
-    them. ``is_ambiguous``: whether the rendered text is ambiguous, because the template does not escape values."""
+    """Calls and content that are parsed and compared.
+
+    ``rendered`` is the text that the template renders for them, or None if it cannot. ``is_ambiguous`` is True if that
+    text is ambiguous, because the template does not escape values.
+    """
 
     name: str
     calls: Sequence[Call]
@@ -66,8 +69,8 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A misread sample: the text ``written`` was parsed as ``parsed`` instead of ``expected``. ``is_ambiguous``: as in
-    `RoundTripSample`."""
+    """A sample that was misread: ``written`` was parsed as ``parsed`` instead of ``expected``. ``is_ambiguous``: as
+    in `RoundTripSample`."""
 
     name: str
     written: str

@@ -87,7 +87,7 @@ def find_numbers(text: str) -> list[Number]:
 
 
 def find_lists(text: str) -> list[tuple[list[Json], tuple[int, int]]]:
-    """Return the lists in a text, in JSON or with single quotes, and their positions."""
+    """Return the lists in ``text``, in JSON or with single quotes, and their positions."""
     lists = []
     for match in re.finditer(r"\[[^\[\]]*\]", text):
         with suppress(ValueError):

@@ -151,7 +151,7 @@ def _is_progress(event: Event) -> bool:
 
 
 def _truncate_all(texts: Sequence[str], size: int) -> list[str]:
-    """Truncate ``texts``, so that their total length is at most ``size`` characters."""
+    """Truncate the strings, so that their total length is at most ``size`` characters."""
     prefixes: list[str] = []
     for text in texts:
         prefixes.append(text[:size])

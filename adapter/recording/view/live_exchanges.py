@@ -64,8 +64,8 @@ WAITING = "waiting"
 class _LiveEntry:
     """An exchange in the feed.
 
-    ``record``: the request, and also the response once ``is_over`` is True. It is compressed soon after that.
-    ``failure``: the reason for a missing response.
+    ``record`` contains the request, and also the response once ``is_over`` is True; it is compressed soon after that.
+    ``failure`` is the reason for a missing response.
     """
 
     number: int

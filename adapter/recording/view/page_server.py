@@ -24,7 +24,7 @@ class PageServer(ThreadingHTTPServer):
     """Serve the page ``text`` on 127.0.0.1. ``address`` is its URL.
 
     Args:
-        read: Returns the answer to a request from the page, as JSON. If it is None, such requests get a 404.
+        read: Answers a request from the page with JSON. If it is None, such requests are answered with a 404.
         port: The port; 0 for a free one.
     """
 
