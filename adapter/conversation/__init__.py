@@ -1,7 +1,7 @@
 """The state machine of a conversation, the history shown to the model, and the context limit. No I/O."""
 
 __all__ = [
-    "context_budget",
+    "client_conversation_trimming",
     "message_content",
     "message_rendering",
     "session",

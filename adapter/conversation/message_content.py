@@ -16,6 +16,15 @@ def concat_content(first: Content, second: Content, between: str) -> Content:
     return [*_list_parts(first), *_list_parts(second)]
 
 
+def get_text(content: Json) -> str:
+    """Return the text of a message's content, without images and other parts. Of any other value, return ""."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 def build_image_part(url: str) -> Json:
     """Return a message part for an image. ``url`` may be a data URL."""
     return {"type": "image_url", "image_url": {"url": url}}

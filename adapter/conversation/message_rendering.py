@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
 from typing import TypeAlias
 
-from adapter.conversation.context_window import HistoryEntry
-from adapter.conversation.message_content import build_image_part, concat_content
+from adapter.conversation.message_content import Content, build_image_part, concat_content
+from adapter.conversation.token_estimate import PER_IMAGE, PER_MESSAGE, estimate_tokens
 from adapter.conversation.verbatim_history import build_verbatim_text
 from adapter.core.events import ERROR_LABEL, InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
 from adapter.core.text.display_escaping import replace_lone_surrogates
@@ -25,6 +25,36 @@ message has images, its content is a list of parts, as in OpenAI's API."""
 
 STOPPED = f"{ERROR_LABEL} the user stopped the run before there was a result; check if it took effect"
 """The result of a call that the user stopped."""
+
+
+Result: TypeAlias = tuple[str, str, str]
+"""A tool result as (tool, content, call id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One message of the history, as the model sees it."""
+
+    role: str
+    content: Content
+    results: tuple[Result, ...] = ()
+    """The tool results encoded in ``content``, which may be shortened."""
+    about: tuple[str, ...] = ()
+    """Summaries of the calls that returned these results."""
+    is_protected: bool = False
+    """True if the entry must not be dropped, because it is the user's last message."""
+    is_temporary: bool = False
+    """True if the entry is a rejected answer or a retry message. Both are dropped once an answer is accepted."""
+    parts: JsonObject | None = None
+    """The fields of an answer with calls, for a chat template."""
+    tokens: int = field(init=False)
+    """Estimated number of tokens."""
+
+    def __post_init__(self) -> None:
+        parts = [self.content] if isinstance(self.content, str) else self.content
+        texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+        sizes = (estimate_tokens(text) if isinstance(text, str) else PER_IMAGE for text in texts)
+        object.__setattr__(self, "tokens", sum(sizes) + PER_MESSAGE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED, Guardrails
 from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
@@ -26,8 +25,10 @@ from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, L
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, asks_for_answer, find_leading_call
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
 from adapter.conversation.message_content import Content, concat_content
-from adapter.conversation.message_rendering import Message, MessageRenderer, merge_consecutive_roles
+from adapter.conversation.message_rendering import HistoryEntry, Message, MessageRenderer, merge_consecutive_roles
 from adapter.conversation.session_steps import AskModel, Finished, Reason, RunTools, SessionLimits, Step
+from adapter.conversation.session_trimming import trim_to_context
+from adapter.conversation.token_estimate import compute_usable_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import ERROR_LABEL, InvalidToolCall, ToolCall, ToolResult
 from adapter.core.text.plurals import pluralize

@@ -1,4 +1,4 @@
-"""Estimate how many tokens a text has."""
+"""Estimate how many tokens a text has, and how many fit into a prompt."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ _PIECE = r"'(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]
 """The pattern of Qwen's pre-tokenizer. Llama's pattern is nearly the same."""
 _LETTERS, _BYTES = 9, 2.5
 """Letters per token in a word, and bytes per token in all other text."""
+PER_MESSAGE = 6
+"""Estimated number of tokens that a template adds to a message."""
+PER_IMAGE = 1_000
+"""Estimated number of tokens for an image. Models use hundreds to thousands."""
+ANSWER_SHARE = 0.25
+"""Share of the context reserved for the answer, up to `MAX_ANSWER` tokens."""
+MAX_ANSWER = 4_096
+"""Maximum number of tokens reserved for the answer."""
+
+
+def compute_usable_tokens(context_tokens: int) -> int:
+    """Return the number of tokens that a prompt may have, so that an answer fits into the context."""
+    return context_tokens - min(int(context_tokens * ANSWER_SHARE), MAX_ANSWER)
 
 
 def estimate_tokens(text: str) -> int:

@@ -12,9 +12,9 @@ import openai
 import pytest
 
 import adapter
-from adapter.conversation.context_budget import count_tokens
+from adapter.conversation.client_conversation_trimming import count_tokens
 from adapter.core.errors import UsageError
-from tests.conversation.test_context_budget import LINES, SYSTEM, TASK, agent_requests
+from tests.conversation.test_client_conversation_trimming import LINES, SYSTEM, TASK, agent_requests
 from tests.http_requests import send
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.server.clients import connected

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from adapter.conversation.message_content import get_text
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.prompting.intent.verbs import sounds_like_change
@@ -134,7 +134,7 @@ def read_history(messages: Json, tools: ToolSet | None, before: ReadMessages = U
         if not isinstance(message, dict):
             continue
         role, content = message.get("role"), message.get("content")
-        text = content if isinstance(content, str) else _get_text(content)
+        text = get_text(content)
         if role in ("tool", "function"):
             results[str(message.get("tool_call_id") or "")] = text
             continue
@@ -170,11 +170,6 @@ def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | N
         except ValueError:
             arguments = {"arguments": arguments}
     return str(tool_call.get("id") or f"#{number}"), name, arguments if isinstance(arguments, dict) else {}
-
-
-def _get_text(content: Json) -> str:
-    parts: Sequence[Json] = content if isinstance(content, list) else ()
-    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def looks_like_error(result: str) -> bool:

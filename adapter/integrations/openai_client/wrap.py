@@ -97,7 +97,7 @@ def wrap(
         retries: Maximum number of retries per request.
         max_calls: Maximum number of calls in one answer.
         context_budget: Number of tokens beyond which a conversation is shortened, or ``"auto"`` for the context size of
-            the server (see `adapter.conversation.context_budget`).
+            the server (see `adapter.conversation.client_conversation_trimming`).
         reasoning_budget: Maximum number of tokens of reasoning in an answer (see `adapter.protocols.reasoning_budget`).
         profile: Settings found by `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the
             profile of the requested model, or the name or file of a profile.

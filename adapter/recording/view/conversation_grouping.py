@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from adapter.core.events import Json, JsonObject
+from adapter.conversation.message_content import get_text
+from adapter.core.events import JsonObject
 
 MAX_PROMPTS = 20_000
 """Maximum number of prompts that are remembered. The oldest are forgotten first."""
@@ -43,17 +44,8 @@ class Conversations:
 def find_question(messages: Iterable[JsonObject]) -> str:
     """Return the text of the last user message, or "" if there is none."""
     questions = [message for message in messages if message.get("role") == "user"]
-    return _get_text(questions[-1].get("content")) if questions else ""
+    return get_text(questions[-1].get("content")) if questions else ""
 
 
 def _hash_message(message: JsonObject) -> int:
-    return hash((str(message.get("role")), _get_text(message.get("content"))))
-
-
-def _get_text(content: Json) -> str:
-    """Return the text of a message, without images and other parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return hash((str(message.get("role")), get_text(message.get("content"))))

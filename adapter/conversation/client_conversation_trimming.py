@@ -1,4 +1,4 @@
-"""Fit a client's conversation into a token budget, with cuts that later requests of the conversation repeat.
+"""Trim a client's conversation to a token budget, with cuts that later requests of the conversation repeat.
 
 A client sends the whole conversation with each request, and the model server caches the prefix that two prompts have in
 common. Therefore, a cut must not depend on later messages. The conversation is read from its beginning, and wherever a
@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from adapter.conversation.context_window import CUT_TO, PER_IMAGE, PER_MESSAGE, SHORT, keep_ends, shorten_result
-from adapter.conversation.context_window import compute_usable_tokens as tokens_without_answer
-from adapter.conversation.message_content import Content, concat_content
-from adapter.conversation.token_estimate import estimate_tokens
+from adapter.conversation.message_content import Content, concat_content, get_text
+from adapter.conversation.result_shortening import CUT_TO, SHORT, compute_share, keep_ends, shorten_result
+from adapter.conversation.token_estimate import PER_IMAGE, PER_MESSAGE, compute_usable_tokens, estimate_tokens
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.plurals import pluralize
 from adapter.core.text.truncate import shorten
@@ -37,7 +36,7 @@ _counts: dict[bytes, int] = {}
 
 def compute_prompt_limit(context_tokens: int) -> int:
     """Return the number of estimated tokens that a prompt may have, so that an answer fits into the context."""
-    return int(tokens_without_answer(context_tokens) * ACCURACY)
+    return int(compute_usable_tokens(context_tokens) * ACCURACY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ class _Fitting:
         """Shorten the results of the last turn in proportion to their lengths."""
         results = [index for index in range(end, len(self.messages)) if index in self._call_of]
         total = sum(self._tokens[index] for index in results)
-        share = max(0.0, 1 - (self._total - self._limit * CUT_TO) / max(total, 1))
+        share = compute_share(self._total - self._limit * CUT_TO, total)
         for index in results:
             length = _count_characters(self._originals[index])
             self._shorten_result_to(index, max(SHORT, int(length * share)))
@@ -206,13 +205,13 @@ class _Fitting:
         return end
 
     def _list_lines(self, index: int, end: int) -> Iterator[str]:
-        said = _get_text(self._originals[index].get("content")).strip()
+        said = get_text(self._originals[index].get("content")).strip()
         if said:
             yield f"- you said: {shorten(said.partition(chr(10))[0], 120)}"
         results = {str(self._originals[each].get("tool_call_id")): each for each in range(index + 1, end)}
         for call_id, _, summary in _list_calls(self._originals[index]):
             position = results.get(call_id)
-            text = "" if position is None else _get_text(self._originals[position].get("content"))
+            text = "" if position is None else get_text(self._originals[position].get("content"))
             yield f"- {summary}" + (f" returned {pluralize(text.count(chr(10)) + 1, 'line')}" if text else "")
 
     def _shorten_text(self, index: int) -> int:
@@ -293,7 +292,7 @@ def _get_arguments(function: JsonObject) -> str:
 
 
 def _list_texts(message: JsonObject) -> Iterator[str]:
-    yield _get_text(message.get("content"))
+    yield get_text(message.get("content"))
     reasoning = message.get("reasoning_content") or message.get("reasoning") or message.get("thinking")
     if isinstance(reasoning, str):
         yield reasoning
@@ -309,14 +308,6 @@ def _count_characters(message: JsonObject) -> int:
     return sum(map(len, _list_texts(message))) + PER_IMAGE * len(_list_media(message))
 
 
-def _get_text(content: Json) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
 def _list_media(message: JsonObject) -> list[str]:
     """Return the type of each part that is not text."""
     content, images = message.get("content"), message.get("images")
@@ -330,7 +321,7 @@ def _list_media(message: JsonObject) -> list[str]:
 def _remove_media(message: JsonObject, change: Callable[[str], str]) -> JsonObject:
     """Return the message with changed text, and with a note in place of each part that is not text."""
     notes = [f"[{kind} left out]" for kind in _list_media(message)]
-    text = change(_get_text(message.get("content")))
+    text = change(get_text(message.get("content")))
     fields = {key: value for key, value in message.items() if key != "images"}
     return {**fields, "content": "\n".join([*([text] if text else []), *notes])}
 

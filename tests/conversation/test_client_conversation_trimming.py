@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.conversation.context_budget import FittedMessages, count_tokens, fit_messages
+from adapter.conversation.client_conversation_trimming import FittedMessages, count_tokens, fit_messages
 
 LINES = "\n".join(f"{number}: some line of a file" for number in range(60))
 SYSTEM = {"role": "system", "content": "Be careful. " * 20}

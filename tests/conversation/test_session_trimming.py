@@ -7,9 +7,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
+from adapter.conversation.message_rendering import HistoryEntry
 from adapter.conversation.session import Session
 from adapter.conversation.session_steps import AskModel, RunTools, SessionLimits
+from adapter.conversation.session_trimming import trim_to_context
+from adapter.conversation.token_estimate import compute_usable_tokens
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
