@@ -14,13 +14,13 @@ from urllib.parse import quote
 import mcp  # noqa: F401  # before the processes of the cases are forked: importing it takes a second
 
 from adapter.agent.agent import Agent
-from adapter.agent.response_reader import AgentEvent
+from adapter.agent.answer_reader import AgentEvent
 from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import ChatClient, Chunk, Endpoint
 from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.cli.console import Console
 from adapter.cli.run_settings import RunSettings
-from adapter.cli.task_runner import run_task
+from adapter.cli.run_task import run_task
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import AdapterError

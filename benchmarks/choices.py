@@ -28,7 +28,7 @@ from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
 from adapter.core.events import Json, JsonObject, ToolCall
-from adapter.evaluation.probe.task_runner import _collect_chunks
+from adapter.evaluation.probe.probe_task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import Constraint
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.protocols.chat_request_translation import translate_chat_request

@@ -119,8 +119,8 @@ class Model:
         before, heard = told.last.get(key, ("", []))
         if before:
             new = _rest(spoken, heard)
-            is_named = re.search(NAMED[before], new, re.IGNORECASE)
-            chance = self._mending.named if is_named else self._mending.told if new else self._mending.anew
+            calls_expected_tools = re.search(NAMED[before], new, re.IGNORECASE)
+            chance = self._mending.named if calls_expected_tools else self._mending.told if new else self._mending.anew
             return before if at.random.random() >= chance else ""
         if attempt or at.random.random() >= rate:
             return ""

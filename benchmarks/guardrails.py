@@ -38,7 +38,7 @@ from rich.table import Table
 from adapter.agent.agent import Agent
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.events import JsonObject
-from adapter.evaluation.metrics import aggregate_runs, format_percent, format_rate
+from adapter.evaluation.eval_scores import aggregate_runs, format_percent, format_rate
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.scenario import ExecutedCall, Scenario, find_next_step, perform
 from adapter.evaluation.scenario_runner import (

@@ -24,11 +24,11 @@ from pathlib import Path
 
 from adapter.backends.probe_profiles import load_profile
 from adapter.backends.template_files import load_chat_template
-from adapter.cli.config import read_config
+from adapter.cli.user_config import read_config
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import AdapterError
+from adapter.evaluation.eval_view_data import view_runs
 from adapter.evaluation.toml_scenarios import read_scenarios
-from adapter.evaluation.trace_view import view_runs
 from adapter.grammars.gbnf import build_gbnf
 from adapter.integrations.batch.row_parser import RowParser, RowSettings
 from adapter.integrations.mcp.server_config import parse_servers

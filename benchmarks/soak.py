@@ -38,7 +38,7 @@ from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
 from adapter.agent.agent import Agent
-from adapter.agent.response_reader import AgentEvent
+from adapter.agent.answer_reader import AgentEvent
 from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import Chunk
 from adapter.cli.malloc_tuning import limit_malloc_arenas

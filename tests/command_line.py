@@ -43,7 +43,7 @@ PRELOADED = [
     "tests.warmed",
     *("adapter.server.http_limits", "encodings.idna"),
     *("uvicorn.lifespan.on", "uvicorn.loops.asyncio", "uvicorn.loops.auto"),
-    *("adapter.evaluation.trace_view", "adapter.outline.syntax", "openai.resources.models", "regex"),
+    *("adapter.evaluation.eval_view_data", "adapter.outline.syntax", "openai.resources.models", "regex"),
     *("typer.rich_utils", "rich._emoji_codes", "rich.columns", "rich.panel", "rich.scope", "rich.traceback"),
     # what these import when a model is asked, its answer shown or a call checked
     *("adapter.cli.chat_loop", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),

@@ -12,7 +12,7 @@ import pytest
 from adapter.backends import template_file_worker
 from adapter.backends.probe_profiles import load_profile
 from adapter.backends.template_files import load_chat_template
-from adapter.cli.config import read_config
+from adapter.cli.user_config import read_config
 from adapter.core.bounded_parsing import parse_json, parse_toml
 from adapter.core.errors import UsageError
 from adapter.evaluation.toml_scenarios import read_scenarios

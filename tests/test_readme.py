@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import adapter
-from adapter.cli.config import Config, read_toml
 from adapter.cli.doctor_checks import EXTRAS
 from adapter.cli.slash_commands import COMMANDS
+from adapter.cli.user_config import Config, read_toml
 from adapter.conversation.guardrails.registry import GUARDRAILS
 from adapter.core.events import ToolCall
 from adapter.core.rejection_codes import REJECTION_REASONS

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
+from adapter.agent.answer_reader import AgentEvent, AnswerReader, ChatModel, iter_chunks
 from adapter.agent.base_agent import BaseAgent
-from adapter.agent.response_reader import AgentEvent, ChatModel, ResponseReader, iter_chunks
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolResult
@@ -41,7 +41,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a
             `ChatClient`.
         guide: Assistance for very small models (see `adapter.prompting.intent.guided_choice`): ``auto`` (if the
-            server reports a small model), ``on`` or ``off``. An assisted model calls at most one tool for each message,
+            server reports a small model), ``on`` or ``off``. A guided model calls at most one tool for each message,
             several times if the message lists several values. With ``constraint="required"`` and ``guide="on"`` it
             always calls one.
         guardrails: The checks that trigger a retry: ``on``, ``off`` or names (docs/reliability.md).
@@ -108,9 +108,9 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     def _build_partial_turn(self) -> Turn | None:
         return None if self._answer is None else self._answer.build_partial_turn()
 
-    def _ask(self, query: AskModel) -> ResponseReader:
+    def _ask(self, query: AskModel) -> AnswerReader:
         """Query the model once, and return its parsed answer."""
-        self._answer = answer = self._create_response_reader(query)
+        self._answer = answer = self._create_answer_reader(query)
         with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
                 answer.feed(chunk)

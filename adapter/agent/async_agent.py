@@ -9,9 +9,9 @@ from contextlib import aclosing
 from functools import cached_property, partial
 from typing import Protocol, Self, TypeAlias
 
+from adapter.agent.answer_reader import AgentEvent, AnswerReader, iter_chunks
 from adapter.agent.async_callbacks import AsyncCallbacks, call_and_await
 from adapter.agent.base_agent import BaseAgent
-from adapter.agent.response_reader import AgentEvent, ResponseReader, iter_chunks
 from adapter.backends.async_chat_client import AsyncChatClient
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.conversation.message_rendering import Message
@@ -147,9 +147,9 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     def _run_into(self, results: list[ToolResult], call: ToolCall) -> None:
         results.append(self._run_call(call))
 
-    async def _ask(self, query: AskModel) -> ResponseReader:
+    async def _ask(self, query: AskModel) -> AnswerReader:
         """Query the model once, and return its parsed answer."""
-        answer = self._create_response_reader(query)
+        answer = self._create_answer_reader(query)
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
                 answer.feed(chunk)

@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from adapter.agent.answer_reader import AgentEvent, AnswerReader
 from adapter.agent.prompt_setup import (
-    build_assisted_request,
     build_constraint_fields,
+    build_guided_request,
     choose_prompt_style,
     find_guided_choice,
     format_from_template,
@@ -19,7 +20,6 @@ from adapter.agent.prompt_setup import (
     require_own_tools,
     validate_prompt_mode,
 )
-from adapter.agent.response_reader import AgentEvent, ResponseReader
 from adapter.agent.retry_constraint import (
     build_edit_constraint,
     build_no_call_constraint,
@@ -124,8 +124,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._guardrails = parse_guardrails(guardrails)
         self._retries, self._steps = validate_retries(retries), parse_steps(steps)
         self._guide = guide
-        self._assist: GuidedChoiceSettings | None = None
-        self._assisted_request: TranslatedRequest | None = None
+        self._guided_choice: GuidedChoiceSettings | None = None
+        self._guided_request: TranslatedRequest | None = None
         self._message = ""
         self._is_first_turn = True
         self._resources = ExitStack()
@@ -134,7 +134,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self.set_observer(observe)
         self._constraint = parse_constraint_mode(constraint)
         self._session: Session | None = None
-        self._answer: ResponseReader | None = None
+        self._answer: AnswerReader | None = None
         self._is_connected = False
         self._requested_settings = (format, style, system, limits)
         validate_prompt_mode(prompt)
@@ -230,10 +230,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             tools, self._reply = add_reply_tool(tools)
         self._own = make_template_chat(chat, tools, self.format, self._prompt)
         if self._client is not None and not (self._own or style or system):
-            self._assist = find_guided_choice(self._client, self._guide, self._constraint)
-            self._constraint = self._constraint if self._assist is None else None
-        # An assisted model can neither discuss a result nor decide whether the task is done.
-        self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=1 if self._assist else None)
+            self._guided_choice = find_guided_choice(self._client, self._guide, self._constraint)
+            self._constraint = self._constraint if self._guided_choice is None else None
+        # A guided model can neither discuss a result nor decide whether the task is done.
+        tool_turns = 1 if self._guided_choice else None
+        self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=tool_turns)
         self.system = system or self._build_system_prompt(tools)
         self._free_fields, self._constraint_fields = build_constraint_fields(
             chat, self._constraint, self.workspace.tools, self.format.name, self._reply
@@ -277,7 +278,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def guardrails(self) -> Guardrails:
         """The guardrails of a new conversation. If the model is constrained or its tools are chosen for it, they
         only detect loops and copies, check the required steps, and limit the calls in one answer."""
-        is_free = self._constraint not in ("prefer", "required") and self._assist is None
+        is_free = self._constraint not in ("prefer", "required") and self._guided_choice is None
         always = BY_STEPS | WITHIN_ANSWER | COPIES | {"repeated_call", "cycle"}
         return Guardrails(
             self._tools,
@@ -293,21 +294,21 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_first_turn, self._message = True, message
         return self._start(message) if self._session is None else self._session.send(message)
 
-    def _create_response_reader(self, query: AskModel) -> ResponseReader:
+    def _create_answer_reader(self, query: AskModel) -> AnswerReader:
         tools, turn = self._tools, str(query.number)
-        self._assisted_request = None
-        if self._assist is not None and self._client is not None:
-            self._assisted_request = build_assisted_request(
-                query, self._client, self._assist, self.format.name, self.workspace, is_first=self._is_first_turn
+        self._guided_request = None
+        if self._guided_choice is not None and self._client is not None:
+            self._guided_request = build_guided_request(
+                query, self._client, self._guided_choice, self.format.name, self.workspace, is_first=self._is_first_turn
             )
         self._add_edit_constraint()
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
-            return ResponseReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
+            return AnswerReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
         prompt = self._find_generation_prompt()
         parser = Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt)
-        return ResponseReader(parser, self._observe, self._is_flood)
+        return AnswerReader(parser, self._observe, self._is_flood)
 
     def _is_flood(self, text: str) -> bool:
         """Return whether an answer that begins with ``text`` has more calls than will be used, or only repeats
@@ -321,15 +322,15 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
         Return "" if a call is enforced, or None if the prompt is unknown.
         """
-        if self._assisted_request is not None:
-            return self._assisted_request.parsing.generation_prompt
+        if self._guided_request is not None:
+            return self._guided_request.parsing.generation_prompt
         if self._own is None:
             return None
         return "" if self._is_constrained else self._own.own.traits.generation_prompt
 
-    def _take_next_step(self, answer: ResponseReader) -> AskModel | RunTools | Finished:
+    def _take_next_step(self, answer: AnswerReader) -> AskModel | RunTools | Finished:
         assert self._session is not None
-        if self._assisted_request is not None:
+        if self._guided_request is not None:
             self._complete_calls(answer)
         turn, usage = answer.finish()
         self._observe(turn)
@@ -338,7 +339,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._is_constrained = self._constrains_next(turn, step)
         return step
 
-    def _complete_calls(self, answer: ResponseReader) -> None:
+    def _complete_calls(self, answer: AnswerReader) -> None:
         """Add the remaining calls of the same tool that the message asks for, because a very small model leaves them
         out."""
         calls = answer.calls
@@ -375,15 +376,16 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         """Constrain the next answer of a very small model, depending on the result of its last edit; see
         `build_edit_constraint`."""
         past = self._session.past if self._session else None
-        if past is None or self._client is None or self._constraint is not None or self._is_constrained or self._assist:
+        is_constrained = self._is_constrained or self._constraint is not None or self._guided_choice is not None
+        if past is None or self._client is None or is_constrained:
             return
         self._constraint_fields = build_edit_constraint(self._client, self.format.name, past, self._tools)
         self._is_constrained = bool(self._constraint_fields)
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
         """Return the messages for ``query`` and the additional request fields, which only a `ChatClient` supports."""
-        if self._assisted_request is not None:
-            body = dict(self._assisted_request.body)
+        if self._guided_request is not None:
+            body = dict(self._guided_request.body)
             body.pop("stop", None)
             return body.pop("messages"), body
         fields = self._constraint_fields if self._is_constrained else self._free_fields

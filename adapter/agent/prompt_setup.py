@@ -1,5 +1,5 @@
 """Choose how an agent's model is prompted: with its chat template or a generated system prompt, in which style, and
-with which assistance and constraint."""
+with guided tool choice or a constraint."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
 
 
 def list_known_files(workspace: Workspace) -> Sequence[str]:
-    """Return the paths of a workspace's files. The assistance looks for these paths in requests."""
+    """Return the paths of a workspace's files, which guided tool choice looks for in requests."""
     with suppress(ToolError):
         listed = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
         return listed.paths if isinstance(listed, PathList) else ()
@@ -81,9 +81,9 @@ def list_known_files(workspace: Workspace) -> Sequence[str]:
 
 
 def find_guided_choice(client: ChatClient, guide: str, constraint: Constraint | None) -> GuidedChoiceSettings | None:
-    """Return the assistance for the model of ``client``, or None if the model needs no assistance.
+    """Return the settings of guided tool choice for the model of ``client``, or None if the model can choose itself.
 
-    If there is a constraint, the model is assisted only if ``constraint`` is "required" and ``guide`` is "on".
+    If there is a constraint, the model is guided only if ``constraint`` is "required" and ``guide`` is "on".
     """
     from adapter.backends.small_model_detection import SmallModelCheck
 
@@ -116,10 +116,10 @@ def build_constraint_fields(
     return free, constrained
 
 
-def build_assisted_request(
+def build_guided_request(
     query: AskModel,
     client: ChatClient,
-    assist: GuidedChoiceSettings,
+    guided: GuidedChoiceSettings,
     format: str,
     workspace: Workspace,
     *,
@@ -136,7 +136,7 @@ def build_assisted_request(
     messages = [dict(message) for message in query.messages if message["role"] != "system"]
     enforce = partial(build_constraint_fields, client.endpoint.kind)
     choice = "auto" if is_first else "none"
-    settings = replace(assist, known_paths=list_known_files(workspace) if is_first else ())
+    settings = replace(guided, known_paths=list_known_files(workspace) if is_first else ())
     return translate_chat_request(
         {"messages": messages, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
         TranslationOptions(

@@ -18,8 +18,8 @@ from typing import Protocol
 from rapidfuzz import fuzz, process
 
 from adapter.agent.agent import Agent
+from adapter.agent.answer_reader import AgentEvent, ChatModel
 from adapter.agent.prompt_setup import make_template_chat
-from adapter.agent.response_reader import AgentEvent, ChatModel
 from adapter.backends.chat_client import Chunk
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.conversation.session_steps import REASONS, Finished, SessionLimits
@@ -35,7 +35,7 @@ from adapter.workspace.capabilities.host_capabilities import HostEvent
 
 
 class SubagentRecorder(Protocol):
-    """Records a sub-agent's run, as `adapter.recording.recorder.SessionRecorder` does."""
+    """Records a sub-agent's run, as `adapter.recording.session_recorder.SessionRecorder` does."""
 
     def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
     def wrap_approver(self, ask: Approver) -> Approver: ...

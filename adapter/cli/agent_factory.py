@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from adapter.agent.agent import Agent
+from adapter.agent.answer_reader import AgentEvent, ChatModel
 from adapter.agent.prompt_setup import validate_prompt_mode
-from adapter.agent.response_reader import AgentEvent, ChatModel
 from adapter.agent.subagents import SubagentRunner
 from adapter.backends import probe_profiles
 from adapter.backends.chat_client import ChatClient, Chunk, find_endpoint
@@ -20,12 +20,12 @@ from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.template_files import TemplateWorker, load_chat_template
 from adapter.cli.call_tally import CallTally
-from adapter.cli.config import Config, ModelTable
 from adapter.cli.console import Console, ConsoleQuestions
 from adapter.cli.model_loading import load_model
 from adapter.cli.model_setup import ModelSetup, resolve_model_setup
 from adapter.cli.options import parse_auto
 from adapter.cli.run_settings import RunSettings
+from adapter.cli.user_config import Config, ModelTable
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
 from adapter.conversation.message_rendering import Message
@@ -36,9 +36,9 @@ from adapter.integrations.mcp.client import INSTALL as INSTALL_MCP
 from adapter.integrations.mcp.client import McpTools
 from adapter.integrations.mcp.server_config import parse_servers
 from adapter.parsing.formats import FROM_TEMPLATE, get_format, guess_format
-from adapter.prompting.prompt_templates import check_folder
+from adapter.prompting.prompt_rendering import check_folder
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
-from adapter.recording.recorder import SessionRecorder
+from adapter.recording.session_recorder import SessionRecorder
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace

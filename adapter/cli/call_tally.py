@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from adapter.agent.response_reader import AgentEvent
+from adapter.agent.answer_reader import AgentEvent
 from adapter.conversation.guardrails.call_history import PastCall
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.resolved_edits import NEEDLESS

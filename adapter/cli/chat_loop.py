@@ -15,8 +15,8 @@ from adapter.cli.console import Console
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.run_outcome import HINTS, describe_run_outcome
 from adapter.cli.run_settings import RunSettings
+from adapter.cli.run_task import print_changes, read_task
 from adapter.cli.slash_commands import COMMANDS, is_slash_command, run_slash_command
-from adapter.cli.task_runner import print_changes, read_task
 from adapter.conversation.session_steps import REASONS, Finished
 from adapter.core.errors import AdapterError, UsageError
 from adapter.recording.chat_store import SavedChat

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from adapter.agent.response_reader import AgentEvent
+from adapter.agent.answer_reader import AgentEvent
 from adapter.cli import agent_factory
 from adapter.cli.call_tally import CallTally
 from adapter.cli.console import Console
@@ -17,10 +17,10 @@ from adapter.core.events import Event
 from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
 from adapter.recording.chat_store import ChatStore, OpenChat, SavedChat
-from adapter.recording.recorder import SessionRecorder
-from adapter.recording.resume import restore_chat
+from adapter.recording.restore_chat import restore_chat
+from adapter.recording.session_recorder import SessionRecorder
 from adapter.recording.transcript import TranscriptWriter
-from adapter.recording.view.page_data import render_message_text
+from adapter.recording.view.view_page_data import render_message_text
 from adapter.tools.tool import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult

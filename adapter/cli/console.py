@@ -21,7 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from adapter.agent.response_reader import AgentEvent
+from adapter.agent.answer_reader import AgentEvent
 from adapter.backends.chat_client import Chunk
 from adapter.cli.external_editor import edit_in_external_editor
 from adapter.cli.terminal_output import ANSWER, OUTPUT, REASONING, Terminal

@@ -25,7 +25,7 @@ def demo(
     from adapter.cli.console import Console
     from adapter.cli.model_loading import ensure_builtin_model
     from adapter.cli.run_settings import RunSettings
-    from adapter.cli.task_runner import run_task
+    from adapter.cli.run_task import run_task
     from adapter.core import package_data
     from adapter.core.text.display_escaping import escape_for_display
 

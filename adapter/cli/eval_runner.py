@@ -31,14 +31,14 @@ from adapter.core.private_files import write_private
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import (
+from adapter.evaluation.eval_report_page import render_eval_report
+from adapter.evaluation.eval_scores import (
     aggregate_runs,
     count_discordant_pairs,
     format_percent,
     format_rate,
     group_by_kind,
 )
-from adapter.evaluation.report_page import render_eval_report
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.scenario import Scenario
 from adapter.evaluation.scenario_runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness

@@ -26,11 +26,11 @@ from adapter.core.errors import TransportError
 from adapter.core.events import JsonObject
 from adapter.core.private_files import write_private
 from adapter.core.text.redaction import Redactor
-from adapter.evaluation.probe.report_page import render_probe_report
+from adapter.evaluation.probe.probe_report_page import render_probe_report
+from adapter.evaluation.probe.probe_task_runner import TaskRunner
 from adapter.evaluation.probe.server_faults import find_server_faults
 from adapter.evaluation.probe.shared_result import build_shared_result, check_shareable
 from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, list_candidates, probe_model
-from adapter.evaluation.probe.task_runner import TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOLS
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format, is_format_file
 from adapter.recording.exchange_log import ExchangeLog

@@ -22,7 +22,7 @@ MAX_SHOWN = 10
 """Maximum number of formats, and of repairs, that the report names."""
 
 if TYPE_CHECKING:
-    from adapter.integrations.batch.input_files import InputFile
+    from adapter.integrations.batch.input_and_target_files import InputFile
     from adapter.integrations.batch.resumable_run import ProgressCallback
     from adapter.integrations.batch.stats import BatchStats
 
@@ -78,7 +78,7 @@ def read(
 ) -> None:
     """Parse files of model outputs and add the results as columns. Every row holds one output."""
     from adapter.backends.template_files import load_chat_template
-    from adapter.integrations.batch.input_files import find_sources
+    from adapter.integrations.batch.input_and_target_files import find_sources
     from adapter.integrations.batch.resumable_run import process_files
     from adapter.integrations.batch.row_parser import RowSettings
     from adapter.parsing.formats import FROM_TEMPLATE

@@ -1,4 +1,4 @@
-"""`adapter run`, and `adapter setup`, which downloads the built-in model."""
+"""`adapter run`: lets a model work on a task in a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(
     """Let a model work on a task in a folder."""
     if task is None:
         raise typer.Exit(_start_chat(settings, record))
-    from adapter.cli.task_runner import read_task, run_task
+    from adapter.cli.run_task import read_task, run_task
 
     raise typer.Exit(run_task(read_task() if task == "-" else task, replace(settings, record=record)))
 
@@ -46,11 +46,3 @@ def _start_chat(settings: RunSettings, record: Path | None) -> int:
     from adapter.cli.chat_loop import start_chat
 
     return start_chat(settings, None, is_continued=False)
-
-
-def setup() -> None:
-    """Download the built-in model, so that later runs work offline."""
-    from adapter.cli.console import Console
-    from adapter.cli.model_loading import ensure_builtin_model
-
-    print(ensure_builtin_model(Console()))

@@ -12,7 +12,7 @@ from adapter.cli.options import define_option_group, option, parse_edit_mode, pa
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapter.cli.config import Config
+    from adapter.cli.user_config import Config
     from adapter.dialects import Dialect
     from adapter.tools.operations import Edits
     from adapter.tools.operations.permissions import PermissionRule
@@ -131,7 +131,7 @@ class RunSettings:
     @cached_property
     def config(self) -> Config:
         """The user's configuration. Options override or extend it."""
-        from adapter.cli.config import GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
+        from adapter.cli.user_config import GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
 
         config = read_config(self.workspace, self.config_file)
         models = dict(config.models)

@@ -26,7 +26,7 @@ from typing import Any, Self
 import typer
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from adapter.cli.config import read_toml
+from adapter.cli.user_config import read_toml
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import get_format
 from adapter.prompting.calling_setup import CallingSetup

@@ -15,7 +15,7 @@ from adapter.core.errors import UsageError
 from adapter.core.private_files import write_private
 
 if TYPE_CHECKING:
-    from adapter.recording.view.page_data import PageData
+    from adapter.recording.view.view_page_data import PageData
 
 
 def view(
@@ -38,7 +38,7 @@ def view(
     ] = None,
 ) -> None:
     """Show a recording in the browser. The page has prompts, raw output and parsed results."""
-    from adapter.recording.view.page import render_view_page
+    from adapter.recording.view.view_page import render_view_page
 
     text = render_view_page(_load_page_data(file, format, policy).data)
     if html is None:
@@ -58,10 +58,10 @@ def _serve(text: str) -> None:
 
 
 def _load_page_data(file: str, format: str | None, policy: str | None) -> PageData:
-    from adapter.evaluation.trace_view import is_run_log, view_runs
+    from adapter.evaluation.eval_view_data import is_run_log, view_runs
     from adapter.protocols.recorded_exchange import is_exchange_recording, read_exchanges
     from adapter.recording.transcript import Transcript
-    from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view, build_transcript_view
+    from adapter.recording.view.view_page_data import ReparseOptions, build_exchanges_view, build_transcript_view
 
     text, name = read_text(file), Path(file).name
     reparse = ReparseOptions.from_names(format, policy)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.agent.agent import Agent
-from adapter.agent.response_reader import AgentEvent
+from adapter.agent.answer_reader import AgentEvent
 from adapter.backends.chat_client import ChatClient, Chunk, Message
 from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
 from adapter.conversation.session_steps import REASONS, AskModel, Finished, SessionLimits

@@ -1,13 +1,13 @@
 """Convert a schema's ``pattern`` to a GBNF rule for JSON strings.
 
-`adapter.grammars.regex_ast` documents the supported patterns.
+`adapter.grammars.regex_parser` documents the supported patterns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from adapter.grammars.regex_ast import (
+from adapter.grammars.regex_parser import (
     ANY,
     MOST_TIMES,
     Alternation,

@@ -5,7 +5,7 @@ __all__ = [
     "chat_template",
     "escaping",
     "known_control_tokens",
-    "prompt_templates",
+    "prompt_rendering",
     "system_prompt",
     "template_capabilities",
     "tool_shortlist",

@@ -75,7 +75,7 @@ def system_prompt(
             "result": chosen.encode_result(example.name, "...", "call_1"),
         },
     }
-    from adapter.prompting.prompt_templates import render_prompt_template
+    from adapter.prompting.prompt_rendering import render_prompt_template
 
     return render_prompt_template(f"{style}.md", values, prompts).strip() + "\n"
 

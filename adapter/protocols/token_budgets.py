@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from adapter.conversation.client_conversation_trimming import FittedMessages, compute_prompt_limit, count_json_tokens, fit_messages
+from adapter.conversation.client_conversation_trimming import (
+    FittedMessages,
+    compute_prompt_limit,
+    count_json_tokens,
+    fit_messages,
+)
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 

@@ -19,7 +19,6 @@ from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.redaction import REDACTED
-from adapter.recording.recorder import SessionRecorder, restore_snapshot
 from adapter.recording.replay_result import ReplayResult
 from adapter.recording.replay_workspace import (
     CommandReplayPolicy,
@@ -29,6 +28,7 @@ from adapter.recording.replay_workspace import (
     build_dialect,
     build_host,
 )
+from adapter.recording.session_recorder import SessionRecorder, restore_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import ApprovalLine, CallLine, ChunkLine, Line, NestedCallLine, ResultLine
 from adapter.tools.operations.permissions import PermissionRule

@@ -20,7 +20,7 @@ from adapter.core.events import ERROR_LABEL, Json, JsonObject, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
 from adapter.protocols.usage import Usage
-from adapter.recording.recorder import SessionRecorder, is_external_tool, resolve_in_root, restore_snapshot
+from adapter.recording.session_recorder import SessionRecorder, is_external_tool, resolve_in_root, restore_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import ApprovalLine, EndLine, Header, Line, NestedCallLine, ResultLine, UserTool
 from adapter.tools import operations as ops

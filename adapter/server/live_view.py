@@ -26,8 +26,8 @@ from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import PING, encode_json
 from adapter.recording.html_pages import render_page
 from adapter.recording.view.live_exchanges import LiveExchanges
-from adapter.recording.view.page import render_linked_live_page, render_live_page
-from adapter.recording.view.page_data import ReparseOptions
+from adapter.recording.view.view_page import render_linked_live_page, render_live_page
+from adapter.recording.view.view_page_data import ReparseOptions
 from adapter.server.access_control import find_key
 from adapter.server.request_body import read_content
 from adapter.server.streaming_responses import cancel_on_disconnect, send_start

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.integrations.engines.compat import VllmCompat
+from adapter.integrations.engines.engine_interfaces import VllmCompat
 from benchmarks.engines.serving_vllm import Message, Serving
 from benchmarks.engines.tokenizers import markers, steps, tokenizer
 

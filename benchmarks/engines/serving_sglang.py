@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from adapter.integrations.engines.compat import SglangCompat
+from adapter.integrations.engines.engine_interfaces import SglangCompat
 from benchmarks.engines.serving_vllm import Message
 
 

@@ -13,8 +13,8 @@ from adapter.agent.subagents import AgentKind, SubagentRunner
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError
-from adapter.recording.recorder import SessionRecorder
 from adapter.recording.replay import replay
+from adapter.recording.session_recorder import SessionRecorder
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.tools.function_tools import tool
 from adapter.tools.operations.permissions import PermissionRule

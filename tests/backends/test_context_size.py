@@ -9,7 +9,7 @@ import pytest
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.cli.run_settings import RunSettings
-from adapter.cli.task_runner import run_task
+from adapter.cli.run_task import run_task
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server.upstream_server import ModelServer
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta

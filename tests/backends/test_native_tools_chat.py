@@ -17,8 +17,8 @@ from adapter.backends.model_queries import Model
 from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.probe_profiles import Profile, ProfileSetup, build_profile_path, save_profile
 from adapter.cli.run_settings import RunSettings
+from adapter.cli.run_task import run_task
 from adapter.cli.serve_settings import ServeSettings
-from adapter.cli.task_runner import run_task
 from adapter.conversation.session_steps import Finished
 from adapter.core.errors import TransportError, UsageError
 from adapter.workspace import Workspace

@@ -15,20 +15,20 @@ import pytest
 from adapter.backends.model_queries import Model
 from adapter.core.events import TextDelta
 from adapter.core.text.redaction import Redactor
-from adapter.evaluation.probe.report_page import render_probe_report as page_of_probe
-from adapter.evaluation.trace_view import view_runs
+from adapter.evaluation.eval_view_data import view_runs
+from adapter.evaluation.probe.probe_report_page import render_probe_report as page_of_probe
 from adapter.recording.transcript import Transcript
 from adapter.recording.view.live_exchanges import LiveExchanges
-from adapter.recording.view.page import render_view_page
-from adapter.recording.view.page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from adapter.recording.view.page_server import PageServer
 from adapter.recording.view.playground_page import render_playground_page
 from adapter.recording.view.playground_parser import read_for_page
+from adapter.recording.view.view_page import render_view_page
+from adapter.recording.view.view_page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from tests.browser import prefer
 from tests.clients.environments import Client
 from tests.evaluation.probe.test_probe import clever, tried
 from tests.recording.test_view_in_a_browser import texts
-from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
+from tests.recording.view.test_view_page_data import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
 from tests.server.test_live_view import page_of
 from tests.server.test_viewing_in_a_browser import over
 from tests.waiting import eventually

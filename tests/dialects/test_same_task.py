@@ -16,7 +16,7 @@ import pytest
 from adapter.agent.agent import Agent
 from adapter.backends.in_process_llama_cpp import download_builtin_model
 from adapter.cli.run_settings import RunSettings
-from adapter.cli.task_runner import run_task
+from adapter.cli.run_task import run_task
 from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import load_default_entries, make_dialect

@@ -17,8 +17,8 @@ from adapter.cli.eval_runner import run_eval
 from adapter.cli.eval_settings import EvalSettings
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import aggregate_runs, compute_wilson_interval, count_discordant_pairs
-from adapter.evaluation.report_page import render_eval_report
+from adapter.evaluation.eval_report_page import render_eval_report
+from adapter.evaluation.eval_scores import aggregate_runs, compute_wilson_interval, count_discordant_pairs
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.scenario_runner import EvalRun
 from adapter.evaluation.suite_loader import load_built_in, load_suite

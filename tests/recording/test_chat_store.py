@@ -6,7 +6,7 @@ import pytest
 
 from adapter.core.errors import UsageError
 from adapter.recording.chat_store import MAX_CHATS, ChatStore, OpenChat
-from adapter.recording.resume import REFUSED, restore_chat
+from adapter.recording.restore_chat import REFUSED, restore_chat
 from adapter.recording.transcript import Transcript, dump_line
 from adapter.recording.transcript_lines import (
     CallLine,

@@ -14,10 +14,10 @@ from adapter.core import package_data
 from adapter.core.errors import ToolError, UsageError
 from adapter.dialects.promptly import load_default_entries, make_dialect
 from adapter.dialects.promptly.tools_file_entries import parse_entry
-from adapter.recording.recorder import SessionRecorder, hash_workspace, restore_snapshot, take_snapshot
 from adapter.recording.replay import replay, rerun_session, update_file
 from adapter.recording.replay_files import find_transcripts, replay_file
 from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace
+from adapter.recording.session_recorder import SessionRecorder, hash_workspace, restore_snapshot, take_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import EndLine, NestedCallLine, RequestLine, ResultLine, StoredFile
 from adapter.tools.function_tools import tool
@@ -416,7 +416,7 @@ def test_replay_reports_unrecorded_results(root):
 
 def test_too_many_changes_to_record_are_reported(root, monkeypatch):
     """The recording continues, and the difference names the reason."""
-    monkeypatch.setattr("adapter.recording.recorder.MAX_BYTES", 1_000)
+    monkeypatch.setattr("adapter.recording.session_recorder.MAX_BYTES", 1_000)
 
     @tool(effect="read")
     def grow() -> str:

@@ -10,11 +10,11 @@ import pytest
 
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.transcript import Transcript
-from adapter.recording.view.page import render_view_page
-from adapter.recording.view.page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
+from adapter.recording.view.view_page import render_view_page
+from adapter.recording.view.view_page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from tests.browser import prefer
 from tests.picture import DOCS, pictures
-from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, READ, TRANSCRIPTS, exchange, hostile
+from tests.recording.view.test_view_page_data import BARE, CALL, DRAFTED, READ, TRANSCRIPTS, exchange, hostile
 
 pytestmark = pytest.mark.clients
 

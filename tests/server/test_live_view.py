@@ -31,7 +31,7 @@ from adapter.server.live_view import MAX_VIEWERS, LiveView
 from tests.command_line import Running, adapter, started
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
-from tests.recording.view.test_page_data import exchange
+from tests.recording.view.test_view_page_data import exchange
 from tests.server.test_serve_pages import ask
 from tests.server.test_serve_queue import Client, Slow
 from tests.server.test_wrap import ASK, CALL, TOOLS

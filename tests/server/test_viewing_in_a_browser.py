@@ -12,7 +12,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.recording.view.live_exchanges import LiveExchanges
 from tests.browser import prefer
 from tests.recording.test_view_in_a_browser import WATCH, press, texts
-from tests.recording.view.test_page_data import CALL, exchange, hostile
+from tests.recording.view.test_view_page_data import CALL, exchange, hostile
 from tests.scripted_server import CHAT
 from tests.server.test_live_view import API_KEY, page_of, viewed
 from tests.server.test_serve_pages import ask
@@ -172,7 +172,7 @@ def test_page_keeps_data_after_server_stops(chrome, live):
 
 
 def test_answer_can_be_reparsed_with_another_policy(chrome, live):
-    from tests.recording.view.test_page_data import BARE
+    from tests.recording.view.test_view_page_data import BARE
 
     over(live, BARE)
     with page_of(live) as address:

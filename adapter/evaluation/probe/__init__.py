@@ -3,10 +3,10 @@
 ::
 
     tasks.py                the tasks, and the check of their answers
-    task_runner.py          runs one task in one setup on a real server
+    probe_task_runner.py          runs one task in one setup on a real server
     successive_halving.py   decides how many tasks each setup gets
     server_faults.py        recognizes faults of the server in the answers
-    report_page.py          the results as an HTML file
+    probe_report_page.py          the results as an HTML file
 """
 
-__all__ = ["report_page", "server_faults", "shared_result", "successive_halving", "task_runner", "tasks"]
+__all__ = ["probe_report_page", "probe_task_runner", "server_faults", "shared_result", "successive_halving", "tasks"]

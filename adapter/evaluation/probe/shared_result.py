@@ -21,8 +21,8 @@ from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.core.validation_errors import explain_validation_error
 from adapter.core.version import __version__
+from adapter.evaluation.probe.probe_task_runner import MAX_TOKENS, SEED, TEMPERATURE
 from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
-from adapter.evaluation.probe.task_runner import MAX_TOKENS, SEED, TEMPERATURE
 from adapter.evaluation.probe.tasks import TASKS, TaskKind
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import is_format_file

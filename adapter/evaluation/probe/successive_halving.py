@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from adapter.backends.probe_profiles import ProfileScore
 from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import TransportError
-from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
+from adapter.evaluation.probe.probe_task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, ProbeTask
 from adapter.grammars.constraint_mode import Constraint
 from adapter.prompting.calling_setup import CallingSetup

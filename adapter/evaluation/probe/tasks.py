@@ -66,7 +66,7 @@ class ProbeTask:
             remaining.remove(found)
         return not remaining
 
-    def is_named(self, calls: Sequence[ProbeCall]) -> bool:
+    def calls_expected_tools(self, calls: Sequence[ProbeCall]) -> bool:
         """Return whether the expected tools were called, with any arguments."""
         return sorted(call.name for call in calls) == sorted(call.name for call in self.expected)
 

@@ -21,7 +21,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.integrations.batch import arrow_worker
-from adapter.integrations.batch.json_columns import MAX_COLUMNS, ColumnShape, RowDecoder, build_metadata, to_json
+from adapter.integrations.batch.json_to_arrow import MAX_COLUMNS, ColumnShape, RowDecoder, build_metadata, to_json
 from adapter.integrations.batch.jsonl import iter_blocks
 from adapter.integrations.batch.row_parser import COLUMNS, RowParser, build_error_columns, build_unique_column_name
 from adapter.integrations.batch.stats import BatchStats

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from adapter.core.errors import UsageError
-from adapter.integrations.batch.input_files import LINES
+from adapter.integrations.batch.input_and_target_files import LINES
 from adapter.integrations.batch.row_parser import RowParser, RowSettings
 
 BATCH_ROWS = 1_024

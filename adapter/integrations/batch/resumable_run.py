@@ -31,7 +31,7 @@ from adapter.core.errors import AdapterError, UsageError
 from adapter.core.file_lock import try_lock
 from adapter.core.version import __version__
 from adapter.integrations.batch import jsonl
-from adapter.integrations.batch.input_files import InputFile, Kind
+from adapter.integrations.batch.input_and_target_files import InputFile, Kind
 from adapter.integrations.batch.row_parser import RowParser, RowSettings
 from adapter.integrations.batch.stats import BatchStats
 

@@ -18,10 +18,11 @@ import uuid
 from typing import Any, ClassVar
 
 from adapter.core.events import Event, InvalidToolCall, ReasoningDelta, ToolCall
-from adapter.integrations.engines.compat import SglangCompat, warn_on_failure
-from adapter.integrations.engines.request_tools import convert_request_tools, list_parser_names
+from adapter.integrations.engines.engine_interfaces import SglangCompat, warn_on_failure
+from adapter.integrations.engines.engine_tool_definitions import convert_request_tools
+from adapter.integrations.engines.format_from_tokenizer import detect_engine_format, find_generation_prompt
+from adapter.integrations.engines.parser_names import list_parser_names
 from adapter.integrations.engines.stream_adapter import EngineDelta, StreamAdapter
-from adapter.integrations.engines.tokenizer_detection import detect_engine_format, find_generation_prompt
 from adapter.parsing.format import CUT_OFF, Format
 from adapter.parsing.formats import get_format
 from adapter.parsing.marker_tables import REASONING

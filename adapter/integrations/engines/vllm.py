@@ -19,14 +19,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from adapter.core.events import Event, Json, ReasoningDelta
-from adapter.integrations.engines.compat import VllmCompat, warn_on_failure
-from adapter.integrations.engines.request_tools import convert_request_tools, list_parser_names
-from adapter.integrations.engines.stream_adapter import EngineDelta, ReasoningRemainder, StreamAdapter
-from adapter.integrations.engines.tokenizer_detection import (
+from adapter.integrations.engines.engine_interfaces import VllmCompat, warn_on_failure
+from adapter.integrations.engines.engine_tool_definitions import convert_request_tools
+from adapter.integrations.engines.format_from_tokenizer import (
     detect_engine_format,
     find_generation_prompt,
     find_reasoning_markers,
 )
+from adapter.integrations.engines.parser_names import list_parser_names
+from adapter.integrations.engines.stream_adapter import EngineDelta, ReasoningRemainder, StreamAdapter
 from adapter.parsing.formats import get_format
 from adapter.parsing.stream_buffer import SPACE
 from adapter.tools.tool import ToolSet

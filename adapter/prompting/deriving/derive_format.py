@@ -12,7 +12,7 @@ from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.formats import DERIVED
-from adapter.prompting.deriving.infer_call_format import infer_call_format
+from adapter.prompting.deriving.derive_call_format import derive_call_format
 from adapter.prompting.deriving.probe_conversations import (
     ANSWER,
     NAME,
@@ -83,7 +83,7 @@ def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
         return DerivationResult(None, str(error)[:MAX_QUOTED])
     markers = [token for token in split_tokens(f"{frame.render_calls(ONE_CALL)}") if looks_like_marker(token)]
     try:
-        description = _with_turns(frame, infer_call_format(frame, name))
+        description = _with_turns(frame, derive_call_format(frame, name))
     except CannotDeriveError as error:
         return DerivationResult(None, str(error)[:MAX_QUOTED], None, frame, render_round_trip_samples(frame, markers))
     samples = render_round_trip_samples(frame, tuple(dict.fromkeys((*markers, *description.markers))))

@@ -67,14 +67,14 @@ class LearningResult:
 
 def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResult:
     """Learn the format ``name``, and check it on each example with the format learned from the other examples."""
-    spec, refusals = infer_format(examples, name)
+    spec, refusals = find_format_spec(examples, name)
     known = next((each.name for each in FORMATS.all if not _find_misread(each, examples, examples)), None)
     if spec is None:
         return LearningResult(None, refusals, known=known)
     left_out = []
     for index, example in enumerate(examples):
         others = [*examples[:index], *examples[index + 1 :]]
-        learned, reasons = infer_format(others, name)
+        learned, reasons = find_format_spec(others, name)
         if learned is None:
             left_out.append((index, "; ".join(dict.fromkeys(reasons.values()))))
         elif problem := _find_misread(compile_format(learned), [example], examples):
@@ -82,7 +82,7 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
     return LearningResult(spec, refusals, tuple(left_out), known)
 
 
-def infer_format(
+def find_format_spec(
     examples: Sequence[LearningExample], name: str, ends: tuple[str, ...] | None = None
 ) -> tuple[FormatSpec | None, dict[str, str]]:
     """Return the first specification that parses all examples, and why the notations tried before it do not fit.
@@ -128,7 +128,7 @@ def _list_variants(spec: FormatSpec) -> list[FormatSpec]:
 
 def _find_misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
     """Return the first difference between the calls parsed by ``format`` and the examples', or ""."""
-    tools = infer_tools(all_examples)
+    tools = build_tools(all_examples)
     for number, example in enumerate(examples, 1):
         turn = parse(example.text, tools, format, policy="strict")
         calls = [(call.name, call.arguments) for call in turn.calls]
@@ -138,7 +138,7 @@ def _find_misread(format: Format, examples: Sequence[LearningExample], all_examp
     return ""
 
 
-def infer_tools(examples: Sequence[LearningExample]) -> ToolSet:
+def build_tools(examples: Sequence[LearningExample]) -> ToolSet:
     """Return definitions of the tools that the examples call, with the types of the values."""
     tools: dict[str, dict[str, set[str]]] = {}
     for name, arguments in (call for example in examples for call in example.calls):

@@ -23,7 +23,7 @@ from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.deriving.known_call_locations import Call, CannotLearnError
-from adapter.prompting.deriving.learn_from_examples import LearningExample, LearningResult, infer_tools, learn_format
+from adapter.prompting.deriving.learn_from_examples import LearningExample, LearningResult, build_tools, learn_format
 
 CALLS, CONTENT = "tool_calls", "content"
 THINKING = ("thinking", "reasoning_content", "reasoning")
@@ -66,7 +66,7 @@ def _find_known(examples: Sequence[LearningExample]) -> str | None:
 
     A missing closing tag may be repaired, because a template may omit it. Any other repair rules a format out.
     """
-    tools, text = infer_tools(examples), examples[0].text.lower()
+    tools, text = build_tools(examples), examples[0].text.lower()
 
     def may_read(format: Format) -> bool:
         is_begun = any(opener.marker.lower() in text for opener in format.openers)
@@ -84,7 +84,7 @@ def _find_known(examples: Sequence[LearningExample]) -> str | None:
 def _check_thinking(spec: FormatSpec, writer: _AnswerWriter, examples: Sequence[LearningExample]) -> None:
     calls = ANSWERS[0]
     text = writer.render_answer(calls, TEXT, THOUGHT if spec.reasoning else "")
-    turn = parse(text, infer_tools(examples), compile_format(spec), policy="strict")
+    turn = parse(text, build_tools(examples), compile_format(spec), policy="strict")
     found = turn.reasoning.strip(), turn.content.strip(), [(call.name, call.arguments) for call in turn.calls]
     if found != (THOUGHT if spec.reasoning else "", TEXT, calls):
         raise CannotLearnError(f"the format learned from it misreads the template's own answer {text!r} as {found!r}")

@@ -34,7 +34,7 @@ from adapter.recording.view.answer_page_data import (
 )
 from adapter.recording.view.conversation_grouping import Conversations, find_question
 from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, build_tail_spans, clip_safe_prefix
-from adapter.recording.view.page_data import (
+from adapter.recording.view.view_page_data import (
     ReparseOptions,
     build_exchange_stats,
     build_exchanges_view,

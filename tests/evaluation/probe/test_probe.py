@@ -20,7 +20,8 @@ from adapter.backends.model_queries import Model
 from adapter.backends.probe_profiles import load_profile
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.probe_runner import run_probe
-from adapter.evaluation.probe.report_page import render_probe_report
+from adapter.evaluation.probe.probe_report_page import render_probe_report
+from adapter.evaluation.probe.probe_task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.successive_halving import (
     NATIVE,
     STOPPED,
@@ -30,14 +31,13 @@ from adapter.evaluation.probe.successive_halving import (
     list_candidates,
     probe_model,
 )
-from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOL_SETS, TOOLS, ProbeCall, is_valid
 from adapter.parsing.formats import get_format
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.recorded_exchange import read_exchanges
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.recording.view.page_data import build_exchanges_view
+from adapter.recording.view.view_page_data import build_exchanges_view
 from tests.browser import chromium, prefer
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.core.errors import UsageError
 from adapter.integrations.batch import jsonl
-from adapter.integrations.batch.input_files import find_sources
+from adapter.integrations.batch.input_and_target_files import find_sources
 from adapter.integrations.batch.resumable_run import process_files
 from adapter.integrations.batch.row_parser import RowSettings
 from tests.command_line import adapter

@@ -12,7 +12,7 @@ import pytest
 
 from adapter.cli.engine_plugin import PLUGINS, plugin
 from adapter.core.errors import UsageError
-from adapter.integrations.engines.compat import warn_on_failure
+from adapter.integrations.engines.engine_interfaces import warn_on_failure
 from tests.integrations.engines.doubles import NEWEST, install_sglang, install_vllm
 
 ROOT = Path(__file__).parents[3]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from adapter.integrations.engines import sglang
-from adapter.integrations.engines.compat import SglangCompat
+from adapter.integrations.engines.engine_interfaces import SglangCompat
 from tests.integrations.engines.doubles import TemplateTokenizer, install_sglang
 
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>'

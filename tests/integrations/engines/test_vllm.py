@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from adapter.integrations.engines import compat, vllm
-from adapter.integrations.engines.compat import InterfaceError, VllmCompat
+from adapter.integrations.engines import engine_interfaces, vllm
+from adapter.integrations.engines.engine_interfaces import InterfaceError, VllmCompat
 from tests.integrations.engines.doubles import MIDDLE, NEWEST, OLDEST, Tokenizer, install_vllm
 
 RELEASES = {"newest": NEWEST, "middle": MIDDLE, "oldest": OLDEST}
@@ -225,7 +225,7 @@ def test_unknown_interface_is_logged_without_failing(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING):
         vllm.register()
     (record,) = caplog.records
-    assert compat.VLLM_TOOL_PARSERS[0].module in record.message
+    assert engine_interfaces.VLLM_TOOL_PARSERS[0].module in record.message
     assert "adapter serve" in record.message
 
 

@@ -15,7 +15,7 @@ from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format_file import parse_format_file, write_format_file
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.deriving.known_call_locations import Call
-from adapter.prompting.deriving.learn_from_examples import LearningExample, infer_tools, learn_format
+from adapter.prompting.deriving.learn_from_examples import LearningExample, build_tools, learn_format
 from adapter.tools.tool import ToolSet
 from benchmarks.learned_formats import CASES, measure
 
@@ -65,7 +65,7 @@ def family(request):
 
 @pytest.fixture
 def tools(family):
-    return infer_tools(examples([*family.examples, (family.other, family.calls), ("", [TIME])]))
+    return build_tools(examples([*family.examples, (family.other, family.calls), ("", [TIME])]))
 
 
 @pytest.fixture

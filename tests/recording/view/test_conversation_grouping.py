@@ -8,8 +8,8 @@ import pytest
 
 from adapter.core.events import JsonObject
 from adapter.recording.view.conversation_grouping import MAX_PROMPTS, Conversations, find_question
-from adapter.recording.view.page_data import build_exchanges_view, build_timeline
-from tests.recording.view.test_page_data import CALL, READ, exchange
+from adapter.recording.view.view_page_data import build_exchanges_view, build_timeline
+from tests.recording.view.test_view_page_data import CALL, READ, exchange
 
 
 def user(text: str) -> JsonObject:

@@ -20,9 +20,9 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.view.live_answer import MAX_TAIL, MAX_TAIL_EVENTS
 from adapter.recording.view.live_exchanges import MAX_ROWS, LiveExchanges
-from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view
+from adapter.recording.view.view_page_data import ReparseOptions, build_exchanges_view
 from tests.grammars.test_constrained_retries import BROKEN, GOOD, enforce
-from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, exchange, hostile
+from tests.recording.view.test_view_page_data import BARE, CALL, DRAFTED, exchange, hostile
 from tests.server.test_wrap import ASK, TOOLS
 
 SECRET = "hunter2-very-secret"

@@ -1,4 +1,4 @@
-"""Find Arrow types for JSON rows, so that rows can be stored in a Parquet file and restored unchanged.
+"""Convert JSON rows to Arrow types and back, so that a Parquet file can store the rows unchanged.
 
 Objects and lists become nested types. Values that have no common type are stored as JSON strings. The metadata of the
 schema lists the paths of such values. It also lists the fields that some objects lack; in these, null means a missing

@@ -20,7 +20,7 @@ from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 from adapter.core.private_files import open_private
 from adapter.core.text.redaction import Redactor
-from adapter.recording.recorder import SessionRecorder
+from adapter.recording.session_recorder import SessionRecorder
 from adapter.recording.transcript import TranscriptWriter
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host

@@ -1,4 +1,4 @@
-"""Show the results of an evaluation on the page of `adapter view`, which lists each run as an exchange."""
+"""Build the data of the page of `adapter view` from an evaluation's results. Each run is an exchange."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.recording.view.answer_page_data import FAILED, ExchangeStats, build_span_row
 from adapter.recording.view.conversation_grouping import find_question
-from adapter.recording.view.page_data import PageData
+from adapter.recording.view.view_page_data import PageData
 
 
 def is_run_log(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Infer the specification of a format from a few calls that a chat template has rendered."""
+"""Derive the specification of a format from a few calls that a chat template has rendered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import product
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.harmony_messages import START
 from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
-from adapter.prompting.deriving.learn_from_examples import LearningExample, infer_format
+from adapter.prompting.deriving.learn_from_examples import LearningExample, find_format_spec
 from adapter.prompting.deriving.probe_conversations import (
     KEY,
     NAME,
@@ -28,8 +28,8 @@ from adapter.prompting.deriving.probe_conversations import (
 from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFrame
 
 
-def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """Infer the format of calls, without the markers of the turn around them.
+def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
+    """Derive the format of calls, without the markers of the turn around them.
 
     Raises CannotDeriveError if the rendered calls fit no notation.
     """
@@ -39,7 +39,7 @@ def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
         text = frame.render_calls(calls)
         if text is not None:
             examples.append(LearningExample(f"{opening}{text}", calls))
-    spec, refusals = infer_format(examples, name, ends=())
+    spec, refusals = find_format_spec(examples, name, ends=())
     if spec is None:
         raise CannotDeriveError("; ".join(dict.fromkeys(refusals.values())))
     if spec.pairs is None:

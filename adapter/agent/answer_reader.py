@@ -33,7 +33,7 @@ class ChatModel(Protocol):
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
 
 
-class ResponseReader:
+class AnswerReader:
     """Parses a streamed answer.
 
     Args:

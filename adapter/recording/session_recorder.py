@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from adapter.agent.agent import Agent
-from adapter.agent.response_reader import AgentEvent
+from adapter.agent.answer_reader import AgentEvent
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.guardrails.required_steps import to_json
 from adapter.conversation.message_rendering import Message

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from adapter.cli.app import make_app
-from adapter.cli.config import Config, ModelTable, read_config, read_toml
+from adapter.cli.user_config import Config, ModelTable, read_config, read_toml
 from adapter.core.errors import UsageError
 from tests.model_text import call
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta

@@ -9,7 +9,7 @@ from adapter.core.version import __version__
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parse_policy import POLICIES
 from adapter.recording.html_pages import load_page_asset, render_page
-from adapter.recording.view.page_data import PageData
+from adapter.recording.view.view_page_data import PageData
 
 ORDERS = (
     ("", "as they came"), ("newest", "newest first"), ("duration_s", "by seconds"),
@@ -22,7 +22,7 @@ SCRIPTS = ("spans.js", "list.js", "exchange.js", "view.js")
 
 
 def render_view_page(data: JsonObject) -> str:
-    """Render a page. ``data``: data from `adapter.recording.view.page_data`."""
+    """Render a page. ``data``: data from `adapter.recording.view.view_page_data`."""
     return _render(data, "".join(map(load_page_asset, SCRIPTS)))
 
 

@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 from adapter.cli.app import make_app
 from adapter.core import package_data
 from adapter.core.errors import UsageError
-from adapter.evaluation.trace_view import view_runs
+from adapter.evaluation.eval_view_data import view_runs
 from adapter.protocols.recorded_exchange import RecordedCall, RecordedExchange
 from adapter.recording.transcript import Transcript
 from adapter.recording.transcript_lines import StoredFile
 from adapter.recording.view.edit_diffs import EditDiffs
-from adapter.recording.view.page import render_view_page
-from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view, build_transcript_view
+from adapter.recording.view.view_page import render_view_page
+from adapter.recording.view.view_page_data import ReparseOptions, build_exchanges_view, build_transcript_view
 from tests.command_line import started
 
 TRANSCRIPTS = package_data.find_data_folder("fixtures") / "transcripts"

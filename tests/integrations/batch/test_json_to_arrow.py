@@ -22,7 +22,7 @@ pa = pytest.importorskip("pyarrow", reason="needs the extra batch: pip install '
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from adapter.integrations.batch import arrow, json_columns, jsonl  # noqa: E402
+from adapter.integrations.batch import arrow, json_to_arrow, jsonl  # noqa: E402
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5)
@@ -131,7 +131,7 @@ def test_values_without_a_json_type_become_text(tmp_path):
 
 
 def test_too_many_columns_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_columns, "MAX_COLUMNS", 20)
+    monkeypatch.setattr(json_to_arrow, "MAX_COLUMNS", 20)
     with pytest.raises(UsageError, match=r"more than .* columns.*choose a \.jsonl file"):
         converted([{f"c{number}": 1} for number in range(30)], tmp_path)
 
@@ -156,6 +156,6 @@ def test_file_without_rows(tmp_path):
 def test_changed_metadata_is_ignored(tmp_path):
     """Another program may have rewritten it."""
     for found in (b"[]", b"{", b'{"json": [["a"]]}', b'{"json": 5}'):
-        decoder = json_columns.RowDecoder({json_columns.METADATA: found})
+        decoder = json_to_arrow.RowDecoder({json_to_arrow.METADATA: found})
         assert decoder.decode({"a": "no JSON"}) == {"a": "no JSON"}
     assert arrow.BLOCK_BYTES == 4_000_000

@@ -101,7 +101,7 @@ class TaskRunner:
         valid = valid and not _contains_attempt(content, task.tools)
         text = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
         right = valid and task.is_right(calls, content)
-        named, needless = valid and task.is_named(calls), bool(calls) and not task.expected
+        named, needless = valid and task.calls_expected_tools(calls), bool(calls) and not task.expected
         return TaskOutcome(task, valid, right, text, usage, seconds, named, needless, written)
 
     def _report(self, conversation: str, exchange: RecordedExchange) -> None:

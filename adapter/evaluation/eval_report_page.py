@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import Score, aggregate_runs, count_discordant_pairs, format_rate, group_by_kind
+from adapter.evaluation.eval_scores import Score, aggregate_runs, count_discordant_pairs, format_rate, group_by_kind
 from adapter.evaluation.scenario import Scenario
 from adapter.evaluation.scenario_runner import EvalRun
 from adapter.recording.html_pages import Bar, Table, render_page
-from adapter.recording.view.page_data import render_message_text
+from adapter.recording.view.view_page_data import render_message_text
 
 MAX_TEXT = 1_500
 """Maximum number of characters of a message that are shown."""

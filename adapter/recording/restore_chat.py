@@ -1,4 +1,4 @@
-"""Restore the messages and responses of a saved chat, so that a new session can continue it."""
+"""Restore the messages and answers of a saved chat, so that a new session can continue it."""
 
 from __future__ import annotations
 

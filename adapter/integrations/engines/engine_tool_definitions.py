@@ -1,4 +1,4 @@
-"""Parser names, and the conversion of a request's tools, for both engines."""
+"""Convert the tool definitions in an engine's request, for both engines."""
 
 from __future__ import annotations
 
@@ -9,18 +9,7 @@ from typing import Any
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.parsing.formats import FORMATS
 from adapter.tools.tool import Tool, ToolSet
-
-NAME = "adapter"
-"""Name of the parsers that detect the format from the model's chat template and name. Other parsers have this name with
-a format appended.
-"""
-
-
-def list_parser_names() -> dict[str, str | None]:
-    """Return the format for each parser name. None means that the format is detected."""
-    return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
 
 
 def convert_request_tools(tools: Iterable[Any] | None) -> ToolSet:

@@ -1,4 +1,5 @@
-"""Render prompt templates from ``prompts/``, or a user's templates with the same names."""
+"""Render system prompts and messages from Jinja templates in ``prompts/``, or from a user's templates of the same
+names."""
 
 from __future__ import annotations
 
@@ -20,30 +21,31 @@ from adapter.core import package_data
 from adapter.core.errors import UsageError
 
 
-def render_prompt_template(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
-    """Render the template ``name`` with ``values``. ``own_folder``: a folder with templates that replace packaged ones
-    of the same name. Raises UsageError if the template is missing or invalid.
+def render_prompt_template(name: str, values: Mapping[str, object], custom_folder: str | None) -> str:
+    """Render the template ``name`` with ``values``. Raises UsageError if the template is missing or invalid.
+
+    ``custom_folder``: a folder with templates that replace packaged ones of the same name.
     """
     try:
-        return _create_environment(own_folder).get_template(name).render(values)
+        return _create_environment(custom_folder).get_template(name).render(values)
     except TemplateNotFound as error:
-        raise UsageError(f"prompt template {error.name!r} not found in {own_folder or 'prompts/'}") from error
+        raise UsageError(f"prompt template {error.name!r} not found in {custom_folder or 'prompts/'}") from error
     except TemplateSyntaxError as error:
         raise UsageError(f"line {error.lineno} of prompt template {error.name} is invalid: {error.message}") from error
     except UndefinedError as error:
         raise UsageError(f"prompt template {name} fails: {error}; available variables: {', '.join(values)}") from error
 
 
-def check_folder(own_folder: str | None) -> None:
+def check_folder(custom_folder: str | None) -> None:
     """Raise UsageError unless the folder exists or is None."""
-    if own_folder and not Path(own_folder).is_dir():
-        raise UsageError(f"folder of prompt templates not found: {own_folder!r}")
+    if custom_folder and not Path(custom_folder).is_dir():
+        raise UsageError(f"folder of prompt templates not found: {custom_folder!r}")
 
 
 @lru_cache(maxsize=8)
-def _create_environment(own_folder: str | None) -> Environment:
+def _create_environment(custom_folder: str | None) -> Environment:
     """Return an environment that caches compiled templates, and reloads changed files."""
-    check_folder(own_folder)
-    folders = (*([own_folder] if own_folder else []), package_data.find_data_folder("prompts"))
+    check_folder(custom_folder)
+    folders = (*([custom_folder] if custom_folder else []), package_data.find_data_folder("prompts"))
     loader = ChoiceLoader([FileSystemLoader(str(folder)) for folder in folders])
     return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,0 +1,140 @@
+"""Find the paths and the texts of an edit that are known from the request and the files that were read.
+
+Very small models are limited to these values, because they invent the text that an edit replaces, and write only the
+new value in place of a whole line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.requested_file_changes import (
+    find_replaced_names,
+    find_started_action,
+    find_unread_paths,
+    find_unused_values,
+    has_any,
+    list_known_lines,
+    list_paths_with_replaced_names,
+)
+from adapter.grammars.schema_ir import Choices
+from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, stem_words
+from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
+from adapter.prompting.intent.verbs import is_stop_word
+from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
+from adapter.tools.tool import Tool, ToolSet
+
+MAX_LINES, MAX_LINE = 60, 200
+"""Maximum number of lines that a call is limited to, and their maximum length in characters."""
+MAX_ITEM_WORDS = 3
+"""Maximum number of words of a list item that is added."""
+_OPENS = (":", "{", "[", "(")
+"""Characters at the end of a line that begins a block. Additions belong at the end of the block."""
+MAX_NEW_LINES = 200
+"""Maximum number of new texts that a call may be limited to."""
+_NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
+
+
+def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
+    """Return the values that the arguments of a retried call may have: for path parameters, the paths in the request.
+
+    If ``is_small`` is set, the texts of an edit are also limited, because very small models invent them. They are the
+    two quoted strings of the request, if there are two. Otherwise, the old text is a line of a file that was read but
+    not changed yet; the new text is such a line with a name or number replaced by another one from the request, or with
+    an item added.
+    """
+    paths, texts = find_paths(past.request), find_quoted(past.request)
+    changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
+    known = {path: find_known_lines(path, past) for path in paths if is_small and len(texts) != 2}
+    left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(past) or paths
+    unread = find_unread_paths(past) or left
+    path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
+    choices: dict[tuple[str, str] | str, Sequence[str]] = {}
+    for tool in tools.values():
+        is_edit = has_any(tool, OLD_TEXT)
+        for name, schema in tool.properties.items():
+            if paths and (find_value_kinds(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
+                choices[tool.name, name] = ([path] if path else left) if is_edit else unread
+            elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
+                choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
+            elif lines and name in OLD_TEXT:
+                choices[tool.name, name] = lines
+            elif name in NEW_TEXT and (new_lines := [*_add_items(lines, past), *_replace_names(lines, past)]):
+                choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
+    return choices
+
+
+def require_texts(tools: ToolSet) -> ToolSet:
+    """Return ``tools``, with only the path and the old and new text as parameters of editing tools, all required."""
+    shown: list[Tool] = []
+    for tool in tools.values():
+        kept = {
+            name: schema
+            for name, schema in tool.properties.items()
+            if name in (*OLD_TEXT, *NEW_TEXT) or find_value_kinds(name, schema) & PATHS
+        }
+        is_edit = has_any(tool, OLD_TEXT) and has_any(tool, NEW_TEXT)
+        parameters = {"type": "object", "properties": kept, "required": list(kept)}
+        shown.append(replace(tool, parameters=parameters, example=None) if is_edit else tool)
+    return ToolSet(shown)
+
+
+def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
+    """Return new texts that add an item to a list: the only line in ``lines``, followed by a line with the same
+    beginning and words from the request, such as ``- milk`` after ``- eggs``.
+
+    The result is empty if there are several ``lines``, or if the request adds nothing.
+    """
+    lead = _lead(lines[0]) if len(lines) == 1 else ""
+    if not lead.strip() or find_started_action(past) != "add":
+        return []
+    return [f"{lines[0]}\n{lead}{words}" for words in find_runs(past.request, MAX_ITEM_WORDS)]
+
+
+def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
+    """Yield each line with one of its numbers, or of its names in the request, replaced by another one from the
+    request. A number is replaced only by a number."""
+    if find_started_action(past) != "edit":
+        return
+    request = past.request
+    for path in find_paths(request):
+        request = request.replace(path, " ")
+    replaced = find_replaced_names(past)
+    asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+    for line in lines:
+        for old in dict.fromkeys(_NAME.findall(line)):
+            news = (new for new in asked if new not in line and new not in replaced and not new.startswith("{{"))
+            is_number = old[0].isdigit()
+            for new in news if is_number or old in asked else ():
+                if not is_number or new[0].isdigit():
+                    yield re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, line)
+
+
+def _lead(line: str) -> str:
+    """Return the indentation and the punctuation before the first word."""
+    return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
+
+
+def find_known_lines(path: str, past: CallHistory) -> list[str]:
+    """Return the lines of a file that a constrained edit may use as its old text.
+
+    They are known from the results of reading the file, and contain a word. Lines that the request is about are
+    preferred. If the request adds something, only the last of several similar lines counts. The result is empty if
+    there are too many lines for a grammar.
+    """
+    known = [line for line in dict.fromkeys(list_known_lines(path, past)) if stem_words(line)]
+    if find_started_action(past) != "add":
+        asked, left = set(stem_words(past.request.replace(path, ""))), find_unused_values(past)
+        known = (
+            [line.strip() for line in known if any(value in line for value in left)]
+            or [line.strip() for line in known if not asked.isdisjoint(stem_words(line))]
+            or known
+        )
+    else:
+        leads = [*map(_lead, known), None]
+        known = [line for line, lead, after in zip(known, leads, leads[1:], strict=False) if lead != after]
+        known = [line for line in known if not line.rstrip().endswith(_OPENS)] or known
+    return known if len(known) <= MAX_LINES and all(len(line) <= MAX_LINE for line in known) else []

@@ -1,0 +1,15 @@
+"""Names of the parsers, for both engines."""
+
+from __future__ import annotations
+
+from adapter.parsing.formats import FORMATS
+
+NAME = "adapter"
+"""Name of the parsers that detect the format from the model's chat template and name. Other parsers have this name with
+a format appended.
+"""
+
+
+def list_parser_names() -> dict[str, str | None]:
+    """Return the format for each parser name. None means that the format is detected."""
+    return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
