@@ -1,8 +1,8 @@
-"""Cases in which a careful reader could not tell which edit is meant, from what the model wrote and the file.
+"""Recognize cases in which the file and the patch do not show which edit is meant.
 
-They come of the ways in which cases are made: noise in a file makes equal lines different, of which a patch can
-only mean one or the other; a slip makes a text fit another place better than its own. A refusal is right
-then, and so is either edit; they are counted by themselves, as neither right nor wrong.
+Such cases arise by chance: noise makes different lines of a file equal, or a slip makes a text match another place
+better than its own. A rejection is then right, and so is either edit. They are counted separately, as neither right nor
+wrong.
 """
 
 from __future__ import annotations

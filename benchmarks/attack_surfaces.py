@@ -1,4 +1,4 @@
-"""What an attack says in general words (read, write, run ...), as calls of each dialect, and how they are made."""
+"""Translate the steps of an attack (read, write, run, ...) to calls of each dialect, and perform them."""
 
 from __future__ import annotations
 

@@ -1,35 +1,34 @@
-"""The attack suite: what a hostile model, file, page or client may try, run against this program and a naive one.
+"""The attack suite: attacks by hostile models, files, pages and clients, on this program and on a naive one.
 
     python -m benchmarks.attacks [GROUP ...] [--quick] [--verbose] [--json] [--write]
 
-The attacks are data, ``fixtures/attacks/GROUP.toml``. Each is done in a directory of its own by a process of its own,
-with limits on memory, time and file size, beside canaries: a sibling of the workspace, a folder outside, a home.
-What it did is judged from outside, by this process: the canaries untouched and in no output, the workspace as it was,
-nobody left running, back in time, no more than 200 MB taken. Controls are ordinary work and must succeed: a program
-that refuses everything is of no use. `--quick` runs each case with one of the dialects that have the tools for it.
+The attacks are data, in ``fixtures/attacks/GROUP.toml``. Each runs in its own directory and process, with limits on
+memory, time and file size, next to canaries: a sibling of the workspace, an outside folder, a home folder. This process
+judges the result: the canaries are unchanged and in no output, the workspace is as before, no process is left running,
+the time limit was kept, and at most 200 MB were used. Controls are ordinary work and must succeed, because a program
+that refuses everything is useless. `--quick` runs each case with only one dialect that has its tools.
 
-An attack that succeeds does what it says, and the naive tools are made to lose. So all of it runs in a bubblewrap
-sandbox in which everything but a new folder is read-only, without a network and without other processes, and it does
-not run at all where there is none. No case may name the root of the file system in what deletes or moves.
+A successful attack does what it describes, and the naive tools are meant to lose. Therefore everything runs in a
+bubblewrap sandbox in which only a new folder is writable, without network and other processes, and does not run at all
+without such a sandbox. No case may delete or move the root of the file system.
 
 ::
 
-    [attacks]                                    # refused, or of no effect
+    [attacks]                                    # refused, or without effect
     id = [["read", "../outside/secret.txt"]]
-    [controls]                                   # done, and says or leaves what is given
+    [controls]                                   # succeeds, and outputs or leaves what is given
     id = {do = [["read", "a.txt"]], gives = "hello"}
 
-A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model,
-whose tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answer, Maki's), ``server`` (of a
-tool from elsewhere, called remote: its description and schema, and what it gives), ``says`` (of a model server: a
-status and its answers, in which ``{SENT}`` is the header with the key; judged is the transcript), ``mcp`` (an MCP
-server with ``calls``, and ``later`` what it is in later sessions) and ``native`` (the calls of a model server; both see
-`benchmarks.hostile_servers`), ``records`` (of changes, in the state folder, with what the history is ``asked``),
-``meanwhile`` (files that change while the user is asked, who allows it), ``request`` (raw HTTP ``to`` `adapter serve`,
-or mcp), ``shows`` (text for a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may``
-(paths that it may change), ``path`` (the variable PATH), ``never`` (text in no output), ``most`` (characters of
-output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a dialect
-whose document says so.
+Keys of a case: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model, whose
+tools are Blade's or those of ``dialect``), ``below`` (answers of its sub-agents, for Maki), ``server`` (a third-party
+tool called remote: its description, schema and result), ``says`` (a model server's status and answers, in which
+``{SENT}`` is the header with the key; the transcript is judged), ``mcp`` (an MCP server with ``calls``, and its
+``later`` form in later sessions) and ``native`` (calls of a model server; for both, see `benchmarks.hostile_servers`),
+``records`` (of changes, in the state folder; the history is ``asked`` about them), ``meanwhile`` (files that change
+while the user decides, who allows the call), ``request`` (raw HTTP ``to`` `adapter serve` or mcp), ``shows`` (text for
+a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may`` (paths that the case may
+change), ``path`` (the variable PATH), ``never`` (text in no output), ``most`` (maximum characters of output), ``after``
+(required files), ``seconds``, ``fsize`` (bytes), and ``on``: deviations for a dialect whose document requires them.
 """
 
 from __future__ import annotations

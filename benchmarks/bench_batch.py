@@ -1,13 +1,13 @@
-"""`adapter read` over the public suite's texts, repeated: rows a second, memory, a kill, and other parsers beside it.
+"""Measure `adapter read` on repeated outputs of the public suite: speed, memory, resuming after a kill, other parsers.
 
     python -m benchmarks.bench_batch                        20,000 rows
-    python -m benchmarks.bench_batch --rows 1000000         the long one: minutes
-    python -m benchmarks.bench_batch --peers 20             only one process beside others' parsers, 20 rounds
+    python -m benchmarks.bench_batch --rows 1000000         takes minutes
+    python -m benchmarks.bench_batch --peers 20             only other parsers, one process, 20 rounds
 
-A run with one process and one with a process a core; the resident memory of all its processes over the run; a run that
-is killed in the middle (SIGKILL) and started again, compared byte by byte; and, in one process, how many texts a second
-ours reads beside vLLM's hermes parser and agent-tool-parser, on the suite's texts that are in Hermes' format.
-vLLM's parser needs its Python files on PYTHONPATH, and transformers.
+One run has one process, another a process per core; the memory of all processes is sampled. A third run is killed
+halfway (SIGKILL) and resumed, and its output is compared. The other parsers are vLLM's hermes parser and
+agent-tool-parser, on the outputs in the Hermes format. vLLM's parser needs its Python files on PYTHONPATH, and
+transformers.
 """
 
 from __future__ import annotations

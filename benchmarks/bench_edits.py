@@ -1,14 +1,12 @@
-"""How often edits land where they were meant, and what finding the place costs.
+"""Measure how often edits are applied in the right place, and how long it takes to find the place.
 
     python -m benchmarks.bench_edits [--held-out] [--seed N] [--per-kind N] [--sources DIR] [--show KIND]
         [--sizes N ...]
 
-For each kind of slip: right, refused and wrong, in percent, of ours and of
-plain peers. Wrong is a text that differs from the true result in any byte; where
-the only right answer is a refusal, refusing is right. Cases that nobody could decide (`ambiguity`) are
-counted by themselves, and in no share. Then the cost of finding
-a block, in time and memory, beside splitting, stripping and hashing every line once, and of 200 patches in one call.
-Exits with 1 when a bar is missed.
+For each kind of slip, the table shows right, rejected and wrong edits in percent, for this program and for simple ones.
+An edit is wrong if any byte of the result differs; if only a rejection is right, rejecting is right. Undecidable cases
+(`ambiguity`) are counted separately. Then the time and memory to find a block are compared with splitting, stripping
+and hashing every line once, and 200 patches in one call are timed. Exits with 1 if a limit is exceeded.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Our parsers inside the vLLM or SGLang that is installed, beside its own, in its own code for chats.
+"""Run this program's parsers and the engine's own inside the installed vLLM or SGLang.
 
-python -m benchmarks.bench_engines suite     canitoolcall's outputs, whole and streamed
-python -m benchmarks.bench_engines choices   forced calls, parallel calls, special tokens (vLLM)
-python -m benchmarks.bench_engines speed     microseconds a delta and a whole call, by the size of the call (vLLM)
+python -m benchmarks.bench_engines suite canitoolcall's outputs, whole and streamed python -m benchmarks.bench_engines
+choices forced calls, parallel calls, special tokens (vLLM) python -m benchmarks.bench_engines speed microseconds per
+delta and per call, by the size of the call (vLLM)
 
-``--write`` puts what was found into benchmarks/engines.json, of which ``python -m tests.generate`` makes the
-tables of docs/performance.md. ``--ours``: without the engine's own parsers.
+``--write`` writes the results to benchmarks/engines.json, from which ``python -m tests.generate`` makes the tables of
+docs/performance.md. ``--ours`` skips the engine's own parsers.
 
-In an environment with a release of the engine, canitoolcall and CPU torch (``--no-deps`` and a path to the unpacked
-wheel will do); the engine's compiled parts are not needed. An output for which a release has no parser is wrong.
+The environment needs a release of the engine, canitoolcall and CPU torch (``--no-deps`` and a path to the unpacked
+wheel are enough), but not the engine's compiled parts. An output for which a release has no parser counts as wrong.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What reading costs, as ratios within one run: against the limit, against peers, and as texts grow.
+"""Measure parsing speed as ratios within one run: to a lower bound, to other parsers, and as texts grow.
 
     python -m benchmarks.bench_parse [--long] [--json] [TABLE ...]
 
-Tables: whole, repair, streaming, hostile; all when none is named. ``--long``
-adds 4 MB. Peers are measured where they are installed (`benchmarks.peers`).
-Exits with 1 when a bar is missed; the bars stand beside the tables below.
+Tables: whole, repair, streaming, hostile; all by default. ``--long`` adds 4 MB. Other parsers are measured if they are
+installed (`benchmarks.peers`). Exits with 1 if a limit is exceeded; the limits are constants below.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""`adapter.integrations.ray_serve` on a cluster of two nodes on this machine, in front of a scripted model server.
+"""Measure `adapter.integrations.ray_serve` on a cluster of two nodes on this machine, with a scripted model server.
 
     python -m benchmarks.bench_ray                          in an environment with ray[serve]
 
-It starts itself anew in a network namespace that has the loopback alone (``unshare``, ``ip``), and refuses to run where
-it cannot: Ray listens on every address of its machine.
+The program restarts itself in a network namespace that has only the loopback interface (``unshare``, ``ip``), and
+refuses to run if it cannot, because Ray listens on all addresses of its machine.
 
-How often the turns of a conversation meet the same replica; what becomes of 200 streams when a replica is killed among
-them (`ray.kill`); and tokens a second with one replica, with two, and without Ray by `adapter serve`.
+It measures how often the turns of a conversation reach the same replica, how many of 200 streams survive if a replica
+is killed (`ray.kill`), and the tokens per second with one replica, with two, and with `adapter serve` without Ray.
 """
 
 from __future__ import annotations

@@ -1,24 +1,20 @@
-"""What `adapter serve` costs under load, beside relays that do not read what they pass, in one run.
+"""Measure the cost of `adapter serve` under load, compared with relays that do not parse.
 
     python -m benchmarks.bench_serve [--streams 64,256] [--rate 100] [--seconds 5] [--burst 1000] [--repeats 3]
 
-A scripted model server (a process of its own) sends every client its own text, piece
-by piece, and at the end a call with the client's number in it; clients (this process)
-take their chunks apart. For each server between them: CPU microseconds per chunk by
-the kernel's account, time to first byte beyond that without a server between (single
-streams, by turns), peak memory per stream, streams that lost a piece or got another's.
-``burst`` streams at once come last, unpaced. All that is repeated, the servers by turns; shown are medians, of memory
-the most.
+A scripted model server (in its own process) streams a different text to each client, followed by a call with the
+client's number. The clients (this process) check every chunk. For each server in between, the table shows CPU
+microseconds per chunk as counted by the kernel, additional time to the first byte (single streams, in turn), peak
+memory per stream, and the streams that lost or mixed up chunks. ``burst`` unpaced streams at once come last. Everything
+is repeated, with the servers in turn; the table shows medians, and for memory the maximum.
 
-- ``pass-through``: starlette, uvicorn and aiohttp, each piece written as it comes;
-- ``adapter, no tools``: ours, where it passes requests through;
-- ``adapter``: ours, with tools: every chunk is decoded, read for calls and written anew;
-- ``adapter --view``: the same, with a page that looks on.
+- ``pass-through``: starlette, uvicorn and aiohttp, which forward each chunk - ``adapter, no tools``: this server,
+passing requests through - ``adapter``: this server with tools, which decodes, parses and rewrites every chunk -
+``adapter --view``: the same, with an open live page
 
-Exits with 1 when a stream is lost or crossed, or a bar is missed: with tools at most 1.4
-times the pass-through's CPU per chunk (45 us where that takes 32) and 2.5 times what
-it adds to the first byte (1.5 ms where that is 0.6), and 64 KB per stream, at the
-largest number of streams; with a page at most 1.4 times what it takes without.
+Exits with 1 if a stream is lost or crossed, or a limit is exceeded: with tools and the largest number of streams, at
+most 1.4 times the pass-through's CPU time per chunk, 2.5 times its additional time to the first byte, and 64 KB per
+stream; with a page at most 1.4 times the time without.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What `adapter serve` adds to a request of a long conversation, beside a relay that does not read what it passes.
+"""Measure what `adapter serve` adds to the requests of a long conversation, compared with a relay that does not parse.
 
     python -m benchmarks.bench_turns [--turns 1,50,200] [--tools 60] [--rounds 40]
 
 A scripted model server answers each request with a sentence and a call. A client sends conversations with calls and
-their results, each one turn longer than the one before, to every server by turns. Shown for each turn are the
-processor milliseconds of a request by the kernel's account, and the milliseconds to the first event beyond those
-without a server between: the quarter of the rounds in which the machine had least to do besides.
+results, each one turn longer than the one before, to all servers in turn. For each turn, the table shows processor
+milliseconds per request as counted by the kernel, and additional milliseconds to the first event, in the least
+disturbed quarter of the rounds.
 
-Exits with 1 when a bar is missed: at the last turn at most 3.2 times the pass-through's processor time, and at the
-first at most 2.5 ms more.
+Exits with 1 if a limit is exceeded: at the last turn 3.2 times the pass-through's processor time, at the first 2.5 ms
+more.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Whether a small model calls when it should, the right tool, with the right values: by constraints and by guiding it.
+"""Measure whether a small model calls when it should, and calls the right tool with the right values.
 
     python -m benchmarks.choices [MODEL.gguf] [--base-url URL] [--half build report] [--way NAME ...] [--set NAME ...]
         [--limit N] [--results FILE]
 
-The requests of ``choices.json`` (four sets of tools), each through the same translation as `adapter serve` makes, at
-temperature 0. Of the requests that want a call: valid calls, right tools, right calls (all of them, with the right
-arguments), of those that want none: needless calls; intervals are Wilson's, 95 %. ``--results`` keeps each answer as a
-line of JSON, and goes on from those that are there.
+The requests in ``choices.json`` (four sets of tools) are translated as `adapter serve` does, at temperature 0. The
+table shows valid calls, right tools and right calls (all of them, with the right arguments) for requests that need a
+call, and needless calls for the others, with Wilson's 95 % intervals. ``--results`` stores each answer as a line of
+JSON, and continues after the stored ones.
 """
 
 from __future__ import annotations

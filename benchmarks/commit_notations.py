@@ -1,12 +1,12 @@
-"""Commits of several files in six notations, each applied to a folder at once and compared byte for byte.
+"""Apply commits of several files, written in six edit formats, to a folder at once, and compare every byte.
 
     python -m benchmarks.commit_notations [--seed N] [--count N] [--show NOTATION] [--codex PROGRAM] [--aider PYTHON]
         GIT_DIRECTORY ...
 
-A commit changes 2 to 8 files, adds some and deletes others. It is written as a diff with line numbers and one without,
-as a ``*** Begin Patch`` envelope, as SEARCH/REPLACE blocks, as JSON, and as whole files in which comments stand for
-unchanged lines. The last three cannot delete a file, so commits that delete one are left out of them. ``--codex`` and
-``--aider`` give the programs of `other_appliers`, which then apply the same commits.
+A commit changes 2 to 8 files, and may add and delete others. It is written as a diff with and without line numbers, as
+a ``*** Begin Patch`` envelope, as SEARCH/REPLACE blocks, as JSON, and as whole files in which comments stand for
+unchanged lines. The last three cannot delete a file, so they are not used for commits that do. ``--codex`` and
+``--aider`` are the programs of `other_appliers`, which then apply the same commits.
 """
 
 from __future__ import annotations

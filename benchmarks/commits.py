@@ -1,7 +1,7 @@
-"""True edits out of the history of git repositories: what one commit did to one place of a file.
+"""Draw real edits from the history of git repositories: the change that one commit made to one place of a file.
 
-A repository is any git directory with its history, named with ``--repositories``. Nothing is
-checked out; versions of files are read from the history.
+``--repositories`` names git directories with their history. Nothing is checked out; file versions are read from the
+history.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Conversations with tools, as a client of OpenAI's interface sends them, and what a prompt of each has to show.
+"""Conversations with tools in OpenAI's format, and the words that a prompt of each must contain.
 
-Nothing is imported here: `benchmarks.reference_prompts` runs where this project is not installed.
+This module imports nothing, because `benchmarks.reference_prompts` runs where this project is not installed.
 """
 
 from __future__ import annotations

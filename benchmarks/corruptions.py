@@ -1,7 +1,7 @@
-"""True edits of real source files, and the ways in which models write them down wrongly.
+"""Draw real edits of real source files, and write them down with the slips that models make.
 
-A case is a text, patches and the text that is right afterwards, or None where
-only a refusal is right. Everything is drawn from one seeded generator.
+A case is a text, patches and the right result, or None if only a rejection is right. Everything is drawn from one
+seeded generator.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Formats derived from chat templates: right beside the tables, or refused, and why; and how long it takes.
+"""Compare formats that are derived from chat templates with the built-in ones, and time the derivation.
 
     python -m benchmarks.derived_formats FOLDER [--held-out | --seen]
 
-``FOLDER``: chat templates (``*.jinja``). Each that writes calls writes those of `CALLS`, none of which the derivation
-tries, alone and after words; they are read with the derived format told, with the table that `recognize_format` takes,
-whole and in characters. ``--held-out``: only the third of the templates that nobody looked at while this was made.
+``FOLDER`` has chat templates (``*.jinja``). Each template that writes calls renders those in `CALLS`, which the
+derivation does not use, alone and after words. They are parsed with the derived format and with the built-in one, whole
+and character by character. ``--held-out``: only the third of the templates that was not used in development.
 """
 
 from __future__ import annotations

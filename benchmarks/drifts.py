@@ -1,7 +1,7 @@
-"""Edits of an older version of a file, asked of a newer one whose context reads differently.
+"""Apply edits of an older version of a file to a newer one with different context.
 
-Where the lines to change stand by now is the truth only if every way to compare the versions says so: by
-a shortest difference from either end, or by the lines that stand once in both, with blanks and without.
+The position of the changed lines in the new version counts as known only if all comparisons agree: shortest differences
+from both ends, and unique common lines, with and without whitespace.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-r"""Patches random files and compares every byte: `python -m benchmarks.edit_integrity --count 1000000`.
+r"""Patch random files, and compare every byte: `python -m benchmarks.edit_integrity --count 1000000`.
 
-Files of up to 14 lines with \n, \r\n and \r mixed, a byte order mark, U+2028, form feeds, FS, NEL and
-vertical tabs (which end no line), bytes that are no UTF-8, no final newline; 1 to 3 patches at a time,
-whose old texts begin and end anywhere, with the line ends of the file or, as models write them, with \n.
-The oracle knows the bytes before, between and behind the places and nothing of the editor: these
-must be the same afterwards, and in the places stand the lines of the new text, with any line ends
-and indentation (where a line is deleted but for its blanks and its end, these may go, too).
-A patch that is refused must be one whose text is not unique, or whose new text stands there already.
-Input N of a seed is always the same.
-Exits with 1 when a byte is wrong.
+Files have up to 14 lines with mixed \n, \r\n and \r, a byte order mark, U+2028, form feeds, FS, NEL and vertical tabs
+(which do not end lines), bytes that are not UTF-8, or no final newline. One to three patches at a time have old texts
+that begin and end anywhere, with the file's line ends or, as models write them, with \n. The oracle shares no code with
+the editor: it knows the bytes before, between and after the places, which must stay the same. The places must contain
+the lines of the new text, with any line ends and indentation. A rejected patch must be ambiguous, or its new text must
+already be present. Input N of a seed is always the same. Exits with 1 if a byte is wrong.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Everyday tasks for `adapter run` with a small model: how many are done, and what the exit code says.
+"""Run everyday tasks with `adapter run` and a small model, and count those that are done.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
         [--sloppy] [TASK ...]
 
-Each task is a sentence in a small folder. A task is done if the files, or the answer, are exactly as requested. With
+Each task is a sentence about a small folder. A task is done if the files, or the answer, are exactly as requested. With
 ``--folder``, the folders, the outputs and the transcripts are kept. ``--sloppy`` runs ten short requests in a careless
-style, five of them in German, French or Spanish, whose failures nobody has read.
+style, five of them in German, French or Spanish, whose failures were not used in development.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Fails every system call of every file tool, one at a time: `python -m benchmarks.fault_sweep`.
+"""Let every system call of every file tool fail once: `python -m benchmarks.fault_sweep`.
 
-For each operation and each function of `os`: the n-th call fails, for n = 1.. until none is
-left to fail, with ENOSPC, EIO, EACCES and EMFILE. What changes something must leave the old
-or the new tree, with an error when it is the old one; what reads must give what it always
-gives, or say what is missing, or refuse. No descriptor may stay open and nothing of ours
-beside the files once the workspace is opened again. Then the same operations on a file system
-that is full, on one that is read-only, and under a limit of file size (as a quota is), where
-this user may mount one. Exits with 1 when something is bad.
+For each operation and each function of `os`, the n-th call fails with ENOSPC, EIO, EACCES and EMFILE, for n = 1 until
+no call is left. A change must leave the old or the new tree, with an error if it is the old one. A read must return its
+usual result, report the missing part, or fail. No descriptor may stay open, and no temporary file may be left once the
+workspace is opened again. Then the same operations run on a full and on a read-only file system, and under a file size
+limit (like a quota), if this user may mount one. Exits with 1 if a check fails.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""A simulated model behind a real server: it solves every scenario by its oracle, and makes mistakes at a given rate.
+"""A simulated model behind a real server: it solves every scenario with its oracle, and makes mistakes at a given rate.
 
     python -m benchmarks.faulty_model [--port N] [--suite FILE]
 
-It measures what a harness recovers, not what models do. It is a text-only model: it *writes* calls as Qwen does, and
-a request with ``tools`` is answered as an engine answers it that reads ``<tool_call>`` strictly, as vLLM's parser for
-Hermes does. The model's name says how it errs: ``qwen3-simulated:r0.2-s1-n0-bare`` makes a mistake in one of five
-steps, with the seed 1, in the run 0 of "bare". The name has to be another for each run of a scenario, so that it can
-remember its mistakes; the same seed and number make the same first mistakes whoever asks. Without that it makes none.
+It measures what a harness recovers, not how models behave. The model *writes* calls as Qwen does; a request with
+``tools`` is answered like an engine that parses ``<tool_call>`` strictly, as vLLM's parser for Hermes does. The model's
+name sets its mistakes: ``qwen3-simulated:r0.2-s1-n0-bare`` makes a mistake in one of five steps, with seed 1, in run 0
+of "bare". Each run of a scenario needs another name, so that the model can remember its mistakes; the same seed and
+number make the same first mistakes for every harness. Other names make no mistakes.
 
-A mistake is one of `benchmarks.mistakes`, all of them equally often. Asked again it mends it, with a probability that
-goes by what was said since (`Mending`): the mistake was named, something was said, or the same was asked anew. What was
-not mended is made again. A mistake counts as named by words of every harness that was looked at, ours or not. Nothing
-holds it to a grammar: it is a server of no known kind.
+A mistake is one of `benchmarks.mistakes`, all equally often. A retry corrects it with a probability that depends on the
+message (`Mending`): it names the mistake, reports anything else, or is the same request again. An uncorrected mistake
+is repeated. Words of every examined harness count as naming a mistake. The server is of an unknown kind, so no grammar
+constrains the model.
 """
 
 from __future__ import annotations

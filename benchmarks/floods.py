@@ -1,16 +1,15 @@
-"""Gives tools more than fits anywhere, and measures what each costs in a process of its own.
+"""Give tools far too much input, and measure the cost of each in its own process.
 
     python -m benchmarks.floods
     python -m benchmarks.floods --scale 0.01 --only sparse stream
 
-A sparse file of 20 GB, one line of 1 GB, a directory with 1,000,000 entries, files that never
-end, answers that unpack to gigabytes, and request bodies of 200 MB. For each: the time, what
-the process needed at its peak beyond what it had needed before (``ru_maxrss``), whether it was
-done or refused, and how the text for the model begins.
-Bars: 200 MB, 30 s (a copy of 1 GB may take as long as the disk does), and a text of use: what was looked
-for, or why not and what to do instead, as each case says. Exits with 1 when one is missed.
+The inputs are a sparse file of 20 GB, a line of 1 GB, a directory with 1,000,000 entries, endless files, answers that
+unpack to gigabytes, and request bodies of 200 MB. For each, the table shows the time, the additional peak memory
+(``ru_maxrss``), whether the operation succeeded or was refused, and the beginning of the text for the model. Limits:
+200 MB, 30 s (or the time that the disk needs to copy 1 GB), and a useful text: the result, or the reason and the next
+step. Exits with 1 if a limit is exceeded.
 
-``--scale``: of the sizes, for a quick look; the sparse file costs nothing and stays as it is.
+``--scale`` reduces the sizes for a quick run, except that of the sparse file, which takes no space.
 """
 
 from __future__ import annotations

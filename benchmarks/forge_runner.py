@@ -1,9 +1,9 @@
-"""Forge's own loop, run by `benchmarks.guardrails` in an environment that has `forge-guardrails` and nothing of ours.
+"""Run Forge's own loop for `benchmarks.guardrails`, in an environment with `forge-guardrails` and without this project.
 
-It reads a line of JSON for each run, and says by lines of JSON what it does: ``{"call": {...}}``, upon which it is told
-``{"result": "...", "ok": true}``, and at the end ``{"ended": {"answer": ..., "fault": ...}}``. As Forge's guide has it,
-answers in words are calls of its tool ``respond``, which ends a run; the scenario's required tools are its required
-steps. What a tool could not find raises Forge's `ToolResolutionError`, wrong arguments any other exception.
+The program reads a line of JSON for each run. It writes ``{"call": {...}}`` and receives ``{"result": "...", "ok":
+true}``, and ends with ``{"ended": {"answer": ..., "fault": ...}}``. As in Forge's guide, text answers are calls of its
+tool ``respond``, which ends a run; the scenario's required tools are its required steps. If a tool finds nothing, it
+raises Forge's `ToolResolutionError`; wrong arguments raise any other exception.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
-"""Reads generated texts by the million and checks what must hold of every text.
+"""Parse millions of generated texts, and check claims that hold for every text.
 
     python -m benchmarks.fuzz_parse --count 2000000 --seed 1 --jobs 2
 
-What is made: real outputs (``fixtures/``, and canitoolcall's where it is installed),
-encoded calls, both damaged, markers in any order, any characters, and repetitions;
-read with a format told and with none. What must hold: `Parser` does not raise, the
-joined raw text is the input, the events do not depend on the split, every call can
-be sent as JSON, what was encoded is read back, a text that is cut off (the server
-says ``length``) has no call that the whole text does not have in its place, and no
-text takes 50 times as long per character as texts of its length do.
+Inputs are real outputs (``fixtures/``, and canitoolcall's if installed) and encoded calls, both also damaged, markers
+in any order, random characters, and repetitions, with a given and with a detected format. The claims: `Parser` does not
+raise; the joined raw text is the input; the events do not depend on the split; every call can be sent as JSON; encoded
+calls are parsed back; a text that is cut off (finish reason ``length``) has no call that the whole text lacks at that
+place; no text takes 50 times as long per character as other texts of its length.
 
-Input N of a seed is always the same, so ``--start N --count 1`` reads it again and
-``--start`` goes on where a run was stopped. Prints what failed, made as short as it
-can be, as Python; exits with 1 then.
+Input N of a seed is always the same, so ``--start N --count 1`` repeats it, and ``--start`` continues a stopped run.
+Prints failures as Python, shortened as far as possible, and then exits with 1.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Feeds what takes foreign text: parser, repair, notations and edits, path gate, neutraliser.
+"""Fuzz the functions that take untrusted text: parser, JSON repair, edit formats and edits, path resolver, escaping.
 
     python -m benchmarks.fuzz_targets --count 10000000
     python -m benchmarks.fuzz_targets --engine atheris --target repair --count 1000000
 
-Inputs are the project's own cases (`fixtures/`), cut and joined at random, or what
-atheris (``pip install 'toolcall-adapter[bench]'``; guided by coverage) make. Each target states what
-must hold of any text; whatever else is raised is a crash. Prints inputs, seconds and crashes by
-target, each crash as Python; exits with 1 then. `benchmarks.fuzz_parse` reads the parser's
-inputs more thoroughly, split and cut in every way.
+Inputs are the project's own cases (`fixtures/`), cut and joined at random, or those that atheris generates, guided by
+coverage (``pip install 'toolcall-adapter[bench]'``). Each target checks claims that hold for any text; any other
+exception is a crash. Prints inputs, seconds and crashes by target, each crash as Python, and then exits with 1.
+`benchmarks.fuzz_parse` checks the parser more thoroughly, with inputs split and cut in every way.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
-"""How much of what a model gets wrong each harness recovers: ours, Forge's, and none, before the same erring model.
+"""Compare how many mistakes of the same simulated model each harness recovers: this program's, Forge's, and none.
 
     python -m benchmarks.guardrails --forge DIR [--rate R ...] [--runs N] [--arm NAME ...] [--by-mistake]
         [--only MISTAKE] [--mending NAMED TOLD ANEW] [--serve OPTIONS] [--agent JSON] [--results FILE]
 
-A simulation: the model is `benchmarks.faulty_model`, which solves the scenarios of `adapter eval` and errs at a rate
-for each step. Every arm meets the same first mistakes. *bare* is the plain loop of an OpenAI client with the engine's
-own tools. Forge (`forge-guardrails` on PyPI, unmodified) runs from an environment of its own, ``--forge DIR``, which is
-made where it is not there (Python 3.12 or newer): its proxy with its tool for answers in words, which is its
-recommendation, or as it is by itself (*default*); and its runner, which is told the required steps. Ours:
-`adapter serve` with the same plain loop, by itself or told the required steps (*told*), and `Agent`, which is told them
-as Forge's runner is, or not (*untold*).
+The model is `benchmarks.faulty_model`, which solves the scenarios of `adapter eval` and makes mistakes at a rate per
+step. Every arm meets the same first mistakes. *bare* is the plain loop of an OpenAI client with the engine's own tools.
+Forge (`forge-guardrails` on PyPI, unmodified) runs in its own environment, ``--forge DIR``, which is created if missing
+(Python 3.12 or newer): its proxy with its tool for text answers, as it recommends, or with its defaults (*default*),
+and its runner, which knows the required steps. Ours are `adapter serve` with the same plain loop, without or with the
+required steps (*told*), and `Agent` with or without them (*untold*).
 
-*done*: share of the runs whose outcome was right, with its interval (Wilson, 95 %). *model calls*: what the model was
-asked in a run, and how many more than needed where the run was done. Without mistakes (``--rate 0``) whatever is asked
-beyond what is needed is a false alarm. ``--serve`` and ``--agent`` change ours, to see what each part brings.
+*done* is the share of runs with the right outcome (Wilson's 95 % interval), *model calls* the number of requests to the
+model per run, and how many of them were superfluous in completed runs. Without mistakes (``--rate 0``), any superfluous
+request is a false alarm. ``--serve`` and ``--agent`` change our options, to measure the effect of each part.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Servers that a case describes: an MCP server over HTTP, and a model server whose answers are native tool calls."""
+"""Hostile servers for attacks: an MCP server over HTTP, and a model server whose answers are native tool calls."""
 
 from __future__ import annotations
 

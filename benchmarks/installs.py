@@ -1,6 +1,6 @@
-"""What an install costs: each extra alone, in an environment of its own, with an empty cache, at the newest state.
+"""Measure an installation with each extra alone, in a new environment with an empty cache and the newest packages.
 
-python -m benchmarks.installs           a table of seconds and MB on disk; exits 1 when one does not install
+python -m benchmarks.installs prints seconds and MB on disk; exits with 1 if an installation fails
 """
 
 from __future__ import annotations

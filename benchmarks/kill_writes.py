@@ -1,15 +1,12 @@
-"""Kills programs in the middle of changes and looks at what is left: `python -m benchmarks.kill_writes --kills 2000`.
+"""Kill programs in the middle of changes, and check what is left: `python -m benchmarks.kill_writes --kills 2000`.
 
-Single files first: SIGKILL at random moments while one file is written, edited by one
-large edit, patched in 20 places, copied or moved, again and again; the last row writes in place,
-as a comparison, in a bubblewrap sandbox (without ``--folder``) or not at all. ``strays``: most
-files of ours found beside one target (the new content and the second name of the old one), and
-those still there after the next change.
+First, SIGKILL arrives at random moments while one file is written, edited by one large edit, patched in 20 places,
+copied or moved. For comparison, the last row writes in place, in a bubblewrap sandbox (without ``--folder``) or not at
+all. ``strays`` is the maximum number of temporary files next to a target, and the number left after the next change.
 
-Then a SIGKILL before every single system call of every kind of change, and
-SIGKILL at random moments while five files at a time are edited and one of them
-moved, with a pause of 2 ms at each rename. After the next start all files must
-be of one version, and nothing else may be there.
+Then SIGKILL arrives before every single system call of every kind of change, and at random moments while five files at
+a time are edited and one is moved, with a pause of 2 ms at each rename. After the next start, all files must be of one
+version, without any other files.
 """
 
 from __future__ import annotations

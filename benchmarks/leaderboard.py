@@ -1,12 +1,12 @@
-"""The Berkeley Function Calling Leaderboard: cases drawn by a seed, judged by its own checker.
+"""Run cases of the Berkeley Function Calling Leaderboard, drawn by a seed, with its own checker.
 
     pip install --no-deps --target DIR bfcl-eval==2026.3.23
     python -m benchmarks.leaderboard DIR [--model MODEL.gguf] [--base-url URL] [--count N] [--seed N] [--way NAME ...]
         [--max-tokens N] [--results FILE]
 
-Its cases and its checker are in that package; what it needs besides are the clients of the models that it asks, and
-none of them is asked here. Of four of its categories: one function offered, several offered, several calls wanted, and
-no call wanted. Ways, answers and intervals as in `benchmarks.choices`.
+The package contains the cases and the checker; its other dependencies are model clients, which are not used here. Four
+categories are drawn: one function, several functions, several calls, and no call. Ways, answers and intervals are those
+of `benchmarks.choices`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Learn each family's format from three of its test cases, and read the family's other cases with it.
+"""Learn each family's format from three of its test cases, and parse the family's other cases with it.
 
 python -m benchmarks.learned_formats [FORMAT...]
 

@@ -1,7 +1,7 @@
-"""Slips that can move an edit to another place or scope, or lose lines or characters that nobody wanted to change.
+"""Slips that can move an edit to another place or scope, or lose unrelated lines or characters.
 
-Line numbers that are far off, equal patches, another unit of indentation, new text that stands elsewhere already,
-comments that stand for the rest, and characters of the file beside a slip.
+The slips are wrong line numbers, equal patches, another unit of indentation, new text that already occurs elsewhere,
+comments that stand for the rest of a file, and special characters near a slip.
 """
 
 from __future__ import annotations

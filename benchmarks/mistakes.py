@@ -1,7 +1,7 @@
-"""What the simulated model of `benchmarks.faulty_model` gets wrong, and by which words a mistake counts as named.
+"""The mistakes of the simulated model in `benchmarks.faulty_model`, and the words by which a message names a mistake.
 
-The kinds are those that public write-ups of tool calling name again and again; nobody has published how often each is.
-What models say in their place (announcements, refusals, early ends) is worded as such models word it.
+The kinds are those that public reports on tool calling mention most often; their frequencies are not published.
+Announcements, refusals and early ends are worded as such models word them.
 """
 
 from __future__ import annotations

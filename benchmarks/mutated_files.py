@@ -1,9 +1,9 @@
-"""Damaged files of strangers: none takes long or much memory, and each is read or gives one clear error.
+"""Read damaged files: each must be read or give one clear error, within limits on time and memory.
 
     python -m benchmarks.mutated_files [--count N] [--seed N]
 
-Each file is a valid one of its kind with some bytes changed, removed, repeated or replaced by a value at a border. A
-child process reads it with the function that the program uses; an exception other than the program's own errors is a
+Each file is a valid one of its kind with some bytes changed, removed, repeated or replaced by a boundary value. A child
+process reads it with the function that the program uses; any exception other than the program's own errors would be a
 traceback for the user.
 """
 

@@ -1,6 +1,8 @@
-"""The tools as one writes them in an afternoon. The attacks are run against these, too: they show that the checks can
-fail. They destroy what they are told to destroy: every function here refuses to work where it could do harm, that is
-outside of a read-only sandbox, which `confine` starts for whoever has a peer that does harm."""
+"""Naive versions of the tools, which the attacks are also run against to show that the checks can fail.
+
+They really destroy what they are told to. Therefore every function refuses to work outside of a read-only sandbox,
+which `confine` starts.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-r"""Slips that only one of the two texts shows, and characters of the document beside what is written anew.
+"""Slips that only one of the two texts of an edit has, and special characters of the file next to the edit.
 
-A model copies its old text from a listing and writes the new one by heart, or marks in the new one
-what it adds. What only the new text has must not get into the file.
+A model copies its old text from a listing but writes the new one freely, or marks its additions in the new text. Such
+marks must not get into the file.
 """
 
 from __future__ import annotations

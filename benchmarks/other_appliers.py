@@ -1,7 +1,7 @@
-"""The programs of codex and aider that apply a model's edits to a folder, to be measured beside ours.
+"""Run the programs of codex and aider that apply a model's edits to a folder, for comparison.
 
-Nothing of them is part of this project: codex is the program of the npm package ``@openai/codex``, which applies an
-envelope if it is named ``apply_patch``; aider is an interpreter with the package ``aider-chat``, whose coders apply
+No part of them belongs to this project: codex is the program of the npm package ``@openai/codex``, which applies an
+envelope if it is called ``apply_patch``; aider is an interpreter with the package ``aider-chat``, whose coders apply
 SEARCH/REPLACE blocks, diffs, envelopes and whole files. Both run in bubblewrap without a network, and see only the
 folders of the commits.
 """

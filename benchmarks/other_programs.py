@@ -1,4 +1,4 @@
-"""Programs of other projects that are measured beside ours: in environments of their own, and confined."""
+"""Run programs of other projects for comparison, each in its own environment and confined."""
 
 from __future__ import annotations
 

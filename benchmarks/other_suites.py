@@ -1,18 +1,18 @@
-"""Benchmarks of other projects, with and without us: their tasks, their tools and their checks, in our loops.
+"""Run benchmarks of other projects, with and without this program: their tasks, tools and checks, in our loops.
 
     python -m benchmarks.other_suites toolcallbench | tool-eval-bench | forge [--model GGUF] [--base-url URL]
         [--scripted RATE] [--way NAME ...] [--forge DIR] [--kind NAME ...] [--limit N] [--runs N] [--max-tokens N]
         [--folder DIR]
 
-*direct*: the plain loop of an OpenAI client at the model server. *serve*: the same through `adapter serve`. *agent*:
-our `Agent`. *forge proxy* and *forge runner*: those of forge-guardrails, in the environment ``--forge``, which is made
-where there is none. The model is the built-in one; a GGUF file; whatever a server has; or scripted: it knows the
-reference solutions of toolcallbench, and makes a mistake at this rate in each step (`benchmarks.faulty_model`).
+*direct* is the plain loop of an OpenAI client with the model server, *serve* the same through `adapter serve`, *agent*
+our `Agent`, and *forge proxy* and *forge runner* those of forge-guardrails, in the environment ``--forge``, which is
+created if missing. The model is the built-in one, a GGUF file, a server's, or scripted: it follows the reference
+solutions of toolcallbench and makes a mistake at this rate in each step (`benchmarks.faulty_model`).
 
-A benchmark is installed into an environment of its own in ``--folder`` (by default a temporary one) and runs there
-confined: its tools run what a model writes. toolcallbench has 20 tasks in a repository; of tool-eval-bench those 53 of
-69 scenarios fit that have one user message and need nothing else in a request; Forge has 30 in its source. A run is
-*done* if the benchmark's own check says so.
+A benchmark is installed into its own environment in ``--folder`` (by default a temporary one) and runs there confined,
+because its tools run model output. toolcallbench has 20 tasks in a repository; 53 of 69 scenarios of tool-eval-bench
+fit, because they have one user message and need nothing else in a request; Forge has 30 in its source. A run is *done*
+if the benchmark's own check passes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whether our prompts are those of the models' own templates, byte for byte, as Hugging Face's library makes them.
+"""Compare prompts rendered by the models' chat templates with those of Hugging Face's library, byte for byte.
 
     python -m benchmarks.own_prompts FOLDER REFERENCE.json [--details] [--held-out | --seen]
 
-``FOLDER``: chat templates (``*.jinja``). ``REFERENCE.json``: of `benchmarks.reference_prompts` on the same folder.
-A conversation that the reference cannot render is counted as such, and whether ours shows it whole is said.
+``FOLDER`` has chat templates (``*.jinja``). `benchmarks.reference_prompts` writes ``REFERENCE.json`` for the same
+folder. Conversations that the reference cannot render are counted separately, with whether our prompt is complete.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Other readers of tool calls, each behind one function, to be measured beside ours.
+"""Other parsers of tool calls, each behind one function, for comparison.
 
-The extra ``bench`` installs them, but for SGLang's detectors: the package that
-carries them, llm-router-utils, pins an openai that is too old for this project.
-``pip install llm-router-utils && pip install -U 'openai>=2.32'`` brings them in
-(with torch), whatever pip says about it. What is missing is left out.
+The extra ``bench`` installs them, except SGLang's detectors: their package, llm-router-utils, pins a version of openai
+that is too old for this project. ``pip install llm-router-utils && pip install -U 'openai>=2.32'`` installs them (with
+torch), despite pip's warning. Missing parsers are skipped.
 """
 
 from __future__ import annotations

@@ -1,21 +1,19 @@
-"""How much of each prompt a server need not read again, over one session with tools.
+"""Measure how many prompt tokens a server reuses over one session with tools.
 
     python -m benchmarks.prompt_cache [MODEL.gguf] [--turns 20] [--dense] [--random]
 
-A real llama.cpp says how many prompt tokens it reused (``cache_n``) and how many it read (``prompt_n``). The same
-client, which keeps the conversation in OpenAI's messages, asks for one call a turn, gets a result of a few lines, and
-goes on. Rows:
+A real llama.cpp reports how many prompt tokens it reused (``cache_n``) and processed (``prompt_n``). The same client
+keeps the conversation in OpenAI's format, and in each turn requests one call and returns a result of a few lines. Rows:
 
-- ours: the request translated by `adapter.protocols`, past calls shown as the model wrote them;
-- ours, calls encoded: the same without memory of what the model wrote;
-- own prompt: what the template of the model makes of tools, calls and results, past calls as the model wrote them;
-- own prompt, calls encoded: the same, past calls as the template writes them;
-- plain, tools first: the tools and the past calls, as parsed, go to the server, whose template puts the tools first
-  and writes the calls anew;
-- plain, tools anew: the same with a template that puts the tools before the last message, as Mistral's does, or with
-  a client that repeats them there.
+- ours: the request translated by `adapter.protocols`, with past calls as the model wrote them - ours, calls encoded:
+the same, with past calls encoded again - own prompt: the chat template renders tools, calls and results, with past
+calls as the model wrote them - own prompt, calls encoded: the same, with past calls as the template writes them -
+plain, tools first: the tools and the parsed calls go to the server, whose template puts the tools first and encodes the
+calls - plain, tools anew: the same with a template that puts the tools before the last message, as Mistral's does, or
+with a client that repeats them there
 
-All write under the same grammar, so that all sessions hold as many calls; it leaves the model its own spelling.
+All answers are constrained by the same grammar, so that all sessions have as many calls; it allows the model's own
+spelling.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls as a model without any sense would make them: any tool, arguments by its schema, a few of them invalid."""
+"""Random calls: any tool, with random arguments by its schema, a few of them invalid."""
 
 from __future__ import annotations
 

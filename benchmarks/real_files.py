@@ -1,17 +1,17 @@
-"""Real files to edit, by language, and pairs of versions of the same file, found at run time.
+r"""Find real files to edit, by language, and pairs of versions of the same file.
 
-Python, C, YAML and Markdown stand on most machines. What is missing comes from the registries, unpacked
-into any folder that is then named with ``--sources``::
+Most machines have Python, C, YAML and Markdown. The rest comes from registries, unpacked into any folder that
+``--sources`` names::
 
-    apt-get download golang-github-spf13-cobra-dev golang-github-spf13-pflag-dev golang-golang-x-net-dev \\
-        golang-gopkg-yaml.v3-dev librust-regex-automata-dev librust-serde-json-dev librust-clap-lex-dev \\
+    apt-get download golang-github-spf13-cobra-dev golang-github-spf13-pflag-dev golang-golang-x-net-dev \
+        golang-gopkg-yaml.v3-dev librust-regex-automata-dev librust-serde-json-dev librust-clap-lex-dev \
         librust-syn-dev librust-tokio-dev ansible
     for package in *.deb; do dpkg -x $package .; done
     for package in rxjs@7.8.2 rxjs@6.6.7 zod@4.6.7; do npm pack $package; done
     for package in *.tgz; do mkdir ${package%.tgz}; tar xzf $package -C ${package%.tgz}; done
 
-Versions of the same file are those of several Python installations side by side and of packages
-that were unpacked in two versions, as rxjs above.
+Versions of the same file come from several Python installations, and from packages unpacked in two versions, such as
+rxjs above.
 """
 
 from __future__ import annotations

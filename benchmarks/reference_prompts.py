@@ -1,11 +1,11 @@
-"""What Hugging Face's own ``apply_chat_template`` makes of the conversations, for `benchmarks.own_prompts`.
+"""Render the conversations with Hugging Face's own ``apply_chat_template``, for `benchmarks.own_prompts`.
 
     python -m benchmarks.reference_prompts FOLDER OUTPUT.json    # where transformers is installed; this need not be
 
-Each template gets the conversations in the ways that models' cards use, the documented one first: arguments as an
-object or as its JSON, the content of an answer that only calls left out or empty; ids are as they are or, where the
-template names such, as Kimi K2 has them. The first way in which all is shown counts; a conversation for which there is
-none is one that cannot be rendered.
+Each template gets the conversations in the forms that model cards use, the documented one first: arguments as an object
+or as its JSON, the content of an answer with only calls left out or empty, and ids unchanged or in the form that the
+template names, such as Kimi K2's. The first form in which everything is shown counts. A conversation without such a
+form cannot be rendered.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""Works for a long time and looks whether anything grows: `python -m benchmarks.soak --seconds 1800 --calls 200000`.
+"""Work for a long time, and check whether anything grows: `python -m benchmarks.soak --seconds 1800 --calls 200000`.
 
-Random models, which call any tool of any dialect with arguments by its schema, each in a format of
-its own, a tenth of it damaged, work in one session after the other (`Agent`, sub-agents, batches,
-code, questions, pages, commands and undos included); ends when both the seconds are over and the
-calls made. Beside it `adapter serve` answers streamed chats of eight clients in each of its
-interfaces, with tools of 200 kinds; one client in twenty hangs up in the middle, and with one in
-twenty the model server does. Memory, descriptors, threads and processes of both are written down
-between sessions; after the first fifth nothing may grow. Exits with 1 when something does, or when
-anything raised: memory by more than 1 MB in 10 minutes, the others at all. Ctrl-C or SIGTERM ends it
-after the session that is running, with the table of what was measured until then.
+Random models call any tool of any dialect with random arguments, each in its own format and a tenth of it damaged, in
+one session after the other (`Agent`, sub-agents, batches, code, questions, pages, commands and undos included). The run
+ends when both the time is over and the calls are made. Meanwhile, `adapter serve` answers streamed chats of eight
+clients in each of its APIs, with 200 kinds of tools; one client in twenty, and one model server in twenty, disconnects.
+Memory, descriptors, threads and processes of both are sampled between sessions; after the first fifth, memory may grow
+by at most 1 MB in 10 minutes, and the others not at all. Exits with 1 if one grows or anything raises. Ctrl-C or
+SIGTERM ends the run after the current session, with the results so far.
 
-A run of a few minutes shows leaks of descriptors and processes, but not yet whether memory is flat.
+A run of a few minutes shows leaks of descriptors and processes, but not whether memory is flat.
 """
 
 from __future__ import annotations

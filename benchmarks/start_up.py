@@ -1,10 +1,10 @@
-"""What it costs to start: commands and the first use of the library, beside ``python -c pass``.
+"""Measure the start of commands and the first use of the library, relative to ``python -c pass``.
 
     python -m benchmarks.start_up [--runs 11]
 
-Processor time of fresh interpreters, one of each in turn, the median as a multiple of that of ``pass``. What the
-libraries below take by themselves is a limit to what uses them: a command that typer reads costs no less than one that
-does nothing. Exits with 1 where a row takes more than its bar.
+Each row is the median processor time of fresh interpreters, run in turn, as a multiple of that of ``pass``. The
+libraries' own start-up times are lower bounds: a command that uses typer cannot be faster than one that does nothing.
+Exits with 1 if a row exceeds its limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ctrl-C or SIGTERM ends a campaign early: with its table of what was measured until then, and no process left."""
+"""End a campaign early on Ctrl-C or SIGTERM, with the results so far and without leftover processes."""
 
 from __future__ import annotations
 

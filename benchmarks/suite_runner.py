@@ -1,10 +1,10 @@
-"""The tasks of another benchmark, run by `benchmarks.other_suites` in an environment with that benchmark only.
+"""Run the tasks of another benchmark for `benchmarks.other_suites`, in an environment with only that benchmark.
 
     python suite_runner.py toolcallbench | tool-eval-bench | forge
 
-The first line of its output is a JSON list of the tasks. Then it answers lines of JSON: ``{"start": NAME}`` begins a
-task, ``{"call": {...}, "turn": 1}`` is answered with ``{"result": "...", "ok": true}``, and ``{"answer": "...",
-"refused": 0}`` with ``{"fault": ""}``: the verdict of the benchmark's own check. It needs no network.
+The first line of the output is a JSON list of the tasks. Then the program answers lines of JSON: ``{"start": NAME}``
+begins a task, ``{"call": {...}, "turn": 1}`` is answered with ``{"result": "...", "ok": true}``, and ``{"answer":
+"...", "refused": 0}`` with ``{"fault": ""}``, the verdict of the benchmark's own check. It needs no network.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""Races every operation against a second process that swaps what its path goes through.
+"""Race every operation against a second process that swaps the folders and files on its path.
 
     python -m benchmarks.swap_race --seconds 60
     python -m benchmarks.swap_race --seconds 60 --only read write
 
-The other process exchanges (`renameat2`, RENAME_EXCHANGE, so that there is no moment
-without either) a directory for a link to a directory outside of the workspace, and a
-file for a link to a file there, as often as it can: in the workspace, in the folder of
-the skills, and in that of the memory. Outside lie canaries: a text, a name and a size
-that no result, message, diff or copy may show; and it must stay as it was, to the
-times of its directories. For comparison the last rows do the same with `naive`, which
-checks by realpath and then opens by name, as is usual: there the checks fail.
+The other process exchanges (`renameat2`, RENAME_EXCHANGE, so that there is always one of them) a directory for a link
+to an outside directory, and a file for a link to an outside file, as often as possible: in the workspace, in the skills
+folder and in the memory folder. Outside are canaries: a text, a name and a size that no result, message, diff or copy
+may show, and that must stay unchanged, including directory times. For comparison, the last rows race `naive`, which
+checks with realpath and then opens by name, and fails.
 
-All of it runs in a bubblewrap sandbox in which only a new folder can be written, or not at all: what loses a race does
-harm. Exits with 1 when anything came in from outside, or went there.
+Everything runs in a bubblewrap sandbox in which only a new folder is writable, or not at all, because the loser of a
+race does harm. Exits with 1 if anything came in from outside, or was written there.
 """
 
 from __future__ import annotations

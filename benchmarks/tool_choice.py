@@ -1,10 +1,11 @@
-"""What clients get from a small model: canitoolcall's probe and further scenarios, the server alone and behind ours.
+"""Count the checks that a small model passes, with its server alone and with `adapter serve`: canitoolcall's and
+others.
 
     python -m benchmarks.tool_choice [--model MODEL.gguf | --base-url URL] [--mode MODE ...] [--details]
 
-``canitoolcall``: its nine scenarios, each whole, streamed, and compared: 27 checks, of which 9 compare and pass for any
-server that is consistent. ``held out``: those of ``scenarios.json``, judged by the same client and code. Answers are
-ended after 256 tokens.
+``canitoolcall`` has nine scenarios, each whole, streamed, and compared: 27 checks, of which 9 compare and pass for any
+consistent server. ``held out`` has those of ``scenarios.json``, judged by the same client and code. Answers are cut off
+after 256 tokens.
 """
 
 from __future__ import annotations

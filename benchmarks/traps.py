@@ -1,6 +1,6 @@
-"""Texts in which a patch can go wrong: files that moved on, near twins, duplicates, several patches at once.
+"""Texts in which a patch can go wrong: changed files, similar places, duplicates, several patches at once.
 
-`cases` gives these and the plain corruptions together.
+`cases` yields these and the plain corruptions together.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A model of random weights behind `adapter serve` that holds it to calls: is every call valid?
+"""Check that `adapter serve` makes even a model with random weights write only valid calls.
 
     python -m benchmarks.valid_calls [--requests N] [--seed N] [--format NAME ...] [--constraint MODE ...] [--show]
 
-A real llama.cpp with a model that knows nothing, a real `adapter serve`, the openai SDK, and tools with random
-schemas: nested objects, optional parameters, enums, constants, patterns, lengths, bounds of numbers and lists,
-unions, ``allOf``, maps, tuples, references, also to themselves. Whatever sense a call makes comes from the grammar.
-Each is judged by jsonschema. ``--requests`` is for each format and mode, and each format gets other schemas.
+It uses a real llama.cpp with random weights, a real `adapter serve`, the openai SDK, and tools with random schemas:
+nested objects, optional parameters, enums, constants, patterns, lengths, bounds of numbers and lists, unions,
+``allOf``, maps, tuples, and references, even recursive ones. Only the grammar can make the calls valid; jsonschema
+checks each. ``--requests`` is the number for each format and mode, and each format gets other schemas.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Texts as models write them, from seeds: reasoning, Markdown, source code, and calls whose strings hold all of that.
+"""Generate texts like those of models, from seeds: reasoning, Markdown, source code, and calls with such strings.
 
-What is dear for a reader is punctuation that could begin something: backticks, ``<``, brackets at
-the beginning of a line, fences, tables, markers that are only talked about. Each text has them about
-as often as answers of coding models do.
+Parsing is slow at punctuation that could begin a call: backticks, ``<``, brackets at the beginning of a line, fences,
+tables, and mentioned markers. Each text has them about as often as answers of coding models do.
 """
 
 from __future__ import annotations

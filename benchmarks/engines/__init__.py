@@ -1,1 +1,1 @@
-"""Our parsers inside the releases of other people's engines, beside the engines' own."""
+"""This program's parsers and the engines' own, inside releases of vLLM and SGLang."""

@@ -1,7 +1,7 @@
-"""Forced calls, several calls and special tokens in vLLM's own serving code, with our parsers.
+"""Check forced calls, several calls and special tokens in vLLM's own serving code, with this program's parsers.
 
-What a forced call is written as is vLLM's: it holds the model to the arguments of a named function, or to a list of
-calls, and reads that itself. Ours must leave both as they are.
+vLLM constrains a forced call to the arguments of a named function or to a list of calls, and parses it itself. Our
+parsers must leave both unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SGLang's own `ReasoningParser` and `FunctionCallParser`, one after the other as its chat serving code calls them."""
+"""Run SGLang's `ReasoningParser` and `FunctionCallParser` in sequence, as its chat serving code does."""
 
 from __future__ import annotations
 

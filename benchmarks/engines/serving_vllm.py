@@ -1,7 +1,7 @@
-"""vLLM's own chat serving code, of the release that is installed, with an engine that writes what it is told.
+"""Run the chat serving code of the installed vLLM with an engine that outputs a given text.
 
-`OpenAIServingChat` is made without its constructor, which wants a model; what it is asked for besides the parsers is
-given here. The two methods that make a response of an engine's outputs are called as its request handler calls them.
+`OpenAIServingChat` is created without its constructor, which needs a model; this module supplies the attributes that it
+uses. The two methods that build a response from an engine's outputs are called as in its request handler.
 """
 
 from __future__ import annotations

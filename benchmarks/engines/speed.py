@@ -1,4 +1,4 @@
-"""Microseconds that a tool parser of vLLM takes, of the format ``hermes``, by the size of the call."""
+"""Measure how long a vLLM tool parser for the ``hermes`` format takes, by the size of the call."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A tokenizer for any model's output: bytes, and each marker a token of its own, as models have them.
+"""A tokenizer for any model's output, in which each byte and each marker is a token.
 
-It is one of Hugging Face's, so that an engine and its parsers ask it what they ask of a model's.
+It is a Hugging Face tokenizer, so that engines and their parsers can use it like a model's.
 """
 
 from __future__ import annotations
