@@ -17,11 +17,10 @@ BLANKS_BY_MODEL = (
     *("blank line beside", "escapes beside", "entities beside", "marks beside", "typography beside"),
     "new text elsewhere",
 )
-"""How kinds begin that put blanks at ends of lines, or move lines that hold only blanks."""
+"""Beginnings of the names of kinds that add whitespace at line ends, or move lines that contain only whitespace."""
 
 
 def is_ambiguous(case: Case, got: str | None) -> bool:
-    """Whether ``got``, None for a refusal, is as right as the text that the case expects."""
     if case.also and (got is None or _stripped(got) in map(_stripped, case.also)):
         return True  # of a block that was moved inwards, the lines are indented more
     if case.expected is None or got == case.expected:
@@ -38,13 +37,10 @@ def is_ambiguous(case: Case, got: str | None) -> bool:
 
 
 def _is_of_equal_lines(expected: str, got: str) -> bool:
-    """Whether both have the same lines, of which some that say the same stand in another order."""
     return sorted(expected.split("\n")) == sorted(got.split("\n")) and _keys(expected) == _keys(got)
 
 
 def _is_of_equal_lines_but_blanks(case: Case, got: str) -> bool:
-    """Whether lines of the file that differ in blanks at their ends alone stand for one another: which of them a
-    patch takes out cannot be seen."""
     expected = case.expected or ""
     lines = {*case.text.split("\n"), *(line for patch in case.patches for line in str(patch["new_text"]).split("\n"))}
     is_stripped_same = [line.rstrip() for line in expected.split("\n")] == [line.rstrip() for line in got.split("\n")]
@@ -52,7 +48,6 @@ def _is_of_equal_lines_but_blanks(case: Case, got: str) -> bool:
 
 
 def _is_of_comment(case: Case, got: str) -> bool:
-    """Whether a comment that the patch does not show stands before lines that are put in, or behind them."""
     texts = [[line for line in text.split("\n") if UNSEEN not in line] for text in (case.expected or "", got)]
     rest = iter(got.split("\n"))
     is_added_to = all(line in rest for line in case.text.split("\n"))
@@ -60,8 +55,6 @@ def _is_of_comment(case: Case, got: str) -> bool:
 
 
 def fits_anew(case: Case) -> bool:
-    """Whether a patch that was made could be meant once more: its old text stands in ``case.text`` by every
-    character, and its new one does not; as one that puts in a second blank line where it shows a first."""
     if len(case.patches) != 1:
         return False
     old, new = (str(case.patches[0][key]) for key in ("old_text", "new_text"))
@@ -71,21 +64,17 @@ def fits_anew(case: Case) -> bool:
 
 
 def _is_of_blanks_by_model(case: Case, got: str) -> bool:
-    """Whether nothing differs but blanks at ends of lines that the edit writes, where the slip is such blanks, too."""
     is_such = case.kind.startswith(BLANKS_BY_MODEL)
     expected = case.expected or ""
     return is_such and [line.rstrip() for line in expected.split("\n")] == [line.rstrip() for line in got.split("\n")]
 
 
 def _is_of_last_end(case: Case, got: str) -> bool:
-    """Whether a blank line is there or not, of which the patch says only that its new text ends with a line end and
-    its old one does not: models write that by habit, too."""
     old, new = (str(case.patches[0][key]) for key in ("old_text", "new_text"))
     return new.endswith("\n") and not old.endswith("\n") and _keys(case.expected or "") == _keys(got)
 
 
 def _fits_elsewhere(case: Case, expected: str, got: str | None) -> bool:
-    """Whether the old text stands in the file, blanks aside, but not where it is meant; ``got`` may be made there."""
     if len(case.patches) != 1:
         return False
     lines = case.text.split("\n")
@@ -105,7 +94,6 @@ def _fits_elsewhere(case: Case, expected: str, got: str | None) -> bool:
 
 
 def _exact_place(case: Case) -> range | None:
-    """The lines in which the old text stands by every character, if it stands there alone."""
     old = str(case.patches[0]["old_text"])
     start = case.text.find(old)
     if start < 0 or case.text.find(old, start + 1) >= 0:

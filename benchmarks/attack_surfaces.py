@@ -121,8 +121,8 @@ SURFACES: dict[str, Verbs] = {
 
 
 class Scripted:
-    """A model with given answers; ``{ECHO}`` in one is what it was shown last, ``{INNER}`` that without its first and
-    last line. ``whole``: the system prompt counts as shown, too."""
+    """A model with given answers. In them, ``{ECHO}`` is the last text that it was shown, and ``{INNER}`` the same
+    without its first and last line. ``whole``: whether the system prompt counts as shown."""
 
     def __init__(self, answers: Sequence[str], *, whole: bool = False) -> None:
         self._answers = iter(answers)
@@ -173,13 +173,11 @@ def _change(ws: Path, files: dict[str, str]) -> None:
 def _remote(
     description: str = "Ask.", gives: str = "", effect: Effect = "read", schema: dict[str, Any] | None = None
 ) -> Tool:
-    """A tool as a server of somebody else describes it, and what that answers."""
     definition = {"name": "remote", "description": description, "inputSchema": {"type": "object", **(schema or {})}}
     return tool(definition, lambda **_: gives, effect=effect)
 
 
 def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
-    """Do in ``ws`` what ``case`` says; what a model would be shown."""
     if "path" in case:
         os.environ["PATH"] = case["path"].replace("{PATH}", os.environ["PATH"])
     if "replays" in case:
@@ -218,7 +216,6 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
 
 
 def _replayed(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
-    """What a transcript with these answers, and this in its header, has come to."""
     if surface == "naive":
         return naive.agent(case["answers"], "task")
     header = {"task": "task", "system": "", "dialect": "blade", "format": "hermes", "tools": ["run_command"]}
@@ -255,7 +252,6 @@ def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
 
 
 def _with_native_calls(spec: dict[str, Any], surface: str, ws: Path) -> list[str]:
-    """What a model server whose answer is native tool calls gets to see."""
     file = ws.parent / "state" / "native.json"
     file.write_text(json.dumps(spec), encoding="utf-8")
     url = f"http://127.0.0.1:{os.environ['ATTACK_PORT']}/native{file}/v1"
@@ -304,7 +300,6 @@ def _with_an_mcp_server(case: dict[str, Any], surface: str, ws: Path) -> list[st
 
 
 def _with_records(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
-    """What the history says and does with records that somebody else has written, or changed."""
     state = ws.parent / "state"
     folder = Path(state, "records") if surface == "naive" else _journal(ws, state)
     folder.mkdir(parents=True, exist_ok=True)
@@ -402,7 +397,6 @@ def _network(case: dict[str, Any]) -> Iterator[None]:
 
 
 def run_case(case: dict[str, Any], surface: str, ws: Path, output: Path) -> str:
-    """As `perform`, with what is printed in ``output``; an error's name is shown, too."""
     opened = output.open("w", encoding="utf-8", errors="surrogatepass")
     with opened as file, redirect_stdout(file), redirect_stderr(file):
         try:

@@ -66,12 +66,12 @@ FOLDER = Path(__file__).parent.parent / "fixtures" / "attacks"
 TABLE = FOLDER.parents[1] / "benchmarks" / "attacks.md"
 CANARY = "CANARY-4f1d"
 KEY = f"{CANARY}-key"
-"""What OPENAI_API_KEY is."""
+"""Value of OPENAI_API_KEY."""
 SECONDS = 15.0
-"""Of CPU time for a case that does not say so itself, and four times as long by the clock, on machines with other work;
-the naive tools get one by the clock, so that what hangs does not hold up all."""
+"""Seconds of CPU time for a case without its own limit. The limit by the clock is four times as long, because machines
+have other work; for the naive tools it is the same, so that hanging cases do not delay the others."""
 MAX_GROWTH = 250 << 20
-"""Bytes of memory that a case may add: the 200 MB promised, and what a process costs."""
+"""Bytes of memory that a case may add: the promised 200 MB, and the cost of a process."""
 HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
@@ -98,7 +98,7 @@ class Case:
 
 @dataclass
 class Tally:
-    """Of one group, with the reasons."""
+    """The results of one group, with the reasons."""
 
     attacks: int = 0
     controls: int = 0
@@ -125,7 +125,6 @@ def cases(groups: Sequence[str] = ()) -> list[Case]:
 
 
 def prepare(case: Case, base: Path) -> Path:
-    """The workspace with what the case wants in it, and the canaries around it."""
     ws = base / "ws"
     for path in ("ws", "ws-evil", "outside/folder", "home/.ssh", "state"):
         (base / path).mkdir(parents=True)
@@ -242,7 +241,6 @@ def filled(value: Any, base: Path) -> Any:
 
 
 def picture(top: Path) -> dict[str, tuple[int, str]]:
-    """Every entry below ``top``: mode, and what it holds."""
     found: dict[str, tuple[int, str]] = {}
     for folder, folders, names in os.walk(top):
         for name in (*folders, *names):
@@ -316,7 +314,6 @@ def _with_parents(paths: Iterable[str]) -> Iterator[str]:
 
 
 def missing_of(data: dict[str, Any], shown: str, ws: Path) -> str:
-    """What a control should have given and has not."""
     wanted = data.get("gives", [])
     for text in [wanted] if isinstance(wanted, str) else wanted:
         if text not in shown:
@@ -329,7 +326,6 @@ def missing_of(data: dict[str, Any], shown: str, ws: Path) -> str:
 
 
 def in_a_process(data: dict[str, Any], surface: str, ws: Path, port: int) -> tuple[str, str, int, float]:
-    """How it ended ("" when by itself), what it would show a model, the bytes of memory it added, its CPU seconds."""
     base, own = ws.parent, resident()
     pid = os.fork()
     if pid == 0:
@@ -395,7 +391,8 @@ def _is_in(pid: int, base: str) -> bool:
 
 
 class Waiting(BaseHTTPRequestHandler):
-    """The server behind every address: what attacks should not reach, pages of the public web, and a model."""
+    """The server behind every address: a private server that attacks should not reach, public web pages, and a
+    model."""
 
     hits: Path
 
@@ -454,7 +451,6 @@ class Waiting(BaseHTTPRequestHandler):
         return [answer.replace("{SENT}", sent) for answer in answers]
 
     def _say(self, status: int, answers: list[str], body: bytes) -> None:
-        """The next answer, in pieces of three characters if it is to be streamed."""
         if status != 200:
             self._answer(status, answers[0].encode())
             return
@@ -530,12 +526,10 @@ def ask(port: int, request: str) -> bytes:
 
 
 def asked_for_answers(hits: Path) -> int:
-    """How often the model was; the server also asks what model it is."""
     return hits.read_text().count("POST ") if hits.exists() else 0
 
 
 def judge_request(case: Case, serving: dict[str, tuple[int, str]], hits: Path, base: Path) -> str:
-    """Whether an HTTP request gets through to the model that must not; or, as a control, must."""
     before = asked_for_answers(hits)
     data = filled(case.data, base)
     port, key = serving[data.get("to", "serve")]
@@ -562,7 +556,6 @@ def judge_request(case: Case, serving: dict[str, tuple[int, str]], hits: Path, b
 
 
 def _write_table(printed: str) -> None:
-    """Put the rows that a run has printed into benchmarks/attacks.md, where that was asked for."""
     if "--write" in sys.argv:
         text = TABLE.read_text(encoding="utf-8")
         rows = [line for line in printed.splitlines() if line.startswith("|")]
@@ -577,7 +570,6 @@ def run_all(
     quick: bool = False,
     is_naive: bool = False,
 ) -> dict[str, Tally]:
-    """What was lost, by group. ``every``: of so many cases one is run. ``only``: attacks to run, as GROUP/ID."""
     naive.check_confined()
     tallies: dict[str, Tally] = {}
     with ExitStack() as stack:

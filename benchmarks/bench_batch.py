@@ -59,7 +59,6 @@ def reading(given: Path, out: Path, jobs: int) -> Iterator[subprocess.Popen[byte
 
 
 def rss_mb(pid: int) -> float:
-    """Of a process and its children, in MB."""
     found = 0.0
     for each in (pid, *_children(pid)):
         try:
@@ -71,7 +70,6 @@ def rss_mb(pid: int) -> float:
 
 
 def cpu_s(pid: int) -> float:
-    """Of a process and its children that run, in seconds."""
     ticks = 0
     for each in (pid, *_children(pid)):
         try:

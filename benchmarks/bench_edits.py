@@ -38,7 +38,7 @@ RIGHT_BARS = {"two at once": 95.0, "drifted, real": 70.0}
 WRONG_BAR, KIND_WRONG_BAR = 0.1, 1.0
 """Percent; of drifted files none at all may be wrong."""
 MADE_BEFORE = ("already applied", "already deleted", "applied, and a twin", "no change")
-"""Kinds of patches of files in which the change stands already."""
+"""Kinds of patches that have already been applied to their files."""
 MANY, FEW, GROWTH_BAR = 200, 50, 5.0
 """Numbers of patches of one call, and how many times the cost of the few the many may cost."""
 MAX_PEER_WORK = 40_000
@@ -80,7 +80,6 @@ def window(text: str, patches: Patches) -> str | None:
 
 
 def match_patch(text: str, patches: Patches) -> str | None:
-    """diff-match-patch: the difference of the texts, sought anywhere in the file."""
     engine = diff_match_patch()
     engine.Match_Distance = max(1_000, 10 * len(text))  # where a hunk stands is not known beforehand
     for patch in patches:
@@ -128,7 +127,6 @@ def rates(chosen: Sequence[Case], shown: str | None, only_ours: bool) -> list[st
 
 
 def asked_twice(chosen: Sequence[Case], shown: str | None) -> list[str]:
-    """Whether a patch that was made right changes the text once more when it comes again."""
     again = changed = anew = 0
     for case in chosen:
         if case.expected is None or ours(case.text, case.patches) != case.expected:
@@ -146,7 +144,6 @@ def asked_twice(chosen: Sequence[Case], shown: str | None) -> list[str]:
 
 
 def falsely_applied(chosen: Sequence[Case], shown: str | None) -> list[str]:
-    """How often a refusal calls a change that was never made already applied; a model would go on without it."""
     false = refused = 0
     for case in chosen:
         if case.kind in MADE_BEFORE or (case.expected is None and str(case.patches[0]["new_text"]) in case.text):
@@ -226,7 +223,6 @@ def measured(action: Callable[[], object]) -> float:
 
 
 def costs(sizes: Sequence[int]) -> list[str]:
-    """The peak of memory is that of the request; the bar holds that 200 patches cost what four times 50 do."""
     print("\ntimes one pass (split, strip and hash every line); in brackets the peak of memory, times the file")
     missed = []
     for size in sizes:
@@ -284,7 +280,6 @@ def _block(lines: Sequence[str], at: int) -> dict[str, str | int | bool]:
 
 
 def _misspelt(patches: Patches, word: str, slip: str) -> Patches:
-    """The slip is in the first line that the model shows, of lines that stay in the new text, too."""
     return [
         {"old_text": str(patch["old_text"]).replace(word, slip, 1), "new_text": patch["new_text"]}
         if "\n" not in str(patch["old_text"])

@@ -54,7 +54,6 @@ def pair_of(fixture: Fixture, whose: str) -> tuple[str, str | None]:
 
 
 def suite(whose: str) -> Outcomes:
-    """How many of the outputs are read how, ``whole`` and ``streamed``."""
     answered = _answered_by_vllm if ENGINE == "vllm" else _answered_by_sglang
     marks = markers(_sources())
     made: dict[tuple[str, str | None], Any] = {}
@@ -105,7 +104,6 @@ def _answered_by_sglang(fixture: Fixture, whose: str, made: Any, marks: list[str
 
 
 def _reasons(fixture: Fixture) -> bool:
-    """Whether reasoning is on: by what the template puts before an answer, else by the answer."""
     prompt = fixture.generation_prompt
     if prompt is None:
         return "reasoning" in fixture.tags
@@ -129,7 +127,6 @@ def _outcome(fixture: Fixture, message: Any) -> str:
 
 
 def _sources() -> list[Path]:
-    """The files of the engine's own parsers, in which their markers stand."""
     root = Path(str(import_module(ENGINE).__file__)).parent
     vllms = ("tool_parsers", "entrypoints/openai/tool_parsers", "reasoning", "parser")
     folders = vllms if ENGINE == "vllm" else ("srt/function_call", "srt/parser")

@@ -44,22 +44,22 @@ DELTA = 4
 
 WHOLE_BARS = {"2 KB, one call": (15, 25), "100 KB, one file write": (3, 3), "1 MB, no call": (10, 10),
               "200 small calls": (12, 12)}  # fmt: skip
-"""Times the limit, with the format told and with all formats on."""
+"""Maximum multiples of the lower bound, with the format given and with the format detected."""
 
 DELTA_BAR = 1.5
 """Microseconds per piece of a stream."""
 
 REPAIR_BAR = 5.0
-"""Times the same call without a fault."""
+"""Maximum multiple of the time for the same call without a fault."""
 
 EXPONENT_BAR, MEMORY_BAR = 1.05, 4.0
 """Growth of a stream's time with its length; peak memory in sizes of the text."""
 
 HOSTILE_BAR = 6.0
-"""Times as long for four times the text (n^1.3; quadratic would be sixteen)."""
+"""Maximum multiple of the time for four times the text (n^1.3; quadratic would be sixteen)."""
 
 SLOW_S = 1.0
-"""What takes this long is measured once."""
+"""Tables that take this many seconds are measured only once."""
 
 # Each builds a text of about so many characters.
 HOSTILE: dict[str, Callable[[int], str]] = {
@@ -122,7 +122,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 @dataclass(slots=True)
 class Table:
-    """``missed``: what lies above its bar, in words."""
+    """A table of results. ``missed``: the rows that exceed their limit, in words."""
 
     title: str
     columns: list[str]
@@ -162,11 +162,6 @@ def file_call(name: str, size: int, line: str = LINE) -> str:
 
 
 def best_of(run: Callable[[], object], seconds: float = 0.08, batches: int = 3) -> float:
-    """Processor seconds of one run: of the best of a few batches that take ``seconds`` each.
-
-    The wall clock would count what other programs do meanwhile, and more of it for longer runs; the
-    processor's is counted in steps of some milliseconds on some machines, hence the batches.
-    """
     times, best = 1, math.inf
     while batches:
         start = time.process_time()

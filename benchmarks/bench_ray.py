@@ -42,7 +42,7 @@ UNAVAILABLE = 69
 
 @dataclass(frozen=True)
 class Stream:
-    """``replica``: which answered. ``is_whole``: with the call at its end. ``error``: what it says of itself."""
+    """An answer: the replica that sent it, whether it is complete with its call, and its error."""
 
     replica: str
     is_whole: bool
@@ -139,7 +139,6 @@ def _session() -> aiohttp.ClientSession:
 
 
 def has_loopback_alone() -> bool:
-    """Whether nothing but the loopback is an interface here."""
     return {name for _, name in socket.if_nameindex()} == {"lo"}
 
 

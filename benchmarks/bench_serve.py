@@ -64,7 +64,6 @@ def event(text: str | None = None, finish_reason: str | None = None) -> bytes:
 
 
 async def answer_as_model(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """The last message may say what is wanted: ``number pieces rate``; otherwise, that is one piece and a call."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = re.search(rb"(?i)content-length: (\d+)", head)
     if not head.startswith(b"POST") or length is None:
@@ -178,7 +177,6 @@ async def read_stream(url: str, number: int, pieces: int, rate: float, *, tools:
 
 
 def cpu_s(pid: int) -> float:
-    """Of all its threads, in nanoseconds, where stat has ticks."""
     threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
@@ -189,7 +187,6 @@ def rss_kb(pid: int) -> int:
 
 
 async def look_on(page: str) -> None:
-    """As a browser does, but for the details of an exchange."""
     host, port, key = re.fullmatch(r"http://(.*):(\d+)/view/\?key=(.*)", page).groups()  # type: ignore[union-attr]
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(f"GET /view/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n\r\n".encode())
@@ -242,8 +239,6 @@ async def load(way: Way, streams: int, pieces: int, rate: float) -> Load:
 
 
 async def first_bytes_ms(ways: list[Way], rounds: int = 40) -> list[float]:
-    """Milliseconds of each way to the first event of a single stream: the quarter of the rounds in which the machine
-    had least to do besides. By turns, so that what else it does meets all alike."""
     seen: list[list[float]] = [[] for _ in ways]
     for _ in range(rounds):
         for way, times in zip(ways, seen, strict=True):
@@ -303,7 +298,6 @@ async def measure(streams: list[int], rate: float, seconds: float, burst: int, r
 
 
 def median_of(loads: list[Load]) -> Load:
-    """Of the most memory and of all wrong streams, which nothing excuses."""
     return Load(
         statistics.median(each.cpu_us for each in loads),
         max(each.kb_per_stream for each in loads),

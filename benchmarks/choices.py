@@ -45,8 +45,8 @@ MAX_STRING = 200
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a request is put. ``native``: as it came, to the server's own tool calling; ``own``: by the model's own
-    template, where it has a place for tools, and read by us."""
+    """A way to send a request. ``native``: unchanged, to the server's own tool calling; ``own``: rendered by the
+    model's template if it supports tools, and parsed by us."""
 
     name: str
     constraint: Constraint | None = None
@@ -97,7 +97,6 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
 
 
 def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
-    """What a client of `adapter serve` would get."""
     enforce = partial(build_constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = TranslationOptions(
         prompt=PromptSettings(format="hermes", own=client.discover_own_prompt().own if way.own else None),
@@ -139,7 +138,6 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
 
 
 def is_right(case: Case, calls: Sequence[JsonObject]) -> bool:
-    """Whether the calls are those that are wanted, in any order."""
     left = list(calls)
     for wanted in case.calls:
         found = next((call for call in left if _fits(call, wanted)), None)
@@ -157,7 +155,6 @@ def _fits(call: JsonObject, wanted: JsonObject) -> bool:
 
 
 def _equal(given: Json, wanted: Json) -> bool:
-    """Texts but for case and a full stop, numbers whatever their type."""
     if isinstance(given, str) and isinstance(wanted, str):
         return given.strip(" .").casefold() == wanted.strip(" .").casefold()
     return type(given) in (int, float, list, bool) and given == wanted and isinstance(given, bool) == (wanted is True)

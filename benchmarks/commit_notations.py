@@ -85,11 +85,6 @@ def _listed(repository: Path) -> list[tuple[Path, str, list[list[str]]]]:
 
 
 def _read(repository: Path, name: str, rows: Sequence[Sequence[str]]) -> Commit | None:
-    """Return the commit, or None if a file is no text, too long, or of a kind that is not edited.
-
-    Files without a final newline are left out, because most notations cannot tell them, and so are those that get or
-    lose a byte order mark, which models do not see.
-    """
     before, after = Files(), Files()
     for old, new, status, path in rows:
         if status not in "MAD" or not path.endswith(SUFFIXES):
@@ -256,7 +251,6 @@ def _write_with_omissions(random: Random, before: Sequence[str], after: Sequence
 
 
 def _header_above(lines: Sequence[str], index: int) -> int | None:
-    """Return the nearest line above that is indented less than the line at ``index`` and is no bracket."""
     depth = len(lines[index]) - len(lines[index].lstrip())
     for at in range(index - 1, -1, -1):
         line = lines[at]

@@ -39,7 +39,6 @@ class Revision(NamedTuple):
 
 
 def revisions(repository: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Revision]:
-    """What the last commits changed, newest first."""
     shown = git_output(repository, "log", "--no-merges", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=M",
                  f"-n{MAX_COMMITS}", "--format=")  # fmt: skip
     found = []
@@ -52,7 +51,6 @@ def revisions(repository: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Revi
 
 
 def lines_of(repository: Path, blob: str) -> tuple[str, ...] | None:
-    """The lines of a version, None for one that is no text, too short or too long."""
     data = read_blob(repository, blob)
     if not MIN_BYTES <= len(data) <= MAX_BYTES:
         return None
@@ -96,7 +94,6 @@ class Commits:
                 self.later.setdefault((repository, revision.path), []).append(revision.after)
 
     def edit(self, suffix: str | None = None) -> Edit | None:
-        """One edit whose old text stands in the file once, or None when this try found none."""
         revision = self._revision(suffix)
         before, after = (lines_of(revision.repository, blob) for blob in (revision.before, revision.after))
         if before is None or after is None:

@@ -97,18 +97,17 @@ CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
         [WEATHER],
     ),
 }
-"""By name, the messages and the tools."""
+"""The messages and tools of each conversation, by name."""
 CONVERSATIONS["reasoning, then a call"][0].append(result("callDate3", "create_event", "done"))
 
 SAID_IN_CALLS = ("Oslo kommune", "Roma Capitale", "Zahnarzt Weiss", "Ann")
-"""Which stand in arguments of calls and nowhere else: templates there are that leave out calls."""
+"""Words that occur only in arguments of calls, because some templates omit calls."""
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
-"""What templates are told of the tokenizer."""
+"""The tokenizer's tokens, which templates use."""
 
 
 def is_held_out(name: str) -> bool:
-    """Whether a template was not looked at while this was built: chosen by its file's name, before any was read."""
     return int(sha256(name.encode()).hexdigest(), 16) % 3 == 0
 
 

@@ -30,7 +30,7 @@ class Case:
     expected: str | None
     source: str = ""
     also: tuple[str, ...] = ()
-    """Texts that may be meant as well, if it cannot be told; a refusal is right then, too."""
+    """Other acceptable results, if the case is ambiguous; a rejection is then also right."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,6 @@ _OPERATOR = re.compile("|".join(map(re.escape, _OPPOSITE)))
 
 
 def make_edit(random: Random, file: Path) -> Edit | None:
-    """A change, insertion or deletion whose old text stands in the file once."""
     lines = tuple(text_of(file).split("\n"))
     if not 30 <= len(lines) <= 1500:
         return None
@@ -118,7 +117,6 @@ def make_edit(random: Random, file: Path) -> Edit | None:
 
 
 def is_telling(edit: Edit) -> bool:
-    """Old text that a person would take for telling."""
     return sum(len(line.strip()) > 8 for line in edit.old) >= 2 and bool(edit.old[0].strip())
 
 
@@ -135,7 +133,6 @@ def added_lines(random: Random, sort: str, lines: Sequence[str], start: int, rem
 
 
 def altered(random: Random, line: str, lines: Sequence[str] = ()) -> str:
-    """``line`` saying something else: another name, number or operator, or more of it."""
     names = [match for match in NAME.finditer(line) if not keyword.iskeyword(match[0])]
     numbers = list(_NUMBER.finditer(line))
     operators = list(_OPERATOR.finditer(line))
@@ -304,7 +301,6 @@ def inner_spaces(_: Random, edit: Edit) -> Case | None:
 
 
 def _with_blank(edit: Edit) -> int | None:
-    """A context line that is blank and not beside the change."""
     inner = [
         line for line in edit.context if line not in (edit.first, edit.start - 1, edit.stop, edit.stop + edit.after - 1)
     ]
@@ -350,7 +346,6 @@ def curly_in_file(_: Random, edit: Edit) -> Case | None:
 
 
 def _keeps_marks(old: str, new: str) -> bool:
-    """Whether the line is kept in the main and nothing typographic is in what is changed: then there is one truth."""
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
     middles = old[head : len(old) - tail], new[head : len(new) - tail]

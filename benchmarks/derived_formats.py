@@ -110,7 +110,6 @@ def row_of(file: Path) -> Row:
 
 
 def written_by(source: str) -> Iterator[tuple[str, str, Calls, str]]:
-    """What was meant, and how the template writes it: (what, words, calls, text)."""
     template = ChatTemplate(source, {"bos_token": BOS, "eos_token": EOS})
     variables: dict[str, Any] = {}
 
@@ -147,7 +146,6 @@ def written_by(source: str) -> Iterator[tuple[str, str, Calls, str]]:
 
 
 def _is_short(text: str, content: str, calls: Calls) -> bool:
-    """Whether a call is left out, as some templates do with all but the first, or stands before the words."""
     after = text.partition(content)[2] if content else text
     return any(after.count(name) < [each for each, _ in calls].count(name) for name, _ in calls)
 

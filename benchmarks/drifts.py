@@ -19,18 +19,13 @@ from adapter.editing.matching.normalize import normalize_line
 from benchmarks.corruptions import Case, Edit, added_lines, case_of, is_telling
 
 Stands: TypeAlias = dict[int, int]
-"""Where the old lines that stayed stand in the new version."""
+"""For each old line, its position in the new version, if it stayed."""
 NEAR = 5
-"""Lines beyond those shown in which they may stand by now."""
+"""Maximum distance between the shown lines and their new position."""
 Compare: TypeAlias = Callable[[Sequence[str], Sequence[str]], Stands]
 
 
 def real_drift(random: Random, source: str, old: Sequence[str], new: Sequence[str]) -> Case | None:
-    """An edit of an older version of a file, asked of a newer one whose context reads differently.
-
-    The truth is the edit of lines that both versions have; added lines stand
-    between two that follow one another in both.
-    """
     if not 30 <= len(old) <= 1500 or len(new) > 2000:
         return None
     hunks = find_changes(old, new)
@@ -81,12 +76,10 @@ def _carried_over(edit: Edit, new: Sequence[str], stands: Stands) -> str | None:
 
 
 def _touched(edit: Edit) -> range:
-    """The lines that are removed, or those on both sides of what is added."""
     return range(edit.start, edit.stop) if edit.removed else range(edit.start - 1, edit.start + 1)
 
 
 def _place(edit: Edit, stands: Stands) -> int | None:
-    """Where the touched lines stand, if they follow one another there."""
     places = [stands.get(line, -1) for line in _touched(edit)]
     return places[0] if places[0] >= 0 and places == list(range(places[0], places[0] + len(places))) else None
 
@@ -99,7 +92,6 @@ def _made(edit: Edit, new: Sequence[str], place: int | None) -> str | None:
 
 
 def _twins(edit: Edit, new: Sequence[str], place: int | None) -> Iterator[int]:
-    """Other places of the touched lines around which no less of what is shown stands: nobody could tell."""
     touched = [edit.lines[line] for line in _touched(edit)]
     shown = [key for line in edit.old if (key := normalize_line(line))]
 
@@ -114,7 +106,6 @@ def _twins(edit: Edit, new: Sequence[str], place: int | None) -> Iterator[int]:
 
 
 def stands_as_block(lines: Sequence[str], block: Sequence[str]) -> bool:
-    """Whether the block is there but for blanks, which models add and lose."""
     squeezed = ["\n".join("".join(line.split()) for line in part if line.strip()) for part in (lines, block)]
     return squeezed[1] in squeezed[0]
 
@@ -133,7 +124,6 @@ def _from_the_end(old: Sequence[str], new: Sequence[str]) -> Stands:
 
 
 def _between_unique(old: Sequence[str], new: Sequence[str]) -> Stands:
-    """As patience diff: lines that stand once in both are fixed, and those between them compared in the same way."""
     counts = Counter(old), Counter(new)
     unique = {line for line in counts[0] if counts[0][line] == 1 == counts[1][line]}
     rows, places = ([at for at, line in enumerate(lines) if line in unique] for lines in (old, new))

@@ -58,7 +58,7 @@ class Trial:
     written: tuple[str, ...]
     """The new texts in the order of the file."""
     is_sure: bool
-    """Each old text stands in the file once, and not within what it is to become."""
+    """The old texts, each of which occurs once in the file and not in its own new text."""
 
 
 @dataclass(slots=True)
@@ -100,13 +100,11 @@ def _lf(text: str) -> str:
 
 
 def _is_made(patch: Patch, text: str) -> bool:
-    """Whether the new text, which holds the old one, stands in ``text``: nobody knows if it is meant again."""
     old, new = _lf(patch.old_text), patch.new_text
     return old in new and new in text
 
 
 def _count(part: str, text: str) -> int:
-    """How often, overlapping ones too."""
     return sum(text.startswith(part, at) for at in range(len(text)))
 
 
@@ -145,7 +143,6 @@ def _spans(chance: Random, text: str, starts: list[int]) -> list[tuple[int, int]
 
 
 def _new_text(chance: Random, words: Sequence[str], old: str) -> str:
-    """With \n alone, as models write; it keeps whether the place ends a line."""
     lines = [chance.choice(words) + chance.choice((" new", "", " #7")) for _ in range(chance.randint(0, 3))]
     return "\n".join(lines) + ("\n" if old.endswith(("\n", "\r")) and lines else "")
 
@@ -160,7 +157,6 @@ def _with_bytes(chance: Random) -> Callable[[str], bytes]:
 
 
 def check(trial: Trial, tally: Tally) -> str:
-    """What is wrong, or nothing."""
     try:
         encoding = decode(trial.data, "f").encoding
         _, result = patch_bytes(trial.data, PatchText("f", trial.patches), "f")
@@ -189,7 +185,6 @@ def _written(new: str, encoding: str) -> bytes:
 
 
 def _kept(kept: bytes, after_deletion: bool, before_deletion: bool) -> bytes:
-    """A pattern for what no patch means. Of a line from which everything is deleted but blanks, nothing stays."""
     rest = re.match(rb"[ \t]*(?:\r\n|\r|\n)?", kept)[0] if after_deletion else b""  # type: ignore[index]
     kept = kept[len(rest) :]
     blanks = kept[len(kept.rstrip(b" \t")) :] if before_deletion else b""

@@ -25,8 +25,11 @@ TIMEOUT_S = 600
 
 @dataclass(frozen=True)
 class Task:
-    """``before``: the files. ``after``: the files that must then exist, with their text, without a final newline; None
-    for a file that must not. ``answer``: text that the answer must contain."""
+    """A request, the files ``before`` it, and the expected result.
+
+    ``after`` has the text of each file without a final newline, or None for a file that must not exist. ``answer`` is
+    text that the model's answer must contain.
+    """
 
     request: str
     before: Mapping[str, str]

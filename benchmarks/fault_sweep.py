@@ -54,7 +54,8 @@ Run = Callable[[Workspace], object]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``before``: what is done first, with nothing failing. ``large``: a file is there that is read by ranges."""
+    """An operation, the operations ``before`` it, which do not fail, and whether the tree has a ``large`` file,
+    which is read by ranges."""
 
     run: Run
     before: tuple[Operation, ...] = ()
@@ -99,7 +100,7 @@ CHANGES: dict[str, Case] = {
 
 @dataclass(slots=True)
 class Row:
-    """What a sweep over one operation saw. ``partial``: a read that gave less, and said so."""
+    """The results of a sweep over one operation. ``partial``: reads that returned less, with a note."""
 
     faults: int = 0
     refused: int = 0
@@ -110,7 +111,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How one attempt ended, and what it left: in the tree at once, and when the workspace was opened again."""
+    """The outcome of one attempt, and the tree right after it and after the workspace was opened again."""
 
     outcome: object
     error: Exception | None
@@ -197,7 +198,6 @@ def sweep(name: str, folder: Path, codes: Sequence[int] = ERRORS, calls: Sequenc
 
 
 def _wrong(name: str, clean: Attempt, start: dict[str, str], found: Attempt, row: Row, call: str) -> Iterator[str]:
-    """What should not be; and counts what became of the fault."""
     if found.error is not None and not isinstance(found.error, ToolError):
         yield f"raised {found.error!r}"
     if found.leaked > 0:

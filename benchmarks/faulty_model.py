@@ -47,13 +47,12 @@ _RESULT = re.compile(r"<tool_response>\n?(.*?)\n?</tool_response>", re.DOTALL)
 
 
 def model_name(rate: float, seed: int, number: int, run: str, only: str = "") -> str:
-    """What makes the model err like this. ``run``: anything that no other run has. ``only``: one kind of mistake."""
     return f"qwen3-simulated:r{rate:g}-s{seed}-n{number}{f'-only_{only}' if only else ''}-{run}"
 
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """How probably a mistake is mended, by what was said since it was made."""
+    """The probability that a retry corrects a mistake, by the message that it had."""
 
     named: float = 0.85
     told: float = 0.5
@@ -65,7 +64,7 @@ class Mending:
 
 @dataclass(slots=True)
 class Told:
-    """What happened in the runs of one name: requests, tokens, and the mistakes in their order."""
+    """The requests, the tokens and the mistakes, in order, of the runs with one name."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -73,11 +72,11 @@ class Told:
     mistakes: list[str] = field(default_factory=list)
     tries: dict[Json, int] = field(default_factory=dict)
     last: dict[Json, tuple[str, list[str]]] = field(default_factory=dict)
-    """By step: the mistake of the last try, and what had been said until then."""
+    """The mistake in the last try of each step, and the messages before it."""
 
 
 class Model:
-    """What is written next in a conversation. May be asked from several threads, by each name from one at a time."""
+    """Writes the next answer of a conversation. Threads may share it, if each name is used by one thread at a time."""
 
     def __init__(self, scenarios: Sequence[Scenario], mending: Mending = Mending()) -> None:
         self._scenarios = sorted(scenarios, key=lambda each: -len(each.user))
@@ -141,7 +140,6 @@ def _is_possible(kind: str, at: Situation) -> bool:
 
 
 def _rest(spoken: Sequence[str], heard: Sequence[str]) -> str:
-    """What was said since, without what had been said."""
     left = list(spoken)
     for each in heard:
         if each in left:

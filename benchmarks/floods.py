@@ -54,7 +54,7 @@ SHOWN = 90
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one case took; ``text``: what it gave."""
+    """The cost of one case, and its ``text``."""
 
     seconds: float
     megabytes: float
@@ -64,10 +64,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``lay``: what to make in the workspace first, given the scale. ``run``: whether it was done, and the text.
-    ``gives``: a pattern of a text of use: what was looked for, or the reason and what to do instead.
-    ``is_program``: an installed program does it, whose memory and time are its own. ``is_server``: the memory
-    that counts is that of `adapter serve`."""
+    """A flood and its limits.
+
+    ``lay`` creates the input in the workspace, in a given scale; ``run`` returns whether the operation succeeded, and
+    its text. ``gives`` is a pattern of a useful text: the result, or the reason and the next step. ``is_program``: an
+    installed program does the work, with its own memory and time. ``is_server``: the memory of `adapter serve` counts.
+    """
 
     lay: Callable[[Path, float], None]
     run: Callable[[Path], tuple[bool, str]]
@@ -225,8 +227,6 @@ def dripping() -> Iterator[bytes]:
 
 
 def posted(content: Callable[[], Iterator[bytes]], *, chunked: bool) -> Callable[[Path], tuple[bool, str]]:
-    """A request to `adapter serve`; its memory is what counts: that of our only child."""
-
     def run(_: Path) -> tuple[bool, str]:
         with serving_afresh("http://127.0.0.1:9") as url:
             address = urlsplit(url)
@@ -316,7 +316,7 @@ def each(flood: str, lay: Callable[[Path, float], None], gives: str, runs: dict[
 
 
 WHOLE = {"read_file"}
-"""Of the readers those that give a file whole or not at all."""
+"""Readers that return either the whole file or nothing."""
 NOT_WHOLE = r"big is large \(\d+ bytes\) and cannot be read whole \(limit 16777216 bytes\); read a range of its lines"
 NO_TEXT = r"big is large \(21474836480 bytes\) and is not UTF-8 text; use a command on it"
 OUTSIDE, NO_FILE = (
@@ -513,7 +513,6 @@ def measured(name: str, folder: Path) -> Cost:
 
 
 def in_own_process(name: str, folder: Path, limit_s: float) -> Cost:
-    """The same in a fresh interpreter, whose memory nobody else has used."""
     words = [sys.executable, "-m", "benchmarks.floods", "--run", name, "--folder", str(folder)]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=limit_s, check=False)
@@ -525,7 +524,6 @@ def in_own_process(name: str, folder: Path, limit_s: float) -> Cost:
 
 
 def sweep(names: list[str], folder: Path, scale: float) -> Iterator[tuple[str, Cost]]:
-    """Each case; what several need is made once."""
     laid: dict[Callable[[Path, float], None], Path] = {}
     for number, name in enumerate(names):
         case = CASES[name]
@@ -542,7 +540,6 @@ def sweep(names: list[str], folder: Path, scale: float) -> Iterator[tuple[str, C
 
 
 def misses(case: Case, cost: Cost) -> bool:
-    """Whether it took too much, or gave nothing of use."""
     is_late = cost.seconds > TIME_BAR_S and not case.is_program
     return is_late or not cost.megabytes <= MEMORY_BAR_MB or re.search(case.gives, cost.text) is None
 

@@ -15,7 +15,6 @@ from typing import Any
 
 
 def ask(name: str, arguments: dict[str, Any]) -> str:
-    """What the scenario's world answers."""
     from forge import ToolResolutionError
 
     print(json.dumps({"call": {"name": name, "arguments": arguments}}), flush=True)

@@ -50,16 +50,16 @@ RANGE = 500
 """Inputs that a worker takes at once."""
 
 SLOW = 50
-"""How many times the usual time per character is a failure."""
+"""Multiple of the usual time per character that counts as a failure."""
 
 HANGS_S = 20
-"""Seconds of processor time after which an input counts as never read to its end."""
+"""Processor seconds after which an input counts as endless."""
 
 SHORTENING_S = 15
 """Seconds for making one failure shorter."""
 
 _SEVERAL = re.compile(r"[}\]][\s;,]*[{\[]")
-"""Where one value ends and the next begins."""
+"""Boundaries between values."""
 
 MAX_SHOWN = 2
 """Failures shown of one kind and format; the others are counted."""
@@ -99,7 +99,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Report:
-    """What a range of inputs gave. ``calls_at_a_cut``: see `check_cut`."""
+    """The results of a range of inputs. ``calls_at_a_cut``: see `check_cut`."""
 
     done: int = 0
     characters: int = 0
@@ -129,7 +129,6 @@ class Broken(Exception):
 
 
 def make(seed: int, index: int) -> tuple[Input, Random]:
-    """Input ``index`` of ``seed``, and the chance that goes on from there."""
     chance = Random((seed << 40) + index)
     kind = chance.choices(list(KINDS), KIND_WEIGHTS)[0]
     return replace(KINDS[kind](chance), kind=kind), chance
@@ -356,14 +355,6 @@ def check_stream(given: Input, pieces: Pieces, whole: tuple[Event, ...]) -> None
 
 
 def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
-    """What the text up to ``end`` gives when the server says that it stopped for length.
-
-    Calls that come before the close are those of the whole text: that is what not depending on the split means.
-    One that comes only at the close was held back (bare JSON, of which nothing but calls may follow):
-    where the whole text has a call or a broken one over that place, it must be the very same call. But a complete
-    call may be refused for what is wrong with the one behind it, where there is nothing between the two.
-    Returns how many of these there are.
-    """
     parser = Parser(given.format, given.tools, generation_prompt=given.prompt)
     before = parser.feed(given.text[:end])
     after = parser.close("length")
@@ -388,7 +379,6 @@ def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
 
 
 def check_cut_short(given: Input, end: int) -> None:
-    """No beginning of an undamaged call is a call with other arguments, whatever the server says."""
     shorter = replace(given, text=given.text[:end], finish_reason=None)
     for number, call in enumerate(event for event in read(shorter, [shorter.text]) if isinstance(event, ToolCall)):
         if given.written is None or number >= len(given.written) or _key(call) != given.written[number]:
@@ -439,7 +429,6 @@ def random_pieces(text: str, chance: Random) -> list[str]:
 
 
 def check(given: Input, chance: Random, report: Report, usual: dict[tuple[bool, int], list[float]]) -> None:
-    """Raises Broken, or whatever the parser raises."""
     text = given.text
     start = time.perf_counter()
     events = check_whole(given)
@@ -496,7 +485,7 @@ def run_range(seed: int, start: int, count: int) -> Report:
 
 
 _usual: dict[tuple[bool, int], list[float]] = {}
-"""Seconds by length class, of this process: told and detected differ."""
+"""Seconds by length class in this process, separately for given and detected formats."""
 
 
 def _give_up(*_: object) -> None:

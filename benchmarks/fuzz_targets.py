@@ -87,7 +87,6 @@ def gate(text: str) -> None:
 
 @cache
 def _ground() -> tuple[WorkspaceRoot, frozenset[tuple[int, int]]]:
-    """A workspace with links of all kinds, and what is outside of it and must not be reached."""
     top = Path(tempfile.mkdtemp(prefix="gate-"))
     directory = top / "ws"
     (directory / "a/dir").mkdir(parents=True)
@@ -117,7 +116,7 @@ TARGETS: dict[str, Callable[[str], None]] = {
     "neutral": neutral,
 }
 SHARES = {"parser": 1, "repair": 8, "edits": 4, "gate": 5, "neutral": 2}
-"""Of every twenty inputs; reading a model's answer takes the longest."""
+"""Share of each target in twenty inputs, because parsing answers takes the longest."""
 
 
 def make(chance: Random, target: str) -> str:

@@ -63,7 +63,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Setting:
-    """How the model errs. ``only``: with one kind of mistake."""
+    """The model's mistakes. ``only``: one kind of mistake."""
 
     rate: float
     only: str = ""
@@ -199,7 +199,6 @@ def none(_scenario: Scenario) -> JsonObject:
 
 
 def steps(scenario: Scenario) -> JsonObject:
-    """What our agent is told; nothing where it is one that knows no steps."""
     knows = "steps" in inspect.signature(Agent).parameters
     return {"steps": {"required": list(scenario.required_tools)}} if knows else {}
 
@@ -278,7 +277,6 @@ def compare(bench: Bench, arms: Sequence[str], settings: Sequence[Setting], scen
 def by_mistake(
     bench: Bench, arms: Sequence[str], setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
 ) -> None:
-    """A row for each kind of mistake, made in as many steps as the rate says."""
     table = table_of(f"only this, in {format_percent(setting.rate)} of the steps", arms)
     for mistake in MISTAKES:
         only = replace(setting, only=mistake)

@@ -17,8 +17,6 @@ ENDLESS = 1 << 40
 
 
 def answer_mcp(handler: BaseHTTPRequestHandler, script: dict[str, Any], body: bytes) -> None:
-    """Answer one message to an MCP server. ``script``: its ``tools``, what a call ``gives``, and in ``acts`` what is
-    otherwise for a method: an act and, after a space, its argument (see `_act`)."""
     message = json.loads(body or b"{}")
     method = message.get("method", handler.command)
     act, _, argument = script.get("acts", {}).get(method, "").partition(" ")

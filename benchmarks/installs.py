@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 NEVER_ALONE = {"dev", "clients", "browser", "release", "bench"}
-"""What only this project's own development needs."""
+"""Packages that only the development of this project needs."""
 
 
 def main() -> int:

@@ -29,11 +29,11 @@ from adapter.core.events import Json, JsonObject
 from benchmarks.choices import WAYS, Answered, Case, Results, connect, interval
 
 SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}
-"""Of its categories, how many cases are drawn for each one of the others."""
+"""Number of cases from each category, for each case of the others."""
 USUAL = ("server alone", "words", "prefer", "all")
 MODEL = "model"
 MAX_TOKENS = 400
-"""Of an answer: of several calls."""
+"""Maximum tokens of an answer with several calls."""
 Check: TypeAlias = Callable[["Drawn", Answered], bool]
 
 
@@ -67,7 +67,6 @@ def _rows(path: Path) -> list[JsonObject]:
 
 
 def _as_openai(function: JsonObject) -> JsonObject:
-    """As the leaderboard offers it to OpenAI's models: no dots in its name, and JSON Schema's names of types."""
     return {**function, "name": function["name"].replace(".", "_"), "parameters": _as_schema(function["parameters"])}
 
 

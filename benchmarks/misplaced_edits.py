@@ -69,7 +69,6 @@ def number_between(random: Random, edit: Edit) -> Case | None:
 
 
 def equal_patches(random: Random, edit: Edit) -> Case | None:
-    """As many equal patches as there are equal blocks, each without a line number."""
     lines, firsts = _copies(edit, random.randint(1, 2), random)
     text = "\n".join(lines)
     if _count(text, edit) != len(firsts):
@@ -237,7 +236,6 @@ def own_characters(kind: str, random: Random, edit: Edit) -> Case | None:
 
 
 def blank_beside(random: Random, edit: Edit) -> Case | None:
-    """What is put in ends or begins with a blank line, and blanks are at ends of lines of the model's text."""
     above, below = edit.lines[edit.start - 1], edit.lines[edit.stop]
     if not edit.added or not above.strip() or not below.strip():
         return None
@@ -253,7 +251,6 @@ def blank_beside(random: Random, edit: Edit) -> Case | None:
 
 
 def drifted_far(random: Random, edit: Edit) -> Case | None:
-    """The line above is another one by now, beside a change that shows three lines exactly."""
     if edit.before < 2 or len(edit.removed) < 1 or len(edit.old) < 4:
         return None
     lines = list(edit.lines)

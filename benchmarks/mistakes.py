@@ -21,7 +21,7 @@ RESPOND = "respond"
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Where a mistake is made: before these calls, or before the final answer (``answer``), after those."""
+    """The place of a mistake: before these calls, before the final answer (``answer``), or after it."""
 
     scenario: Scenario
     calls: tuple[ExpectedCall, ...]

@@ -223,7 +223,6 @@ def mutate(data: bytes, random_: random.Random) -> bytes:
 
 
 def read_one(kind: str, data: bytes, folder: Path) -> str:
-    """Read a file in a child process, and return what was wrong; "" if it was read, or gave one clear error."""
     name, _, read = KINDS[kind]
     path = folder / "w" / name
     path.parent.mkdir(exist_ok=True)
@@ -266,7 +265,6 @@ def resident() -> int:
 
 
 def run(count: int, seed: int = 0, kinds: tuple[str, ...] = ()) -> list[str]:
-    """Read ``count`` damaged files, and return what was wrong with any of them."""
     random_, faults = random.Random(seed), []
     names = kinds or tuple(KINDS)
     valid = {kind: KINDS[kind][1]() for kind in names}

@@ -1,6 +1,6 @@
 """Naive versions of the tools, which the attacks are also run against to show that the checks can fail.
 
-They really destroy what they are told to. Therefore every function refuses to work outside of a read-only sandbox,
+They do real damage. Therefore, every function refuses to work outside of a read-only sandbox,
 which `confine` starts.
 """
 
@@ -26,12 +26,10 @@ from pathlib import Path
 from typing import Any
 
 FOLDER_PREFIX = "adapter-attacks-"
-"""Of the names of the folders that a run may write in."""
+"""Prefix of the names of the folders that a run may write in."""
 
 
 def is_confined() -> bool:
-    """Whether bubblewrap holds this process, with nothing to write but its own /dev and /proc and a folder of the
-    suite's that TMPDIR names."""
     folder = os.environ.get("TMPDIR", "")
     if not os.path.basename(folder).startswith(FOLDER_PREFIX) or _first_line("/proc/1/comm") != "bwrap":
         return False
@@ -59,11 +57,6 @@ def check_confined() -> None:
 
 
 def confine(module: str, then: Callable[[str], object] | None = None) -> None:
-    """Start ``module`` again with the same arguments, in a sandbox in which only a new folder can be written, and end
-    with its exit code; return where this is that sandbox. ``then`` gets what it printed, if it went well.
-
-    Raises SystemExit where there is no bubblewrap: what can do harm does not run then.
-    """
     if is_confined():
         return
     bwrap = shutil.which("bwrap")
@@ -85,7 +78,6 @@ def confine(module: str, then: Callable[[str], object] | None = None) -> None:
 
 
 def path_of(path: str) -> str:
-    """As everybody joins it."""
     check_confined()
     return os.path.join(os.getcwd(), path)
 
@@ -99,7 +91,6 @@ def read(path: str) -> str:
 
 
 def pdf(data: bytes) -> str:
-    """What stands in brackets, in all that can be unpacked."""
     text = ""
     for packed in re.findall(rb"stream\n(.*?)\nendstream", data, re.DOTALL):
         with contextlib.suppress(zlib.error):
@@ -176,7 +167,6 @@ def run(command: str) -> str:
 
 
 def allowed(command: str, rules: Sequence[str]) -> bool:
-    """What a prefix in an allow-list lets through."""
     return any(command.strip().startswith(rule) for rule in rules)
 
 
@@ -237,7 +227,6 @@ PUBLISHED = (
 
 
 def calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Whatever looks like a call, wherever it stands, mended if need be."""
     check_confined()
     found = []
     with contextlib.suppress(ValueError):
@@ -265,7 +254,6 @@ def calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 def agent(
     answers: Sequence[str], task: str, below: Sequence[str] = (), server: Mapping[str, str] | None = None
 ) -> list[str]:
-    """A loop without any care; the prompts that it made. ``below``: what its sub-agents answer, who may do all."""
     server = server or {}
     tools: dict[str, Callable[..., str]] = {
         **TOOLS,
@@ -285,7 +273,6 @@ def agent(
 
 
 def chat(url: str, task: str, record: str) -> str:
-    """Let the model at ``url`` work, with everything that was said in the file ``record``; the error."""
     check_confined()
     messages = [{"role": "user", "content": task}]
     headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
@@ -308,7 +295,6 @@ def chat(url: str, task: str, record: str) -> str:
 
 
 def mcp(url: str, calls: Sequence[Any]) -> list[str]:
-    """The definitions of an MCP server's tools, which replace those of the same name, and what calls give."""
     check_confined()
 
     def ask(method: str, **params: Any) -> Any:
@@ -333,7 +319,6 @@ def mcp(url: str, calls: Sequence[Any]) -> list[str]:
 
 
 def undo(folder: Path) -> str:
-    """Take back what the newest record says."""
     check_confined()
     for file in sorted(folder.glob("*/record.json"))[-1:]:
         for number, step in enumerate(json.loads(file.read_bytes())["steps"]):
@@ -349,7 +334,6 @@ def undo(folder: Path) -> str:
 
 
 def native(url: str) -> list[str]:
-    """What the calls of a model server's stream give."""
     check_confined()
     calls: dict[int, dict[str, str]] = {}
     body = json.dumps({"messages": [], "stream": True}).encode()
@@ -373,8 +357,6 @@ def show(text: str) -> None:
 
 
 def proxy(upstream: str, key: str) -> type[BaseHTTPRequestHandler]:
-    """Hands on whatever comes to ``upstream``, with the key that it wants, and what it says."""
-
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

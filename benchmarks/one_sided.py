@@ -17,7 +17,6 @@ _MARKS = str.maketrans({"'": "\u2019", '"': "\u201d", "-": "\u2013"})
 
 
 def _without_plus(edit: Edit) -> bool:
-    """Neither the file nor what is added has lines that begin as a mark does."""
     return not any(line[:1] in ("+", "-") for line in (*edit.lines, *edit.added))
 
 
@@ -84,7 +83,6 @@ def tight_numbers_both(_: Random, edit: Edit) -> Case:
 
 
 def numbers_of_kept(_: Random, edit: Edit) -> Case | None:
-    """What was copied has its number in both texts, what is new has none."""
     old = [f"{edit.first + 1 + step}| {line}" for step, line in enumerate(edit.old)]
     new = [*old[: edit.before], *edit.added, *old[edit.before + len(edit.removed) :]]
     return case_of(edit, "numbers but new", old, new) if edit.before and edit.added else None
@@ -98,7 +96,6 @@ def numbers_in_new(_: Random, edit: Edit) -> Case | None:
 
 
 def escaped_breaks_beside_strings(_: Random, edit: Edit) -> Case | None:
-    r"""Line breaks were escaped, what stood escaped in the text was not."""
     if not any(re.search(r"\\[ntr\"'/]", line) for line in edit.new) or any("\t" in line for line in edit.new):
         return None
     if any(re.search(r"\\n|\\r", line) and not re.search(r"([\"']).*\\[nr].*\1", line) for line in edit.old + edit.new):

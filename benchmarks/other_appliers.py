@@ -53,7 +53,6 @@ for line in sys.stdin:
 
 
 def confine(folder: Path, *readable: str) -> list[str]:
-    """Return the start of a command that sees only ``folder``, the system's programs and what is ``readable``."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     for path in filter(os.path.exists, ("/usr", "/lib", "/lib64", "/bin", "/etc", *readable)):
         command += ["--ro-bind", path, path]

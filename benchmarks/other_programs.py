@@ -48,7 +48,6 @@ def download_source(python: Path, requirement: str, folder: Path) -> Path:
 
 @contextmanager
 def started(command: Sequence[str], pattern: str) -> Iterator[str]:
-    """A server, and the address that a line of what it says tells."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     try:
@@ -74,10 +73,6 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 
 @contextmanager
 def confined(command: Sequence[str], folder: Path, readable: Sequence[Path]) -> Iterator[subprocess.Popen[str]]:
-    """A program that writes only in ``folder``, reads only there and what is ``readable``, and has no network.
-
-    It talks by lines. What it runs, such as a model's commands, is confined as well. Without Landlock it does not run.
-    """
     if not landlock.get_abi():
         raise SystemExit("this kernel has no Landlock, and what a model writes is not run without it")
     read = [*SYSTEM, *map(str, readable)]

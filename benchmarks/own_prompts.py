@@ -75,7 +75,6 @@ def verdict(prompt: str | None, reference: dict[str, Any], name: str) -> str:
 
 
 def compare(folder: Path, reference: JsonObject, details: bool) -> dict[str, list[str]]:
-    """By template, a verdict a conversation; none where the template has no place for tools."""
     found: dict[str, list[str]] = {}
     for path in sorted(folder.glob("*.jinja")):
         source = path.read_text(encoding="utf-8")
@@ -98,7 +97,6 @@ def _show(template: str, prompts: dict[str, str | None], expected: JsonObject) -
 
 
 def table(found: dict[str, list[str]]) -> str:
-    """In Markdown, as docs/prompts.md has it."""
     rows = ["| template | " + " | ".join(CONVERSATIONS) + " |", "|---|" + "--|" * len(CONVERSATIONS)]
     for template, verdicts in found.items():
         mark = " *" if is_held_out(template) else ""

@@ -61,7 +61,6 @@ def find_and(loads: Callable[[str], Json], text: str) -> list[Json]:
 
 
 def whole_readers(tools: Sequence[Tool]) -> dict[str, Whole]:
-    """Those that are installed, by name: each reads a whole answer in Hermes' format."""
     readers: dict[str, Whole] = {"find + json.loads": partial(find_and, json.loads)}
     for name, loads in repairers().items():
         readers[f"find + {name}"] = partial(find_and, loads)

@@ -57,7 +57,7 @@ def definition(name: str, description: str, **parameters: list[str]) -> JsonObje
 
 # Every value is one of a few, so that the smallest model can write each call.
 NEVER = RetryPolicy(retries=0)
-"""The model has no meaning: what it repeats is not asked again."""
+"""No retries, because the model's text has no meaning."""
 
 TOOLS = [
     definition("read_file", "Read a file of the project.", path=FILES),
@@ -131,7 +131,8 @@ class Way:
 
 @dataclass(frozen=True)
 class Figures:
-    """In tokens of prompts. ``first``: of the first prompt, which nobody has read before; it is part of ``read``."""
+    """Token counts of prompts. ``first``: those of the first prompt, which is never cached; they are part of
+    ``read``."""
 
     reused: int
     read: int
@@ -172,7 +173,6 @@ def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
 
 
 def plain(base_url: str, body: JsonObject) -> JsonObject:
-    """As a server that describes the tools and reads the calls itself; beside ``tools`` llama.cpp takes no grammar."""
     kept = {key: value for key, value in body.items() if key != "tools"}
     sent = {**kept, "chat_template_kwargs": {"listed": body["tools"]}}
     return read(post(base_url, sent), translate_chat_request(body, TranslationOptions(retry_policy=NEVER)))
@@ -222,7 +222,6 @@ WAYS = (
 
 
 def run(base_url: str, way: Way, turns: int, grammar: str = GRAMMAR) -> Figures:
-    """One session: the first answer, whose prompt nobody has read yet, counts like the others."""
     chance = random.Random(1)
     messages: list[JsonObject] = [{"role": "user", "content": "Look through the project for everything on timeouts."}]
     reused = read = first = calls = 0

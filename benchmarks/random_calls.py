@@ -31,7 +31,7 @@ WORDS = ("python", "function", "project", "content", "1", "pending", "shell_1", 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the arguments of random calls are taken from. ``without``: effects that no call may have."""
+    """The values for the arguments of random calls. ``without``: effects that no call may have."""
 
     paths: Sequence[str]
     commands: Sequence[str] = ("true",)

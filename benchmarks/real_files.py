@@ -35,7 +35,7 @@ LANGUAGES = {
 }
 MIN_BYTES, MAX_BYTES = 1_500, 60_000
 MAX_FILES = 3_000
-"""Of one language and root; a header tree would drown the rest."""
+"""Maximum number of files of one language and root, because a tree of headers would dominate otherwise."""
 _LANGUAGE_OF = {suffix: language for language, suffixes in LANGUAGES.items() for suffix in suffixes}
 _SYSTEM = ("/usr/include", "/usr/lib/node_modules", "/usr/share/doc", "/usr/share/cargo", "/usr/share/gocode")
 _VERSION = re.compile(r"[-@]?v?\d+(?:\.\d+)+")
@@ -95,7 +95,6 @@ def _numbers(path: str) -> list[int]:
 
 
 def _pythons() -> list[Path]:
-    """The standard libraries of the Python installations beside this one."""
     library = Path(sysconfig.get_path("stdlib"))
     installations = library.parent.parent.parent
     return [

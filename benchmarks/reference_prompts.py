@@ -50,7 +50,6 @@ def put(messages: list[dict[str, Any]], is_object: bool, silence: str | None, is
 
 
 def is_whole(prompt: str, name: str) -> bool:
-    """Whether all is shown, and no arguments of a call as Python shows them or as one more JSON text."""
     plain = prompt.replace('\\"', '"').replace("\\n", "\n").replace("\\u00e5", "å")
     asked = next(message["content"] for message in CONVERSATIONS[name][0] if message["role"] == "user")
     talk = prompt.partition(asked)[2]

@@ -61,13 +61,13 @@ from tests.serving import serving_afresh
 from tests.workspace.sandbox.running import living
 
 MEMORY_BAR_MB = 1.0
-"""In ten minutes."""
+"""Maximum growth of memory in ten minutes."""
 WARM = 0.2
 CLIENTS = 8
 HANGS_UP = 0.05
 DIES = 0.05
 TOOL_SETS = 200
-"""That the clients of the server have."""
+"""Tools that the server's clients declare."""
 AS_MEANT = ("whole", "hung up", "cut, said")
 PATHS = (
     *("a.txt", "b.py", "src/c.py", "src/deep/d.md", "src", ".", "new/e.txt", "README.md", "link", "dangling"),
@@ -94,7 +94,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Soak:
-    """What a run saw."""
+    """The results of a run."""
 
     calls: int = 0
     done: int = 0
@@ -110,7 +110,7 @@ class Soak:
 
 
 class RandomModel:
-    """A chat that calls tools at random for some turns, then says that it is done."""
+    """A model that calls random tools for some turns, and then reports that it is done."""
 
     def __init__(self, chance: Random, tools: Mapping[str, Tool], world: World, turns: int) -> None:
         self._chance, self._tools, self._world, self._turns = chance, tools, world, turns
@@ -135,7 +135,6 @@ class RandomModel:
 
 
 def quiet(world: World) -> World:
-    """Without programs, which take a hundred times as long as all else."""
     return World(world.paths, world.commands, world.urls, world.texts, frozenset({"execute"}))
 
 
@@ -202,11 +201,10 @@ WHOLE_ENDS = {
     "/v1/responses": b"event: response.completed",
     "/api/chat": b'"done":true',
 }
-"""By the path of each interface what the last event of an answer holds."""
+"""A part of the last event of a complete answer, by the API's path."""
 
 
 def asked(path: str, fate: str, tool: str, number: int) -> bytes:
-    """A request for a stream, which also says what its answer is to be."""
     text = f"words {' words' * 200} {fate} in {tool} with {number}."
     function = {"name": tool, "parameters": PARAMETERS}
     fields: JsonObject = {"messages": [{"role": "user", "content": text}]}
@@ -221,7 +219,6 @@ def asked(path: str, fate: str, tool: str, number: int) -> bytes:
 
 
 def answer(body: JsonObject) -> Iterator[JsonObject]:
-    """What the model server streams: a text and a call, in some forty pieces, or it dies before the end."""
     found = ASKED.search(json.dumps(body["messages"]))
     assert found is not None, body
     fate, tool, number = found.groups()
@@ -236,7 +233,6 @@ def answer(body: JsonObject) -> Iterator[JsonObject]:
 
 
 def load() -> None:
-    """The model server and the clients, in a process of their own: reads our server's address, prints what came."""
     leave_to_parent()
     counts: Counter[str] = Counter()
     over = threading.Event()
@@ -260,7 +256,6 @@ def _chat(netloc: str, chance: Random, counts: Counter[str], over: threading.Eve
 
 
 def chat(netloc: str, chance: Random) -> str:
-    """One chat with the server at ``netloc``: what became of it, in a word."""
     path, tool = chance.choice(list(WHOLE_ENDS)), f"tool_{chance.randrange(TOOL_SETS)}"
     fate = "dies" if chance.random() < DIES else "whole"
     content = asked(path, fate, tool, chance.randrange(10**9))
@@ -279,7 +274,6 @@ def chat(netloc: str, chance: Random) -> str:
 
 
 def _seen(content: bytes, path: str, fate: str, tool: str) -> str:
-    """Which outcome an answer shows: a whole one holds the call and the end, one whose server died says so."""
     if fate == "dies":
         return "cut, said" if b"error" in content else "cut, unsaid"
     is_whole = tool.encode() in content and WHOLE_ENDS[path] in content.replace(b'": ', b'":')
@@ -288,7 +282,6 @@ def _seen(content: bytes, path: str, fate: str, tool: str) -> str:
 
 @contextlib.contextmanager
 def served() -> Iterator[tuple[int, JsonObject]]:
-    """The process id of `adapter serve` under load, and what its clients counted, once they are done."""
     counts: JsonObject = {}
     words = [sys.executable, "-m", "benchmarks.soak", "--load"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -83,7 +83,6 @@ def main() -> int:
 
 
 def programs(folder: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    """What is started, by name; files that it reads are written to ``folder``."""
     said, exchanges = folder / "said.txt", folder / "said.jsonl"
     said.write_text(CALL, encoding="utf-8")
     exchanges.write_text(json.dumps(EXCHANGE) + "\n", encoding="utf-8")
@@ -100,7 +99,6 @@ def programs(folder: Path) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def seconds(words: Sequence[str]) -> float:
-    """Of processor time, with compiled modules kept. Raises CalledProcessError where the program fails."""
     keeping = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, check=True, capture_output=True, env=keeping)

@@ -13,7 +13,6 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:
-    """``main`` as a program, which SIGTERM ends as Ctrl-C does: what it has opened is closed, what it printed stays."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         sys.exit(main())

@@ -82,19 +82,19 @@ CAN_EXCHANGE = hasattr(LIBC, "renameat2")
 """glibc 2.28 and later, on Linux."""
 
 IN_MEMORY = Path("/dev/shm")
-"""Where there are the most attempts in a second."""
+"""A folder in memory, which allows the most attempts per second."""
 
 SKILLS = ".claude/skills"
 FOLDERS = ("arena", SKILLS)
 """Places in the workspace that hold a directory ``d`` and a file ``f``, and the links that they are swapped for."""
 
 Run = Callable[[Workspace, int], object]
-"""One attempt of a number; what it gives, or raises, is looked through for canaries."""
+"""Runs attempt ``number``. Its result or error is searched for canaries."""
 
 
 @dataclass(slots=True)
 class Row:
-    """What came of one operation. ``changed``: what was found altered outside."""
+    """The results of one operation. ``changed``: changes found outside."""
 
     name: str
     calls: int = 0
@@ -279,7 +279,7 @@ NAIVE_CHANGES: dict[str, Run] = {
 
 
 class Ground:
-    """A workspace with what is to be swapped, the outside, and the memory of the workspace."""
+    """A workspace with the entries to swap, the outside folder, and the workspace's memory folder."""
 
     def __init__(self, folder: Path) -> None:
         self.outside = folder / "outside"
@@ -298,7 +298,6 @@ class Ground:
         self.before = snapshot(self.outside)
 
     def restore(self) -> None:
-        """Whatever the last attempt took away or changed is as it was. The other process goes on meanwhile."""
         for place in self.folders:
             place.mkdir(parents=True, exist_ok=True)
             self._complete(place, "d", self.outside)
@@ -307,7 +306,6 @@ class Ground:
         (self.directory / "arena" / "other").write_text("inside\n", encoding="utf-8")
 
     def _complete(self, place: Path, own: str, target: Path) -> None:
-        """The pair ``own`` and its link, under either name. While one is missing, nobody swaps them."""
         free = [name for name in (own, f"{own}l") if not os.path.lexists(place / name)]
         if not free:
             return
@@ -433,7 +431,6 @@ def swapping(places: Sequence[Path]) -> Iterator[list[int]]:
 
 
 def race(ground: Ground, name: str, run: Run, seconds: float) -> Row:
-    """``run`` again and again. What it says is looked through each time, both sides are looked at every 50 attempts."""
     row, shown = Row(name), list[str]()
 
     def approve(approval: ApprovalRequest) -> bool:

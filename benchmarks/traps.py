@@ -73,14 +73,12 @@ def drifted_lines(random: Random, edit: Edit) -> Case | None:
 
 
 def _sibling(random: Random, edit: Edit, changed: int) -> list[str]:
-    """The old lines with one of them saying something else."""
     block = edit.old
     block[changed] = altered(random, block[changed], edit.lines)
     return block
 
 
 def _with_sibling(random: Random, edit: Edit) -> Edit:
-    """With a near-identical sibling before or after, at some distance."""
     changed = random.choice([index for index, line in enumerate(edit.old) if NAME.search(line)] or [0])
     block = ["separator = 1", *_sibling(random, edit, changed), "separator = 2"]
     if random.random() < 0.5:
@@ -105,7 +103,6 @@ def twins_loose(random: Random, edit: Edit) -> Case | None:
 
 
 def twins_hint(random: Random, edit: Edit) -> Case | None:
-    """As above, with a line number that is a little off."""
     edit = _with_sibling(random, edit)
     case = random.choice([indented_more, typo_in_context, dedented])(random, edit)
     if case is None or str(case.patches[0]["old_text"]) in case.text:
@@ -185,7 +182,6 @@ def deleted_before(_: Random, edit: Edit) -> Case | None:
 
 
 def applied_with_twin(random: Random, edit: Edit) -> Case | None:
-    """Applied before, and what was changed there stands a second time, indented otherwise."""
     case = already_applied(random, edit)
     if case is None or len(edit.old) < 3:
         return None
@@ -226,8 +222,6 @@ def _without_block(edit: Edit) -> tuple[str, ...]:
 
 
 def _has_near_twin(edit: Edit, lines: Sequence[str]) -> bool:
-    """Whether all lines of the block but one that stays stand elsewhere, or at least half of them that follow one
-    another, with those to change in the middle: that may be the block, read differently."""
     size, below = len(edit.old), len(edit.old) - edit.after
     text = _without_blanks(lines)
     return any(
@@ -261,7 +255,6 @@ def no_change(_: Random, edit: Edit) -> Case:
 
 
 def several(random: Random, edit: Edit) -> Case | None:
-    """In any order, apart from one another."""
     lines = list(edit.lines)
     places = [edit.start, *random.sample(range(6, len(lines) - 8), 3)]
     patches: Patches = []
@@ -320,10 +313,6 @@ def overlapping(_: Random, edit: Edit) -> Case | None:
 
 
 def dependent(_: Random, edit: Edit) -> Case | None:
-    """A patch of what another patch brings in: all are sought in the file as it was.
-
-    Not where that differs from what is there in white space alone: then it is found, and both can be made.
-    """
     old, new = "\n".join(edit.old), "\n".join(edit.new)
     if not edit.removed or not edit.added or new in "\n".join(edit.lines) or new.split() == old.split():
         return None
@@ -334,7 +323,6 @@ def dependent(_: Random, edit: Edit) -> Case | None:
 
 
 def one_fails(random: Random, edit: Edit) -> Case | None:
-    """Of several patches one does not fit: none is made."""
     case = several(random, edit)
     if case is None:
         return None

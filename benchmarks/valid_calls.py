@@ -55,7 +55,7 @@ PATTERNS = (
 
 @dataclass
 class Row:
-    """What came of the requests with one format and mode."""
+    """The results of the requests with one format and mode."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -201,7 +201,6 @@ def ask(client: OpenAI, offered: list[JsonObject], number: int, mode: Constraint
 
 
 def fault(name: str, arguments: str, schemas: JsonObject) -> str:
-    """What is wrong with a call; nothing where it is valid."""
     if name not in schemas:
         return f"unknown tool {name!r}"
     try:

@@ -155,7 +155,6 @@ def source(size: int, seed: int = 1) -> str:
 
 
 def reasoning(size: int, seed: int = 1) -> str:
-    """What a model thinks before it answers, without its markers."""
     chance, lines, length = Random(seed), list[str](), 0
     while length < size:
         lines.append(f"{chance.choice(('Okay, ', 'Wait, ', 'So ', ''))}{_words(chance, 10, 60)}.")

@@ -94,7 +94,7 @@ def passages(kind: Kind) -> Iterator[Passage]:
         for file in sorted((ROOT / "prompts").rglob("*.md")):
             yield from _of_page(file)
     elif kind == "tests":
-        for file in sorted((ROOT / "tests").rglob("*.py")):
+        for file in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]):
             yield from (passage for passage in _of_module(file) if passage.is_docstring)
     else:
         for page in _PAGES:

@@ -34,7 +34,7 @@ Calls = list[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is asked, what the model writes, and the message that it should become."""
+    """A request, the model's output, and the expected message."""
 
     tool_choice: Any
     text: str
@@ -74,7 +74,6 @@ CASES = {
 
 
 def outcomes() -> Iterator[tuple[str, str]]:
-    """By case: what is wrong, "" for nothing."""
     marks = markers(())
     for kind, special in (("markers are text", False), ("markers are special tokens", True)):
         made = tokenizer(marks, generation_prompt="<|im_start|>assistant\n", name="Qwen3", special=special)
@@ -117,7 +116,6 @@ def _answered(case: Case, made: Any, marks: list[str], *, stream: bool) -> Messa
 
 
 def _grammars(made: Any) -> Iterator[str]:
-    """Where what the model is held to differs with our parser from what vLLM's base class says."""
     for choice in ("auto", "required", NAMED):
         serving = Serving(PARSER, PARSER)
         ours = serving.request(TOOLS, tool_choice=choice, stream=False, tokenizer=made)

@@ -97,7 +97,6 @@ def _streamed(reasoning: Any, calls: Any, pieces: Sequence[str], *, ends: bool) 
 
 
 def _complete(detector: Any, calls: list[Any]) -> None:
-    """SGLang adds to the last call what its parser has of it, and has not streamed."""
     at = len(detector.prev_tool_call_arr) - 1
     if not 0 <= at < min(len(calls), len(detector.streamed_args_for_tool)):
         return

@@ -96,7 +96,6 @@ class Serving:
         prompt_ids: list[int],
         finish_reason: str,
     ) -> tuple[Message, str]:
-        """The message that a client gets for what the engine wrote, and its finish reason."""
         return asyncio.run(self._answer(tokenizer, request, outputs, prompt_ids, finish_reason))
 
     async def _answer(
@@ -141,7 +140,6 @@ class Serving:
 async def _engine(
     outputs: Sequence[tuple[str, list[int]]], prompt_ids: list[int], finish_reason: str
 ) -> AsyncIterator[Any]:
-    """What vLLM's engine yields: each output a step, as deltas."""
     results = import_module("vllm.outputs")
     for at, (text, token_ids) in enumerate(outputs):
         ends = at == len(outputs) - 1
@@ -191,15 +189,12 @@ async def _streamed(events: AsyncIterator[str]) -> tuple[Message, str]:
 
 
 def sources() -> list[Path]:
-    """The files of vLLM's own parsers, in which their markers stand."""
     root = Path(str(import_module("vllm").__file__)).parent
     folders = ("tool_parsers", "entrypoints/openai/tool_parsers", "reasoning", "parser")
     return [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
 
 
 def _without_model(serving: type[Any]) -> Any:
-    """Makes objects of ``serving`` that have what they are given; all else is None."""
-
     class WithoutModel(serving):  # type: ignore[misc]
         def __init__(self, **given: Any) -> None:
             self.__dict__.update(given)

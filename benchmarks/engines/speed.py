@@ -15,8 +15,6 @@ TOOL = {"type": "function", "function": {"name": "write", "parameters": {"proper
 
 
 def of_parser(name: str, size: int) -> tuple[float, float, float]:
-    """Of a delta, of the first delta (which makes what reads the answer), and of a whole call with a string of ``size``
-    characters: medians of several answers, each with a parser of its own as vLLM makes one."""
     marks = markers(())
     made = tokenizer(marks, generation_prompt=None, name="Qwen3")
     serving = Serving(name, None)

@@ -18,7 +18,6 @@ _WORD = re.compile(r"\s?\w+|\s+|[^\w\s]")
 
 
 def markers(sources: Iterable[Path]) -> list[str]:
-    """Those of our formats, and those that an engine's parsers, in ``sources``, name."""
     found = {"<think>", "</think>", "<tool_call>", "</tool_call>", "[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"}
     for format in FORMATS.all:
         named = (*format.special_tokens, *format.end_tokens, *format.stop_sequences, *format.other_role_markers)
@@ -30,8 +29,6 @@ def markers(sources: Iterable[Path]) -> list[str]:
 
 
 def tokenizer(marks: Sequence[str], *, generation_prompt: str | None, name: str, special: bool = False) -> Any:
-    """``generation_prompt``: what its chat template puts before an answer; None for a tokenizer without a template.
-    ``special``: the markers are special tokens, which an engine leaves out of a text unless it is told otherwise."""
     from tokenizers import (  # type: ignore[import-not-found]
         AddedToken,
         Tokenizer,
