@@ -141,13 +141,17 @@ def load_profile(path: Path) -> Profile:
     try:
         return Profile.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read the profile {path}: {error.strerror}. Create one with `adapter probe`."
+        ) from error
     except ValidationError as error:
         raise UsageError(
             f"{path} is not a profile ({explain_validation_error(error)}); create one with `adapter probe`"
         ) from error
     except ValueError as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from error
+        raise UsageError(
+            f"{path} is not valid TOML: {error}. Correct it, or create another with `adapter probe`."
+        ) from error
 
 
 def find_profile(name: str) -> Profile:

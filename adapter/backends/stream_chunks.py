@@ -83,7 +83,8 @@ class ChunkReader:
         self._characters += measure_calls(list_native_calls(chunk.raw or {}))
         if self._characters > MAX_ANSWER_CHARACTERS:
             raise TransportError(
-                f"the model's answer was stopped, because it has more than {MAX_ANSWER_CHARACTERS:,} characters"
+                f"the model's answer was stopped, because it has more than {MAX_ANSWER_CHARACTERS:,} characters; "
+                "limit it with max_tokens"
             )
         self._is_finished = self._is_finished or chunk.finish_reason is not None
         return chunk

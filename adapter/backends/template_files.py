@@ -58,7 +58,7 @@ def run_render_step(step: RenderTemplate, template: TemplateWorker | None) -> st
     Raises TemplatePromptError if ``template`` is None or cannot be rendered.
     """
     if template is None:
-        raise TemplatePromptError("no chat template was given")
+        raise TemplatePromptError("no chat template was given; pass one with --template")
     try:
         return template.render(step.messages, step.tools, step.variables)
     except ChatTemplateError as error:

@@ -40,8 +40,8 @@ Step: TypeAlias = tuple[Action, AnswerPart, str]
 class AnswerParts:
     """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
 
-    ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`. ``notice`` has the field
-    ``adapter``, if the answer has it.
+    ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`. ``notice`` contains the answer's
+    ``adapter`` field, if there is one.
     """
 
     def __init__(self) -> None:

@@ -179,7 +179,7 @@ def _find_generation_prompt(body: JsonObject, options: TranslationOptions, own: 
 
 def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> FollowUp:
     return FollowUp(
-        guard=_build_response_guard(request, options, enforcement),
+        guardrails=_start_guardrails(request, options, enforcement),
         must_call=request.must_call,
         constraint=enforcement.constraint if request.is_single_choice else "off",
         enforce=options.constraints.enforce,
@@ -193,7 +193,7 @@ def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: E
     )
 
 
-def _build_response_guard(
+def _start_guardrails(
     request: ToolRequest, options: TranslationOptions, enforcement: Enforcement
 ) -> ExchangeGuardrails | None:
     enforces = options.constraints.enforce is not None
@@ -221,7 +221,7 @@ def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHist
 
 
 def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """Return a request with the client's body, and with the client's settings for its answer."""
+    """Return the client's request unchanged, except for this server's extensions."""
     body = request.body
     stream_options = body.get("stream_options")
     return TranslatedRequest(
@@ -250,7 +250,7 @@ def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) 
 
 def _build_native_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """Return the unchanged request for a server that describes the tools and parses the calls."""
-    guard = options.retry_policy.start_exchange(
+    guardrails = options.retry_policy.start_exchange(
         request.body,
         request.allowed,
         request.described,
@@ -266,7 +266,7 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
         shortened=shortened,
         turn=request.conversation.hash_messages(),
         is_native=True,
-        follow_up=FollowUp(guard=guard, must_call=request.must_call),
+        follow_up=FollowUp(guardrails=guardrails, must_call=request.must_call),
         as_text=partial(_translate, request, replace(options, native=False)),
     )
 

@@ -34,7 +34,7 @@ _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
 class ChoiceOutput:
-    """The deltas of one answer, and the state that they are built from. `ChoiceStream` is the class to use."""
+    """Builds the deltas of one answer. This is a base class of `ChoiceStream`."""
 
     def __init__(self, index: int, attempt: PendingAnswer, *, is_whole: bool = False) -> None:
         self.index = index
@@ -74,10 +74,10 @@ class ChoiceOutput:
         self._calls_before, self._dropped_before = len(self._calls.whole), len(self._dropped)
         self._reasoning_watch = ReasoningWatch(self._request.reasoning_limit)
         self._has_text = self._content.size > 0  # text of an earlier attempt
-        guard = self._request.follow_up.guard
+        guardrails = self._request.follow_up.guardrails
         # A model may copy the message of a retry, which can be detected only at the end of the answer.
         is_retry = not self._request.is_continuation and (self._has_text or attempt.retry > 0)
-        attempt.holds_text = guard is not None and (is_retry or guard.holds_text)
+        attempt.holds_text = guardrails is not None and (is_retry or guardrails.holds_text)
 
     @property
     def size(self) -> int:
@@ -88,7 +88,7 @@ class ChoiceOutput:
     def notice(self) -> JsonObject:
         """The response field ``adapter``: guardrails that caused retries, dropped calls, a call that was cut off, and
         the reason why reasoning was closed."""
-        notice = build_report(self._request.follow_up.guard, self._dropped)
+        notice = build_report(self._request.follow_up.guardrails, self._dropped)
         notice |= {"cut_call": find_tool(self._cut_text, self._tool_names)} if self._cut_text is not None else {}
         notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
@@ -200,12 +200,12 @@ class ChoiceOutput:
 
     def _is_dropped(self, call: ToolCall) -> bool:
         """Return whether to drop a call. A call whose beginning the client already has is not dropped."""
-        guard = self._request.follow_up.guard
-        if guard is None or self._calls.is_open or not self._is_allowed(call.name):
+        guardrails = self._request.follow_up.guardrails
+        if guardrails is None or self._calls.is_open or not self._is_allowed(call.name):
             return False
         arguments = map_strings(unescape_control_tokens, call.arguments)
         later = [(each.id, each.name, each.arguments) for each in self._later_calls]
-        reason = guard.find_drop_reason(replace(call, arguments=arguments), [*self._calls.whole, *later])
+        reason = guardrails.find_drop_reason(replace(call, arguments=arguments), [*self._calls.whole, *later])
         if reason:
             self._drop(call.name, reason)
         return bool(reason)
@@ -222,8 +222,8 @@ class ChoiceOutput:
 
     def _send_call(self, call: ToolCall) -> list[JsonObject | str]:
         before, request = self._release(), self._request
-        guard = request.follow_up.guard
-        call = call if guard is None else guard.remove_forbidden(call, is_final=True)
+        guardrails = request.follow_up.guardrails
+        call = call if guardrails is None else guardrails.remove_forbidden(call, is_final=True)
         request.stats.count_call(call)
         format = with_control_tokens(get_format(request.parsing.format), request.parsing.control_tokens)
         self._may_remember = self._may_remember and is_safe_to_replay(call.arguments, format, request.tools)

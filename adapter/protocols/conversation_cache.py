@@ -26,7 +26,7 @@ MAX_BUILT = 6
 """Maximum number of objects that are cached for a conversation. A client that always sends the same tools needs
 three."""
 _HEAD = 5
-"""Length of a marshalled list's type and length, in bytes. Its items follow."""
+"""Length of the header of a marshalled list, in bytes: its type and its number of items."""
 
 
 Blake2b: TypeAlias = hashlib.blake2b
@@ -39,8 +39,8 @@ def hash_beginning(encoded: bytes) -> Blake2b:
 
 
 def encode_messages(messages: Json) -> bytes:
-    """Encode messages. The result begins with the encoding of other messages if and only if ``messages`` begins with
-    these messages."""
+    """Encode messages so that one encoding is a prefix of another if and only if its messages are a prefix of the other
+    messages."""
     return marshal.dumps(messages, NO_REFERENCES)[_HEAD:]
 
 
@@ -104,8 +104,8 @@ class Conversation:
         return beginning.hexdigest()
 
     def hash_before(self, index: int, beginning: Blake2b) -> str:
-        """Return the hash of the client's messages before the message at ``index``. ``beginning`` is the hash of the
-        messages of this conversation before it.
+        """Return the hash of the client's messages before the message at ``index``. ``beginning``, the hash of this
+        conversation's messages before it, is the same unless the conversation was shortened.
         """
         return self.beginnings[index] if self.beginnings else beginning.hexdigest()
 
@@ -122,7 +122,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedMessages:
-    """Messages for the model, built from the first ``count`` messages of the client."""
+    """Messages for the model, built from the client's first ``count`` messages."""
 
     count: int
     messages: list[JsonObject]
@@ -133,7 +133,7 @@ class ConvertedMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTemplateMessages:
+class ConvertedTemplateMessages:
     """Messages for a chat template, one for each message of the client."""
 
     messages: list[JsonObject] = field(default_factory=list)
@@ -146,8 +146,8 @@ class ReadTemplateMessages:
     beginning: Blake2b = field(default_factory=lambda: hash_beginning(b""))
     """`hash_beginning` of the client's messages."""
 
-    def copy(self) -> ReadTemplateMessages:
-        return ReadTemplateMessages(
+    def copy(self) -> ConvertedTemplateMessages:
+        return ConvertedTemplateMessages(
             [*self.messages], {**self.calls}, {**self.order}, {**self.written}, self.beginning.copy()
         )
 

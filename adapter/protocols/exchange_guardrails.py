@@ -1,6 +1,6 @@
 """Apply guardrails to one exchange: decide which answers are retried and which calls are dropped. No I/O.
 
-Each request with tools has a `ExchangeGuardrails`, which contains the state of the guardrails and the retry limits.
+Each request with tools has its own `ExchangeGuardrails`, with the state of the guardrails and the retry limits.
 """
 
 from __future__ import annotations
@@ -180,11 +180,11 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
         raise RequestError(str(error), f"{EXTENSION}.steps") from error
 
 
-def build_report(guard: ExchangeGuardrails | None, dropped: Sequence[DroppedCall | RecordedDrop]) -> JsonObject:
+def build_report(guardrails: ExchangeGuardrails | None, dropped: Sequence[DroppedCall | RecordedDrop]) -> JsonObject:
     """Return the guardrails that caused retries, and the calls withheld from the client, as fields of the answer."""
     counts = Counter((each.name, each.guardrail) for each in dropped)
     calls = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
-    fields = {"asked_again": list(guard.asked_again) if guard else [], "dropped": calls}
+    fields = {"asked_again": list(guardrails.asked_again) if guardrails else [], "dropped": calls}
     return {key: value for key, value in fields.items() if value}
 
 
@@ -202,7 +202,7 @@ def build_guard_headers(completion: JsonObject) -> dict[str, str]:
 
 
 def with_retry_message(messages: Sequence[Json], written_text: str, message: str) -> list[Json]:
-    """Return the conversation with the unusable answer, and the message that asks for a better one, at its end."""
+    """Return the conversation, followed by the unusable answer and the message that asks for a better one."""
     conversation = list(messages)
     if written_text.strip():
         conversation.append({"role": "assistant", "content": written_text})

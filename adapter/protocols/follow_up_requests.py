@@ -37,7 +37,7 @@ def list_remaining(rest: Rest) -> Sequence[Event]:
 
 
 class FollowedChoice(ChoiceOutput):
-    """An answer that can lead to further requests. `ChoiceStream` is the class to use."""
+    """An answer that can lead to further requests. This is a base class of `ChoiceStream`."""
 
     def start_next_attempt(self) -> TranslatedRequest | None:
         """Start the next attempt and return its request, or None if no follow-up request is needed."""
@@ -67,14 +67,14 @@ class FollowedChoice(ChoiceOutput):
         If ``event`` is None, the whole answer is checked at its end. ``rest`` has the events from ``event`` on. An
         answer is not retried once the client has one of its calls.
         """
-        guard, attempt, calls = self._request.follow_up.guard, self.attempt, len(self._calls)
+        guardrails, attempt, calls = self._request.follow_up.guardrails, self.attempt, len(self._calls)
         has_call = bool(self._request.begun_call) or self._calls.is_open
         has_call = has_call or (calls > 0 and self._request.follow_up.constraint != "arguments")
-        if guard is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
+        if guardrails is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
         if event is None and (calls > 0 or self._count_dropped()):
             return None
-        retry = guard.judge(
+        retry = guardrails.judge(
             attempt.build_candidate(event, list_remaining(rest)),
             finish_reason,
             lambda: attempt.build_written_text(event),
@@ -119,8 +119,10 @@ class FollowedChoice(ChoiceOutput):
 
     def _has_ended(self, rest: Rest) -> bool:
         """Return whether the answer ended before ``rest`` because the model began to write the user's next message."""
-        guard = self._request.follow_up.guard
-        return guard is not None and guard.has_ended(self.attempt.build_candidate(rest=list_remaining(rest)).content)
+        guardrails = self._request.follow_up.guardrails
+        return guardrails is not None and guardrails.has_ended(
+            self.attempt.build_candidate(rest=list_remaining(rest)).content
+        )
 
     def _continue_call(self, events: Sequence[Event], finish_reason: str) -> TranslatedRequest | None:
         """Return the request for the rest of a call that was cut off, or None to give the call up.
@@ -128,8 +130,8 @@ class FollowedChoice(ChoiceOutput):
         ``events`` are the last events of the answer, without the call. The call is given up if the client already has a
         call, or if the answer contains a complete one.
         """
-        guard, cut_text = self._request.follow_up.guard, self._cut_text
-        if guard is None or not guard.may_continue or finish_reason != "length" or not cut_text:
+        guardrails, cut_text = self._request.follow_up.guardrails, self._cut_text
+        if guardrails is None or not guardrails.may_continue or finish_reason != "length" or not cut_text:
             return None
         whole, (raw, reasoning) = find_leading_call(cut_text), self.attempt.get_unfinished_text()
         has_whole = len(self._calls) > 0 or (whole and not cut_text.endswith(whole))
@@ -137,13 +139,13 @@ class FollowedChoice(ChoiceOutput):
             return None
         request = self._request.with_continued_call(raw, reasoning)
         if request is not None:
-            guard.may_continue = False
+            guardrails.may_continue = False
             self.attempt.guardrail = "cut_call"
             self._withheld = ("", list(events), finish_reason)
         return request
 
     def _is_wrongly_continued(self, call: ToolCall | InvalidToolCall) -> bool:
-        """Return whether the model did not continue its call correctly, but for example repeated the whole call."""
+        """Return whether the model failed to continue its call, for example because it repeated the whole call."""
         begun, head = self._request.begun_call, (self._cut_text or "").lstrip()[:_HEAD]
         if not begun:
             return False

@@ -242,7 +242,7 @@ def to_chat(answer: JsonObject) -> JsonObject:
 
 
 class OllamaWriter:
-    """Encode chunks as Ollama's JSON lines, and a buffered completion as an answer.
+    """Encodes chunks as Ollama's JSON lines, and a buffered completion as an answer.
 
     Args:
         created_at: Time of the request, in RFC 3339.

@@ -172,12 +172,12 @@ class ChoiceStream(FollowedChoice):
 
     def _has_nothing(self) -> bool:
         """Return whether everything in the answer is dropped, and there is no tool result to send instead."""
-        guard = self._request.follow_up.guard
-        if guard is None or guard.last_result or self._content.size:
+        guardrails = self._request.follow_up.guardrails
+        if guardrails is None or guardrails.last_result or self._content.size:
             return False
         candidate = self.attempt.build_candidate()
         is_empty = self._count_dropped() > 0 and not candidate.content.strip()
-        return is_empty or (self.attempt.holds_text and guard.drops_answer(candidate))
+        return is_empty or (self.attempt.holds_text and guardrails.drops_answer(candidate))
 
     def _end_flood(self) -> list[JsonObject | str]:
         """End the answer if too many of its calls were dropped and the client has at least one call.
@@ -196,7 +196,7 @@ class ChoiceStream(FollowedChoice):
         """Return the deltas for the first call of an answer that was cut off after this call, and for the end of the
         answer. Return [] if the answer has no complete call."""
         whole = find_leading_call(text)
-        if self._request.follow_up.guard is None or len(self._calls) > 0 or not whole or text.endswith(whole):
+        if self._request.follow_up.guardrails is None or len(self._calls) > 0 or not whole or text.endswith(whole):
             return []
         parser = self._request.make_parser(self.index, self._request.parsing.generation_prompt, streams=False)
         calls = [each for each in [*parser.feed(whole), *parser.close("stop")] if isinstance(each, ToolCall)]
@@ -209,19 +209,19 @@ class ChoiceStream(FollowedChoice):
     def _finish_text(self, finish_reason: str) -> list[JsonObject | str]:
         """Return the deltas for the rest of the text. If everything in the answer was dropped, the client gets the last
         tool result instead."""
-        guard = self._request.follow_up.guard
-        if guard is None or len(self._calls) > 0:
+        guardrails = self._request.follow_up.guardrails
+        if guardrails is None or len(self._calls) > 0:
             return self._release(finish_reason)
         if finish_reason == "length" and (
             deltas := self._finish_with_first_call(self._cut_text or self.attempt.build_candidate().content)
         ):
             return deltas
         is_dropped = self._count_dropped(0) > 0
-        if self.attempt.holds_text and guard.drops_answer(self.attempt.build_candidate()):
+        if self.attempt.holds_text and guardrails.drops_answer(self.attempt.build_candidate()):
             self.attempt.release()
             is_dropped = True
         text = self._release(finish_reason)
-        return self._send_text(guard.last_result) if is_dropped and not text and not self._content.size else text
+        return self._send_text(guardrails.last_result) if is_dropped and not text and not self._content.size else text
 
     def _close_parser(self, finish_reason: str) -> Sequence[Event]:
         """Close the parser, and return the last events without a call that was cut off."""
@@ -259,10 +259,10 @@ class ChoiceStream(FollowedChoice):
 
     def _build_deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
-        guard = self._request.follow_up.guard
+        guardrails = self._request.follow_up.guardrails
         for index, event in enumerate(events):
-            if guard is not None and isinstance(event, ToolCall):
-                event = guard.remove_forbidden(event)
+            if guardrails is not None and isinstance(event, ToolCall):
+                event = guardrails.remove_forbidden(event)
             event_deltas = self._build_event_deltas(event, (events, index), finish_reason)
             if self._logprobs is not None:
                 self._logprobs.attach(event, event_deltas)
@@ -275,8 +275,8 @@ class ChoiceStream(FollowedChoice):
         """Return the deltas of ``event``. ``rest`` has the events from ``event`` on."""
         match event:
             case TextDelta(text=text):
-                is_guarded = self._request.follow_up.guard is not None
-                if is_guarded and not self._content.size and find_leading_call(text):
+                has_guardrails = self._request.follow_up.guardrails is not None
+                if has_guardrails and not self._content.size and find_leading_call(text):
                     self.attempt.holds_text = True  # the text may be a call that was not recognized
                 return self._send_text(text)
             case ReasoningDelta(text=text):
@@ -330,8 +330,8 @@ class ChoiceStream(FollowedChoice):
         return []
 
     def _build_fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
-        guard = self._request.follow_up.guard
-        is_held = guard is not None and (len(self._calls.whole) > 0 or guard.holds_call(event.name))
+        guardrails = self._request.follow_up.guardrails
+        is_held = guardrails is not None and (len(self._calls.whole) > 0 or guardrails.holds_call(event.name))
         is_held = is_held or self._is_lookup(event.name)
         if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._has_ended(NOTHING)):
             return []
@@ -344,7 +344,7 @@ class ChoiceStream(FollowedChoice):
         if self._withheld is None:
             return None
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None
-        self._request = replace(self._request, follow_up=replace(self._request.follow_up, guard=None))
+        self._request = replace(self._request, follow_up=replace(self._request.follow_up, guardrails=None))
         self.attempt.release()
         deltas = [*(self._send_text(held) if held else ()), *self._build_deltas(events, finish_reason)]
         deltas += [] if self.finish_reason else self._send_later_calls()

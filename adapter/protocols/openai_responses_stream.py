@@ -41,7 +41,7 @@ _ECHOED: JsonObject = {
     "frequency_penalty": 0.0, "previous_response_id": None, "prompt_cache_key": None, "safety_identifier": None,
     "user": None,
 }  # fmt: skip
-"""Defaults of request fields repeated by a response. In OpenAI's API, a response must contain all of them."""
+"""Default values of the request fields that every response repeats, as in OpenAI's API."""
 
 _UNSUPPORTED: JsonObject = {
     "background": False, "max_tool_calls": None, "service_tier": "default", "top_logprobs": 0,
@@ -57,8 +57,8 @@ def _format(format: Json) -> JsonObject:
 
 
 def _convert_tool(tool: JsonObject) -> JsonObject:
-    """Convert a tool of the request to the form repeated by a response. Functions nested as in the chat API are
-    flattened."""
+    """Convert a tool to the format in which a response repeats the request's tools. Functions nested as in the chat API
+    are flattened."""
     if tool.get("type") != "function":
         return tool
     function = tool.get("function")
@@ -78,7 +78,7 @@ def _convert_usage(usage: JsonObject) -> JsonObject:
 
 
 class ResponsesWriter:
-    """Encode chunks as streaming events of a response, and a buffered completion as a whole response.
+    """Encodes chunks as streaming events of a response, and a buffered completion as a whole response.
 
     Args:
         tools: The request's tools.

@@ -1,4 +1,4 @@
-"""The state of a model's answer, for the response guard, recordings and live views."""
+"""Record a model's answer while it arrives, for guardrails, recordings and live views."""
 
 from __future__ import annotations
 

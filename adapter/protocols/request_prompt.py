@@ -121,5 +121,6 @@ def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
 
 @lru_cache(CACHE_SIZE)
 def _render_prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
-    """Generate the prompt. Equal arguments always give equal prompts, so that the server can use its prompt cache."""
+    """Generate the system prompt that describes ``tools``. Equal arguments give equal prompts, so that the server can
+    use its prompt cache."""
     return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

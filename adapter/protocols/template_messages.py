@@ -26,7 +26,7 @@ from adapter.protocols.conversation_cache import (
     Blake2b,
     Call,
     Conversation,
-    ReadTemplateMessages,
+    ConvertedTemplateMessages,
     VerbatimCallCache,
     encode_messages,
 )
@@ -68,7 +68,7 @@ def prepare_template_messages(
     RequestError for an invalid message.
     """
     memory, key = memory or VerbatimCallCache(), (traits, format, tools)
-    state = conversation.get_built(key, ReadTemplateMessages()).copy()
+    state = conversation.get_built(key, ConvertedTemplateMessages()).copy()
     reader = _MessageReader(traits, format, tools, memory, written or {}, is_escaped, state)
     state.messages.extend(reader.read(conversation, len(state.messages), state.beginning))
     conversation.store_built(key, state)
@@ -134,7 +134,7 @@ class _MessageReader:
     memory: VerbatimCallCache
     verbatim: Mapping[int, str]
     is_escaped: bool
-    state: ReadTemplateMessages
+    state: ConvertedTemplateMessages
     _closed_format: Format = field(init=False)
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ class Budgets:
     """Maximum number of tokens of reasoning in an answer; None is unlimited."""
 
     def override(self, other: Budgets | None) -> Budgets:
-        """Return these budgets, with those that ``other`` sets in their place."""
+        """Return a copy in which the budgets set in ``other`` take precedence."""
         if other is None:
             return self
         context = self.context if other.context is None else other.context

@@ -152,7 +152,7 @@ class ToolCallDeltas:
         return deltas
 
     def release_native(self, default: str = "") -> list[JsonObject]:
-        """Return the deltas for the held call parsed by the server. It gets a new index, because other calls may
+        """Return the deltas for the held call parsed by the server. The call is numbered again, because other calls may
         precede it. ``default`` replaces missing arguments."""
         call, self._held = self._held, None
         if call is None:

@@ -100,9 +100,9 @@ def build_once(definitions: Json, key: Hashable, build: Callable[[], Built]) -> 
 def convert_once(
     definitions: Json, api: str, dropped: list[str], convert: Callable[[list[str]], tuple[Built, list[Json]]]
 ) -> Built:
-    """Convert tools of another ``api`` to the form of chats, once if they are known.
+    """Convert tools of another ``api`` to the format of chats. The result is cached if the tools are known.
 
-    ``convert`` gets a list to which it appends the names of dropped tools, and returns a result and the converted
+    ``convert`` receives a list to which it appends the names of dropped tools, and returns a result and the converted
     tools. The names are also appended to ``dropped``.
     """
 

@@ -73,7 +73,7 @@ class ParserSettings:
     is_restricted: bool = False
     """True if only some of the described tools may be called. Calls of other tools are dropped."""
     described: ToolSet = field(default_factory=ToolSet)
-    """All tools that are described, if only some may be called. Calls of the others are recognized by them."""
+    """All described tools, if only some may be called. Calls of the other tools can then be recognized and dropped."""
     reply: Tool | None = None
     """The tool that a constrained model calls to reply in words."""
 
@@ -91,9 +91,9 @@ class ParserSettings:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Settings for retries and other follow-up requests. ``guard`` decides on retries; None accepts every answer."""
+    """Settings for retries and other follow-up requests. ``guardrails`` decide on retries; None accepts all answers."""
 
-    guard: ExchangeGuardrails | None = None
+    guardrails: ExchangeGuardrails | None = None
     must_call: bool = False
     """True if the client requires a call."""
     constraint: Constraint = "off"
@@ -221,9 +221,9 @@ class TranslatedRequest:
         If the retry requires certain calls and the server supports constraints, one of these calls is enforced. Not all
         servers obey the constraint.
         """
-        guard = self.follow_up.guard
+        guardrails = self.follow_up.guardrails
         tools = ToolSet([self.tools[name] for name in retry.held_to if name in self.tools])
-        enforced = self._with_enforced_call(tools) if tools and guard and guard.may_enforce else None
+        enforced = self._with_enforced_call(tools) if tools and guardrails and guardrails.may_enforce else None
         return (enforced or replace(self, turn=f"{self.turn}+"))._with_exchange(written_text, retry.message)
 
     def remove_tools(self) -> TranslatedRequest | None:
@@ -233,8 +233,12 @@ class TranslatedRequest:
         """
         if self.parsing.reply:
             return self._with_enforced_call(ToolSet([self.parsing.reply]))
-        enforce, guard = self.follow_up.enforce, self.follow_up.guard
-        fields = enforce(ToolSet(), {}, format=self.parsing.format) if enforce and guard and guard.may_enforce else None
+        enforce, guardrails = self.follow_up.enforce, self.follow_up.guardrails
+        fields = (
+            enforce(ToolSet(), {}, format=self.parsing.format)
+            if enforce and guardrails and guardrails.may_enforce
+            else None
+        )
         follow_up = replace(self.follow_up, enforce=None)
         body = remove_grammar(self.body) | (fields or {})
         return replace(self, body=body, turn=f"{self.turn}+", follow_up=follow_up) if fields else None

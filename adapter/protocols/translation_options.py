@@ -97,7 +97,7 @@ class PromptSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSettings:
-    """Settings for constraining the model to valid calls."""
+    """Settings that decide whether a grammar limits the model's output to valid calls."""
 
     mode: Constraint | None = None
     """Constraint mode, one of those in `adapter.grammars.constraint_mode`. None enforces a call only if the request
@@ -185,11 +185,11 @@ class TranslationOptions:
         return self.budgets.override(self.model_budgets.get(str(body.get("model") or "")))
 
     def with_prompt(self, **changes: Any) -> TranslationOptions:
-        """Return a copy in which fields of `PromptSettings` are changed."""
+        """Return a copy with changed fields of `PromptSettings`."""
         return replace(self, prompt=replace(self.prompt, **changes))
 
     def with_constraints(self, **changes: Any) -> TranslationOptions:
-        """Return a copy in which fields of `ConstraintSettings` are changed."""
+        """Return a copy with changed fields of `ConstraintSettings`."""
         return replace(self, constraints=replace(self.constraints, **changes))
 
 

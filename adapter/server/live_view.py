@@ -108,14 +108,15 @@ class LiveView:
                 case "GET", ["exchanges", number] if number.isdecimal() and len(number) < 16:
                     return _build_json_response(await self._find_exchange(int(number), http.query_params))
                 case _:
-                    raise RequestError(f"{path[:80]!r} not found", status=404)
+                    raise RequestError(f"{path[:80]!r} not found; the live view is at /view/", status=404)
         except RequestError as error:
             return _build_json_response(build_error_body(error), error.status)
 
     # ------------------------------------------------------------ the key
 
     async def _enter(self, http: HttpRequest) -> Response:
-        """Return the page if the request is authorized, otherwise the form for the key. Its links need a slash."""
+        """Return the page if the request is authorized, otherwise the form for the key. A path without a slash at its
+        end is redirected, because the page's links are relative."""
         if not http.scope["raw_path"].endswith(b"/"):
             return RedirectResponse(f"{self.path[1:]}/", 308, _SAFE)
         if http.method == "POST":

@@ -35,7 +35,7 @@ END_BYTES = 4_096
 
 
 class PassthroughResponse(StreamingProxy):
-    """Send the model server's answer unchanged, except that its API key is redacted.
+    """Sends the model server's answer unchanged, except that its API key is redacted.
 
     Args:
         writer: Encodes the keepalives that are sent before the answer begins.

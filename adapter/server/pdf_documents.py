@@ -69,7 +69,7 @@ class PdfReader:
 
 
 def _find_pdfs(value: Json) -> list[tuple[JsonObject, str]]:
-    """Return each object that holds a PDF, with the title of its document."""
+    """Return each object that contains a PDF, with the title of its document."""
     found: list[tuple[JsonObject, str]] = []
     waiting: list[tuple[Json, str]] = [(value, "")]
     while waiting:

@@ -130,7 +130,7 @@ def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
 
 @dataclass(slots=True)
 class _Resolution:
-    """Resolves one schema, and counts the subschemas of the result."""
+    """Resolves the references in one schema, and counts the subschemas of the result to enforce the limits."""
 
     root: Mapping[str, Json]
     merges: bool = True

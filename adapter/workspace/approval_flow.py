@@ -176,7 +176,7 @@ class ApprovalFlow:
         if request.caution:
             self.require(request, None)
 
-    def require(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
+    def require(self, approval: ApprovalRequest, deadline: Deadline | None) -> ApprovalDecision | None:
         """Raise DeniedError unless the rules, mode or approver allow the operation.
 
         Return the approver's decision, or None if the approver was not asked.
@@ -187,20 +187,20 @@ class ApprovalFlow:
             raise DeniedError(_describe_forbidden(why, approval.summary))
         if verdict == "allow" or (rule is None and self._is_trusted(approval)):
             return None
-        return self._ask_approver(approval, clock)
+        return self._ask_approver(approval, deadline)
 
     def _is_trusted(self, approval: ApprovalRequest) -> bool:
         return approval.effect == "skill" and self.trusted_skills.holds(approval.fingerprint.encode())
 
-    def _ask_approver(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
-        """Ask the approver while the caller's deadline is paused. Returns and raises like `require`."""
+    def _ask_approver(self, approval: ApprovalRequest, deadline: Deadline | None) -> ApprovalDecision | None:
+        """Ask the approver while the caller's deadline is paused. The result and the errors are those of `require`."""
         if self.ask is None:
             raise DeniedError(
                 f"{approval.tool} needs the user's approval ({approval.summary}), but no approver is available. "
                 f"Nothing was done; do not try it again. The user can allow it with an approval mode other "
                 f"than {self.policy.mode!r}: auto-edit allows edits, yolo everything"
             )
-        with self.approval_lock, clock.pause() if clock is not None else nullcontext():
+        with self.approval_lock, deadline.pause() if deadline is not None else nullcontext():
             if self.policy.decide(approval)[0] == "allow":
                 return None  # another thread got the approval while this one waited for the lock
             _require_not_cancelled()

@@ -33,17 +33,17 @@ def plan_operation(
     context: WorkspaceContext,
     operation: ops.Operation,
     capabilities: SessionCapabilities | None = None,
-    clock: Deadline | None = None,
+    deadline: Deadline | None = None,
 ) -> Plan:
     """Plan an operation. Raises ToolError if the operation cannot succeed.
 
-    ``capabilities``: the session's capabilities beyond files and processes; None outside a session. ``clock``: deadline
+    ``capabilities``: the session's capabilities beyond files and processes; None outside a session. ``deadline``: that
     of the code that makes the call, paused while the user answers.
     """
     if isinstance(operation, ops.HostOperation):
         if capabilities is None:
             raise ToolError("this operation needs a session; none is open")
-        return plan_host_operation(context, capabilities, operation, clock)
+        return plan_host_operation(context, capabilities, operation, deadline)
     if type(operation) in _PLANNERS:
         return _PLANNERS[type(operation)](context, operation)
     template, perform = _WITHOUT_PLAN[type(operation)]

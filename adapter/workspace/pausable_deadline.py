@@ -35,10 +35,10 @@ class Deadline:
             self._paused_since = None
 
 
-def with_deadline(operation: Operation, clock: Deadline | None) -> Operation:
+def with_deadline(operation: Operation, deadline: Deadline | None) -> Operation:
     """Return the operation with its timeout limited to the remaining time of its caller."""
-    if clock is not None and isinstance(operation, RunCommand | FetchPage):
-        return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))
+    if deadline is not None and isinstance(operation, RunCommand | FetchPage):
+        return replace(operation, timeout_s=max(min(operation.timeout_s, deadline.remaining), 0.1))
     return operation
 
 

@@ -49,7 +49,7 @@ READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 
 
 class Workspace:
-    """Run tool calls inside the directory ``root``, and return a ToolResult for each.
+    """Runs tool calls inside the directory ``root``, and returns a ToolResult for each.
 
     Args:
         approve: The name of an approval mode, or an approver.
@@ -206,12 +206,12 @@ class Workspace:
         """Run one call. If the model made a mistake, the result is an error; no exception is raised."""
         return self.run_within(name, arguments, None)
 
-    def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Deadline | None) -> ToolResult:
-        """Run one call. No operation is started after the deadline ``clock``; None means no deadline."""
+    def run_within(self, name: str, arguments: Mapping[str, Json] | str, deadline: Deadline | None) -> ToolResult:
+        """Run one call. No operation is started after the deadline, if there is one."""
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):
-                return make_encodable(self._perform(self._validate_call(name, arguments), clock))
+                return make_encodable(self._perform(self._validate_call(name, arguments), deadline))
         except ToolError as error:
             result = replace(
                 build_error_result(name, error),
@@ -410,39 +410,39 @@ class Workspace:
             raise ToolError(f"{call.name} cannot be undone; send it alone, after the changes")
 
     def _plan(
-        self, invocation: MatchedCall, clock: Deadline | None
+        self, invocation: MatchedCall, deadline: Deadline | None
     ) -> tuple[ValidatedCall, Plan, list[ApprovalRequest]]:
         """Return the validated call, its plan and the approvals it needs. Raises ToolError if a rule forbids it."""
         tool, call = invocation.tool, invocation.validated
         if call is None:
             raise ToolError(f"{tool.name} can only be run by the client that defined it")
-        operation = with_deadline(call.to_operation(), clock)
-        if isinstance(operation, ReadText) and clock is None:  # code that calls a tool sees no images
+        operation = with_deadline(call.to_operation(), deadline)
+        if isinstance(operation, ReadText) and deadline is None:  # code that calls a tool sees no images
             operation = replace(operation, media=self.host.media)
         # The effect of the operation decides, not the one that its tool declares.
         effect = find_effect(operation)
         self._check_allowed(tool, effect)
         with convert_os_errors(f"{tool.name} was not done"):
             self._approvals.refuse_denied(tool, operation, self.tools)
-            planned = plan_operation(self._context, operation, self._capabilities, clock)
+            planned = plan_operation(self._context, operation, self._capabilities, deadline)
             value = invocation.arguments.get(tool.label)
             label = value if isinstance(value, str) else ""
             approvals = self._approvals.list_required_approvals(tool.name, operation, planned, self.tools)
             return call, planned, [replace(approval, label=label) for approval in approvals]
 
-    def _perform(self, invocation: MatchedCall, clock: Deadline | None) -> ToolResult:
+    def _perform(self, invocation: MatchedCall, deadline: Deadline | None) -> ToolResult:
         name = invocation.tool.name
         # No other write may run between plan and commit: a plan must have seen the file's current content.
         with self._writing if _may_write(invocation) else nullcontext():
-            call, planned, approvals = self._plan(invocation, clock)
+            call, planned, approvals = self._plan(invocation, deadline)
             proposed = planned
-            decisions = [self._approvals.require(approval, clock) for approval in approvals]
+            decisions = [self._approvals.require(approval, deadline) for approval in approvals]
             if any(decisions):
-                require_unchanged(approvals, self._plan(invocation, clock)[2])
+                require_unchanged(approvals, self._plan(invocation, deadline)[2])
             for decision in decisions:
                 planned = apply_decision(planned, decision)
             suffix = "" if planned is proposed else describe_user_change(planned)
-            if clock is not None and clock.remaining <= 0:
+            if deadline is not None and deadline.remaining <= 0:
                 raise ToolError(f"the time limit was reached; {name} was not run")
             outcome = self._approvals.remove_hidden(self._commit(name, planned, approvals[-1]), name)
         sandbox = sandbox_notes.build_sandbox_result_note(approvals[-1].operation, outcome, self._context.sandbox)

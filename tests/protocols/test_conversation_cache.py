@@ -45,8 +45,8 @@ MESSAGES = st.one_of(
 def translated(body: dict[str, Any], memory: VerbatimCallCache) -> tuple[str, str, CallHistory]:
     request = translate_chat_request(body, replace(TranslationOptions(), memory=memory))
     assert translate_chat_request(body, TranslationOptions()).body == request.body
-    assert request.follow_up.guard is not None
-    past = request.follow_up.guard.past
+    assert request.follow_up.guardrails is not None
+    past = request.follow_up.guardrails.past
     assert past == read_call_history(body["messages"], request.tools)
     return json.dumps(request.body), request.turn, past
 

@@ -287,9 +287,9 @@ def test_record_contains_guardrail():
 
 def test_several_choices_are_not_retried():
     """It is unknown which of ``n`` is better."""
-    guard = request(n=2).follow_up.guard
-    assert guard is not None
-    assert guard.judge(CandidateAnswer(""), "stop", str) is None
+    guardrails = request(n=2).follow_up.guardrails
+    assert guardrails is not None
+    assert guardrails.judge(CandidateAnswer(""), "stop", str) is None
 
 
 def definition(name: str, *required: str, **schema: Any) -> dict[str, Any]:

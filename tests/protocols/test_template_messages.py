@@ -11,7 +11,7 @@ from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols.conversation_cache import (
     Conversation,
-    ReadTemplateMessages,
+    ConvertedTemplateMessages,
     VerbatimCallCache,
     encode_messages,
     hash_beginning,
@@ -192,7 +192,7 @@ def test_a_conversation_is_read_from_where_it_continues(traits):
         further = memory.conversations.continue_longest(Conversation(talk[:count]))
         assert told(further, traits, memory=memory) == told(talk[:count], traits)
         memory.conversations.store(further)
-        state = further.get_built((traits, FORMAT, TOOLS), ReadTemplateMessages())
+        state = further.get_built((traits, FORMAT, TOOLS), ConvertedTemplateMessages())
         assert len(state.messages) == count
 
 

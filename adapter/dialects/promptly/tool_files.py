@@ -75,7 +75,8 @@ def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> li
         return [*found, *(DefinedTool(tool, None) for tool in load_default_entries())]
     if not existing:
         raise UsageError(
-            f"tools file not found: neither {find_local_file(basename)} nor {find_user_file(basename)} exists"
+            f"tools file not found: neither {find_local_file(basename)} nor {find_user_file(basename)} exists. "
+            "Create one of them, or pass the name of another with --tools."
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Renders errors as the fields that ProxyAI's document defines."""
+"""Render errors as the fields defined by ProxyAI's document."""
 
 from __future__ import annotations
 

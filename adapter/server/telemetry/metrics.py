@@ -37,7 +37,7 @@ _SPEED = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500)
 
 
 class BoundedLabels:
-    """Limit the number of different values of a label.
+    """Limits the number of different values of a label.
 
     The first `MAX_NAMES` names become values, without characters that are unsafe in terminals. Later names become
     ``other``.

@@ -258,7 +258,7 @@ def _matches_path(pattern: str, path: str) -> bool:
 
 
 def _restricts_path(pattern: str, path: str) -> bool:
-    """Return whether the pattern of a rule that denies or asks matches the path in any letter case. On macOS and
+    """Return whether the pattern of a ``deny`` or ``ask`` rule matches the path, ignoring letter case: on macOS and
     Windows, ``Secrets`` is the folder ``secrets``."""
     return _matches_path(pattern, path) or _matches_path(pattern.casefold(), path.casefold())
 

@@ -107,7 +107,7 @@ class SymbolMatch:
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatches(Outcome):
-    """The result of a symbol search."""
+    """Names found by a symbol search."""
 
     matches: tuple[SymbolMatch, ...]
     """The best matches, best first, up to the limit."""

@@ -49,7 +49,7 @@ class SessionWorkspace(Protocol):
     tools: ToolSet
 
     def find_operation(self, name: str, arguments: JsonObject) -> ops.Operation | None: ...
-    def run_within(self, name: str, arguments: JsonObject, clock: Deadline | None) -> ToolResult: ...
+    def run_within(self, name: str, arguments: JsonObject, deadline: Deadline | None) -> ToolResult: ...
 
 
 @dataclass
@@ -105,13 +105,16 @@ class SessionCapabilities:
 
 
 def plan_host_operation(
-    context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.HostOperation, clock: Deadline | None
+    context: WorkspaceContext,
+    capabilities: SessionCapabilities,
+    operation: ops.HostOperation,
+    deadline: Deadline | None,
 ) -> Plan:
     """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed."""
     match operation:
         case ops.AskUser():
             user_questions.check_questions(operation)
-            return Plan("ask the user", lambda: _ask(capabilities, operation, clock))
+            return Plan("ask the user", lambda: _ask(capabilities, operation, deadline))
         case ops.LoadSkill():
             return _plan_skill(capabilities, operation)
         case ops.FetchPage():
@@ -169,8 +172,8 @@ def _plan_skill(capabilities: SessionCapabilities, operation: ops.LoadSkill) -> 
     return Plan(summary, commit, subject=skill.title, state=state)
 
 
-def _ask(capabilities: SessionCapabilities, operation: ops.AskUser, clock: Deadline | None) -> ops.UserAnswers:
-    with capabilities.approval_lock, clock.pause() if clock is not None else nullcontext():
+def _ask(capabilities: SessionCapabilities, operation: ops.AskUser, deadline: Deadline | None) -> ops.UserAnswers:
+    with capabilities.approval_lock, deadline.pause() if deadline is not None else nullcontext():
         if (asker := capabilities.host.questions) is None:
             raise _build_missing_error("questions")
         return user_questions.ask_questions(asker, operation)
@@ -240,8 +243,8 @@ def _build_surplus_result(call: ops.BatchCall) -> ToolResult:
 
 
 def _run_code(capabilities: SessionCapabilities, operation: ops.RunCode) -> ops.CodeOutput:
-    def run_call(name: str, arguments: JsonObject, clock: Deadline) -> ToolResult:
-        return _run_nested_call(capabilities, name, arguments, clock, "cannot be called from code")
+    def run_call(name: str, arguments: JsonObject, deadline: Deadline) -> ToolResult:
+        return _run_nested_call(capabilities, name, arguments, deadline, "cannot be called from code")
 
     from adapter.workspace.capabilities.python_sandbox import run_code
 
@@ -250,11 +253,11 @@ def _run_code(capabilities: SessionCapabilities, operation: ops.RunCode) -> ops.
 
 
 def _run_nested_call(
-    capabilities: SessionCapabilities, name: str, arguments: JsonObject, clock: Deadline | None, refusal: str
+    capabilities: SessionCapabilities, name: str, arguments: JsonObject, deadline: Deadline | None, refusal: str
 ) -> ToolResult:
     if isinstance(capabilities.workspace.find_operation(name, arguments), ops.RunBatch | ops.RunCode | ops.Finish):
         return ToolResult.from_error(name, f"{name} {refusal}; call it separately")
-    result = capabilities.workspace.run_within(name, arguments, clock)
+    result = capabilities.workspace.run_within(name, arguments, deadline)
     capabilities.emit(NestedCall(name, arguments, result))
     return result
 

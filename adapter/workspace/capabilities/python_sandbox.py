@@ -54,8 +54,8 @@ def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Cal
 
 
 class _Run:
-    def __init__(self, code: str, tools: Mapping[str, tuple[str, ...]], call: Call, clock: Deadline) -> None:
-        self._code, self._tools, self._call, self._clock = code, tools, call, clock
+    def __init__(self, code: str, tools: Mapping[str, tuple[str, ...]], call: Call, deadline: Deadline) -> None:
+        self._code, self._tools, self._call, self._deadline = code, tools, call, deadline
         self._context = copy_context()
         self._printed: list[str] = []
         self._size = 0
@@ -75,7 +75,7 @@ class _Run:
         from pydantic_monty import AsyncMonty, MontyError
 
         limits: ResourceLimits = {
-            "max_feed_duration_secs": self._clock.seconds,
+            "max_feed_duration_secs": self._deadline.seconds,
             "max_memory": MAX_MEMORY_BYTES,
             "max_recursion_depth": MAX_RECURSION,
             "max_suspensions": MAX_CALLS,
@@ -101,15 +101,15 @@ class _Run:
                 await asyncio.wait([feed])
                 return
             reason = ""
-            if self._clock.remaining <= 0:
-                reason = f"the code was stopped after {self._clock.seconds:g} s. Do less at once"
+            if self._deadline.remaining <= 0:
+                reason = f"the code was stopped after {self._deadline.seconds:g} s. Do less at once"
             if self._size > MAX_OUTPUT:
                 reason = f"the code printed more than {MAX_OUTPUT:,} characters and was stopped. Print less"
             if reason:
                 feed.cancel()
                 await asyncio.wait([feed])
                 raise ToolError(self._with_output(reason))
-            await asyncio.wait([feed], timeout=min(max(self._clock.remaining, 0.01), _LOOK_S))
+            await asyncio.wait([feed], timeout=min(max(self._deadline.remaining, 0.01), _LOOK_S))
 
     def _build_function(self, name: str, threads: ThreadPoolExecutor) -> Callable[..., Awaitable[str]]:
         async def call_tool(*args: Json, **kwargs: Json) -> str:
@@ -117,7 +117,7 @@ class _Run:
             loop = asyncio.get_running_loop()
             try:
                 result = await loop.run_in_executor(
-                    threads, self._context.copy().run, self._call, name, arguments, self._clock
+                    threads, self._context.copy().run, self._call, name, arguments, self._deadline
                 )
             except Exception as error:
                 self._host_error = self._host_error or error

@@ -22,7 +22,7 @@ def check_questions(operation: AskUser) -> None:
     for number, question in enumerate(operation.questions, start=1):
         labels = [option.label for option in question.options]
         if not question.text.strip():
-            raise ToolError(f"question {number} has no text. The user was not asked")
+            raise ToolError(f"question {number} has no text; give it one. The user was not asked")
         if keys.index(question.key) != number - 1:
             raise ToolError(
                 f"questions {keys.index(question.key) + 1} and {number} have the same header, {question.key!r}; "

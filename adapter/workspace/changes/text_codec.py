@@ -52,9 +52,7 @@ def decode(data: bytes, path: str, fallback: str | None = None) -> DecodedText:
     if encoding is None and b"\0" in data[:PROBE_BYTES]:
         encoding = detect_unmarked_utf16(data)
     if encoding is None and is_binary(data):
-        raise ToolError(
-            f"{path} is a binary file ({len(data)} bytes), not text; use get_file_info or a command instead"
-        )
+        raise ToolError(f"{path} is a binary file ({len(data)} bytes), not text; use a command that reads binary files")
     try:
         return DecodedText(data.decode(encoding or "utf-8"), encoding or "utf-8")
     except UnicodeDecodeError:

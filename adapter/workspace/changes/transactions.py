@@ -173,7 +173,10 @@ class _FileChange:
                 tree_ops.rename_no_replace(new, resolved.dirfd, resolved.name, resolved.dirfd)
             else:
                 if tree_ops.find_status(resolved.name, resolved.dirfd) is None:
-                    raise ToolError(f"another program has just removed {resolved.display_path}, so it was not written")
+                    raise ToolError(
+                        f"another program has just removed {resolved.display_path}, so it was not written; list its "
+                        "directory, then try again"
+                    )
                 calls.rename(new, resolved.dirfd, resolved.name, resolved.dirfd)
 
     def close(self) -> None:
@@ -201,7 +204,7 @@ class _FileChange:
         self._state = None
 
     def _keep_all(self) -> str:
-        """Store the old content of all steps. Returns the directory name of the finished change."""
+        """Store the old content of all steps, and return the directory name of the finished change."""
         size = 0
         steps: list[journal.ChangeStep] = []
         undone = "redone" if self._record.kept_as == "undo" else "undone"

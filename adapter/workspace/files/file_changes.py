@@ -60,7 +60,7 @@ class FileChange:
     files: tuple[tuple[FileState, bytes | None], ...]
     diff: str
     outcome: ops.FileWritten | ops.FilePatched | ops.FilesPatched
-    models: Mapping[tuple[str, ...], FileState]
+    attribute_sources: Mapping[tuple[str, ...], FileState]
     """By the path components of each new file: the file whose mode, owner and attributes it inherits."""
     diffs: tuple[str, ...] = ()
     """One diff per edit if there are several files."""
@@ -73,8 +73,8 @@ class FileChange:
             if after is None:
                 steps.append(ChangeStep(kind="take", path=path, before=before))
                 continue
-            model = file if file.status else self.models.get(file.parts, file)
-            stages[len(steps)] = stage_new_file(after, model.status, model.attributes)
+            source = file if file.status else self.attribute_sources.get(file.parts, file)
+            stages[len(steps)] = stage_new_file(after, source.status, source.attributes)
             steps.append(ChangeStep(kind="put", path=path, before=before, after=fingerprint_bytes(after)))
         parents = [file.parts[:-1] for file, after in self.files if after is not None]
         with convert_os_errors(_describe_unchanged([file for file, _ in self.files])):
@@ -172,7 +172,7 @@ def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChan
     if len(draft.changed) > MAX_FILES:
         raise ToolError(f"the change has {len(draft.changed)} files; the maximum is {MAX_FILES}. Split it")
     outcome = ops.FilesPatched(tuple(draft.done), draft.diff, notes=tuple(draft.notes))
-    return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.models, tuple(draft.diffs))
+    return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.attribute_sources, tuple(draft.diffs))
 
 
 class _MultiFileEdit:
@@ -184,7 +184,7 @@ class _MultiFileEdit:
         self._originals: dict[tuple[str, ...], FileState] = {}
         self._contents: dict[tuple[str, ...], bytes | None] = {}
         self._sources: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self.models: dict[tuple[str, ...], FileState] = {}
+        self.attribute_sources: dict[tuple[str, ...], FileState] = {}
         self.done: list[str] = []
         self.diffs: list[str] = []
         self.notes: list[str] = []
@@ -238,7 +238,7 @@ class _MultiFileEdit:
         if self._contents[target.parts] is not None:
             raise EditError(f"{target.display_path} already exists and was not overwritten; delete it first")
         self._contents[file.parts], self._contents[target.parts] = None, after
-        self.models[target.parts] = file if file.status else self.models.get(file.parts, file)
+        self.attribute_sources[target.parts] = file if file.status else self.attribute_sources.get(file.parts, file)
         self._sources[target.parts] = self._sources.pop(file.parts, file.parts)
         self.done.append(f"moved {file.display_path} to {target.display_path}")
 

@@ -28,7 +28,7 @@ def resolve_edit_mode(name: str | None) -> Edits | None:
 
 
 def apply_edit_mode(patches: Sequence[Patch], edits: Edits | None) -> tuple[Patch, ...]:
-    """Set the strictness of ``patches`` to the user's choice ``edits``; None keeps the strictness."""
+    """Return ``patches`` with the strictness ``edits`` that the user chose, or unchanged if it is None."""
     return tuple(patches) if edits is None else tuple(replace(patch, exact=edits == "exact") for patch in patches)
 
 

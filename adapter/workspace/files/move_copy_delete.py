@@ -88,7 +88,7 @@ def plan_move_or_copy(context: WorkspaceContext, operation: Move | Copy) -> Plan
 
 
 def _move(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
-    """Rename a path within the workspace. Creates the parents of the destination and never overwrites a file."""
+    """Rename a path within the workspace. The destination's parents are created, and no file is overwritten."""
     source, destination, summary = _check_pair(context.root, operation)
     _read_state(context.root, source)
     step = ChangeStep(kind="move", path="/".join(source.parts), destination="/".join(destination.parts))
@@ -150,7 +150,9 @@ def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> _TransferPaths:
 
 def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:
     if root.holds_hidden(resolved.parts):
-        raise ToolError(f"{resolved.display_path} contains the change journal, which tools cannot access")
+        raise ToolError(
+            f"{resolved.display_path} contains the change journal, which tools cannot access; use another path"
+        )
 
 
 def _read_state(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:

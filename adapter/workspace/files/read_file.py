@@ -186,7 +186,7 @@ def _stream_lines(
 def _read_lines(descriptor: int, first: int, count: int | None) -> tuple[bytes, int, bool]:
     """Read ``count`` lines from line ``first``, at most `MAX_TEXT_BYTES`.
 
-    Returns the bytes, the number of lines skipped, and whether the end of the file was reached. Raises ToolError if
+    Return the bytes, the number of lines skipped, and whether the end of the file was reached. Raises ToolError if
     skipping the lines takes too long.
     """
     skipped, deadline = 0, time.monotonic() + SKIP_SECONDS

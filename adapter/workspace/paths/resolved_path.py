@@ -84,8 +84,8 @@ def require_existing(resolved: ResolvedPath) -> None:
 
 
 def describe_missing(resolved: ResolvedPath, *, is_edited: bool = False) -> str:
-    """Describe a missing path, with the nearest existing name in its directory. ``is_edited``: whether it is a file to
-    change, which may have to be created."""
+    """Describe a missing path, with the nearest existing name in its directory. ``is_edited``: whether the call edits
+    the file; the message then suggests creating it."""
     folder = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
     near = find_nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
     if near is None:

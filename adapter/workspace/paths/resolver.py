@@ -354,7 +354,7 @@ def check_not_git(parts: tuple[str, ...]) -> None:
 
 
 def _build_denied_error(path: str) -> ToolError:
-    return ToolError(f"{_quote_path(path)} belongs to the change journal, which tools cannot access")
+    return ToolError(f"{_quote_path(path)} belongs to the change journal, which tools cannot access; use another path")
 
 
 def _build_outside_error(path: str) -> ToolError:

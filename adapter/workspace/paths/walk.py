@@ -68,7 +68,7 @@ class _Level:
 
 @dataclass(slots=True)
 class Walk:
-    """Iterate over the nodes below ``start``: parents before children, names sorted."""
+    """Iterates over the nodes below ``start``: parents before children, names sorted."""
 
     root: WorkspaceRoot
     start: str = "."

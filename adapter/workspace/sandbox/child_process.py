@@ -91,7 +91,9 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def check_words(argv: Sequence[str]) -> None:
     """Raise ToolError if an argument contains a NUL."""
     if any("\0" in word for word in argv):
-        raise ToolError("the command contains a NUL character, which programs cannot receive; nothing was run")
+        raise ToolError(
+            "the command contains a NUL character, which programs cannot receive; nothing was run. Remove it"
+        )
 
 
 @dataclass(frozen=True, slots=True)

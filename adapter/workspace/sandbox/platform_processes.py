@@ -14,7 +14,7 @@ __all__ = ["COMMANDS", "SHELL", "ChildProcess", "build_shell_argv"]
 
 SHELL = "cmd.exe" if sys.platform == "win32" else "/bin/sh"
 COMMANDS = f"commands of {SHELL}" if sys.platform == "win32" else "commands"
-"""Describes, in messages, the programs that run without a sandbox."""
+"""Name for the session's commands in messages. On Windows, it includes the shell."""
 
 
 def build_shell_argv(line: str, shell: str = SHELL) -> list[str]:

@@ -144,7 +144,7 @@ def find_unavailable_reason(level: Level, writable: Sequence[str] = ()) -> Unava
 
 @cache
 def _try_level(level: Level, bwrap: str | None) -> str | None:
-    """Run a trial program under ``level``. Returns None on success, else the error."""
+    """Run a trial program under ``level``. Return None on success, otherwise the error."""
     import time
 
     output: list[bytes] = []
@@ -351,7 +351,8 @@ class ActiveSandbox:
         return private | {"XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None}
 
     def _create_folders(self) -> str:
-        """Return the folder that contains the session's private temporary and home folders. Creates it on first use."""
+        """Return the folder that contains the session's private temporary and home folders. It is created on first
+        use."""
         if self._private is None:
             self._private = os.path.realpath(tempfile.mkdtemp(prefix="adapter-"))
             for name in ("tmp", "home"):
@@ -432,4 +433,4 @@ class ActiveSandbox:
 
 
 UNSANDBOXED = ActiveSandbox(SandboxSettings("none"), "")
-"""The absence of a sandbox: programs have all rights of the user."""
+"""A sandbox without restrictions: programs have all rights of the user."""

@@ -177,7 +177,7 @@ def _start_with_stdio(argv: list[str]) -> int:
 
 
 def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str]:
-    """Start the program in a new session. Returns its process id, or an error number and the step that failed."""
+    """Start the program in a new session. Return its process id, or an error number and the step that failed."""
     reader, writer = os.pipe()  # closes when the program starts
     program = os.fork()
     if not program:
@@ -277,7 +277,7 @@ def _call_libc(function: str, *arguments: int | bytes) -> int:
 def _watch(
     program: int, control: int, child_events: int, max_processes: int, is_wrapped: bool
 ) -> tuple[int | None, str]:
-    """Wait until the program ends or must be ended. Returns its exit status, and the reason why it must be ended."""
+    """Wait until the program ends or must be ended. Return its exit status, and the reason why it must be ended."""
     host = os.getppid()
     processes = _count()
     poller = select.poll()

@@ -91,7 +91,9 @@ def _build_argument(root: WorkspaceRoot, word: ProgramArgument) -> str:
         replace_lone_surrogates(piece) if isinstance(piece, str) else _resolve(root, piece) for piece in word
     )
     if "\0" in text:
-        raise ToolError("an argument contains a NUL character, which programs cannot receive; nothing was run")
+        raise ToolError(
+            "an argument contains a NUL character, which programs cannot receive; nothing was run. Remove it"
+        )
     return text
 
 
