@@ -45,17 +45,26 @@ class MarkerSet:
     after it (see `WeakMarkerSet`)."""
 
     def __init__(self, *literals: str) -> None:
-        lowered = {sys.intern(literal.lower()) for literal in literals}  # shared by the sets of all sessions
-        self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
-        self.longest = max(map(len, self.literals), default=0)
+        self._lowered = frozenset(sys.intern(literal.lower()) for literal in literals)  # shared by all sessions
         self._parent: MarkerSet | None = None
         self._searched = 0
 
-    def select_subset(self, *literals: str) -> MarkerSet:
-        """Return a set of only ``literals``, which shares this set's pattern."""
-        some = MarkerSet(*literals)
+    def select_subset(self, literals: Iterable[str]) -> MarkerSet:
+        """Return a set of only ``literals``, which are in this set and in lower case. It shares this set's pattern."""
+        some = MarkerSet()
+        some._lowered = frozenset(literals)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
         return some
+
+    @cached_property
+    def literals(self) -> tuple[str, ...]:
+        """The markers in lower case, from the longest to the shortest."""
+        return tuple(sorted(self._lowered, key=lambda s: (-len(s), s)))
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest marker; 0 if there is none."""
+        return max(map(len, self._lowered), default=0)
 
     @cached_property
     def _offsets(self) -> dict[str, list[tuple[int, str]]]:
@@ -93,7 +102,7 @@ class MarkerSet:
     @cached_property
     def _sorted(self) -> list[str]:
         """The sorted markers after an empty string, which is below every text."""
-        return ["", *sorted(self.literals)]
+        return ["", *sorted(self._lowered)]
 
     @cached_property
     def _shorter(self) -> dict[str, str]:
@@ -109,7 +118,7 @@ class MarkerSet:
     @cached_property
     def starts(self) -> tuple[str, ...]:
         """The first character of each marker that has more than one character, in lower and upper case."""
-        firsts = {literal[0] for literal in self.literals if len(literal) > 1}
+        firsts = {literal[0] for literal in self._lowered if len(literal) > 1}
         return tuple(sorted({spelling for first in firsts for spelling in (first, first.upper())}))
 
     @cached_property
@@ -263,10 +272,11 @@ class WeakMarkerSet(MarkerSet):
         If each new marker contains one of the existing anchors, the set reuses them, because choosing anchors for the
         markers of all families takes longer than parsing most answers.
         """
-        extended = WeakMarkerSet(weak, *self.literals, *literals)
-        added = {*extended.literals} - {*self.literals}
+        added = {sys.intern(literal.lower()) for literal in literals} - self._lowered
         if any(self._anchors.isdisjoint(literal) for literal in added):
-            return extended
+            return WeakMarkerSet(weak, *self.literals, *added)
+        extended = WeakMarkerSet(weak)
+        extended._lowered = self._lowered | added
         extended._anchors, extended._rough_pattern = self._anchors, self._rough_pattern
         extended._offsets = {char: [*places] for char, places in self._offsets.items()}
         for char, by_offset in extended._group_by_anchor(added).items():
@@ -391,8 +401,8 @@ def build_first_two(literals: Iterable[str]) -> str:
     """Return a pattern for the first two characters of each literal, in any letter case. In place of the second
     character, it also matches the end of the text."""
     seconds: dict[str, set[str]] = {}
-    for literal in literals:
-        seconds.setdefault(literal[0], set()).add(literal[1:2])
+    for first_two in dict.fromkeys(literal[:2] for literal in literals):
+        seconds.setdefault(first_two[0], set()).add(first_two[1:])
     return "|".join(_build_any_case(first) + _build_next_pattern(some) for first, some in seconds.items())
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
@@ -95,24 +96,33 @@ def build_marker_tables(
 
     ``fallback`` has additional formats. Only their calls are parsed, and only at markers that ``formats`` do not have.
     """
+    plain = _build_tables(formats, fallback)
     if not names:
-        return _build_tables(formats, fallback)
-    plain, openers = _build_tables(formats, fallback), _collect_all_openers(formats, fallback, names)
-    text_markers = plain.text_markers.with_literals(_build_weak_patterns(openers, names), *openers)
+        return plain
+    added = merge_openers(_collect_tool_openers(formats, names), _collect_tool_openers(fallback, names))
+    if added.keys() & plain.openers:
+        openers: Mapping[str, CallOpener] = _collect_all_openers(formats, fallback, names)
+    else:  # collecting the openers of all formats takes longer than parsing most answers
+        openers = {**plain.openers, **_accept_any_call(added)}
+    text_markers = plain.text_markers.with_literals(_build_weak_patterns(openers, names), *added)
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
-        reasoning_markers=text_markers.select_subset(*plain.reasoning_markers.literals, *openers),
-        opening_markers=text_markers.select_subset(*openers),
+        reasoning_markers=text_markers.select_subset((*plain.reasoning_markers.literals, *added)),
+        opening_markers=text_markers.select_subset(openers),
     )
 
 
 def _collect_all_openers(
     formats: tuple[Format, ...], fallback: tuple[Format, ...], names: tuple[str, ...]
-) -> dict[str, CallOpener]:
-    openers = merge_openers(_collect_openers(formats, names), _collect_openers(fallback, names))
+) -> Mapping[str, CallOpener]:
+    return _accept_any_call(merge_openers(_collect_openers(formats, names), _collect_openers(fallback, names)))
+
+
+def _accept_any_call(openers: Mapping[str, CallOpener]) -> Mapping[str, CallOpener]:
+    """Return ``openers`` with parsers that accept any notation after a tag that announces a call."""
     tags = (marker for marker in openers if is_tag(marker) and announces_calls(marker[1:-1]))
-    return openers | {marker: _with_any_call(openers[marker]) for marker in tags}
+    return {**openers, **{marker: _with_any_call(openers[marker]) for marker in tags}}
 
 
 @lru_cache(maxsize=256)
@@ -123,11 +133,21 @@ def _with_any_call(opener: CallOpener) -> CallOpener:
 
 
 def _collect_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
-    return {
-        sys.intern(opener.marker.lower()): opener  # shared by the tables of all sessions
-        for entry in reversed(formats)
-        for opener in reversed((*entry.openers, *(entry.build_tool_openers(names) if entry.build_tool_openers else ())))
-    }
+    return _map_by_marker((*entry.openers, *_build_tool_openers(entry, names)) for entry in formats)
+
+
+def _collect_tool_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
+    return _map_by_marker(_build_tool_openers(entry, names) for entry in formats)
+
+
+def _build_tool_openers(format: Format, names: tuple[str, ...]) -> tuple[CallOpener, ...]:
+    return format.build_tool_openers(names) if format.build_tool_openers else ()
+
+
+def _map_by_marker(openers: Iterable[tuple[CallOpener, ...]]) -> dict[str, CallOpener]:
+    """Map the markers to the first of the openers that have them."""
+    ordered = chain.from_iterable(openers)
+    return {sys.intern(opener.marker.lower()): opener for opener in reversed([*ordered])}  # shared by all sessions
 
 
 @lru_cache(maxsize=128)
@@ -172,8 +192,8 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         result_markers=result_markers,
         text_markers=text_markers,
         reasoning_ends=get_marker_set(*reasoning.values(), *channels),
-        reasoning_markers=text_markers.select_subset(*openers, *reasoning.values(), *channels),
-        opening_markers=text_markers.select_subset(*openers),
+        reasoning_markers=text_markers.select_subset((*openers, *reasoning.values(), *channels)),
+        opening_markers=text_markers.select_subset(openers),
         closing_tags={marker: f"</{marker[1:]}" for marker in openers if is_tag(marker)},
         build_namespace_opener=_find_namespace_opener(formats, fallback),
     )
