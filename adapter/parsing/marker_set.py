@@ -51,8 +51,7 @@ class MarkerSet:
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:
-        """Return a set of only ``literals``, which are distinct markers of this set, in lower case. It shares this set's
-        pattern."""
+        """Return a set of ``literals``, distinct markers of this set in lower case, which shares this set's pattern."""
         some = MarkerSet()
         some._lowered = tuple(literals)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
