@@ -51,9 +51,9 @@ class MarkerSet:
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:
-        """Return a set of ``literals``, distinct markers of this set in lower case, which shares this set's pattern."""
+        """Return a set of ``literals``, which are in this set and in lower case. It shares this set's pattern."""
         some = MarkerSet()
-        some._lowered = tuple(literals)
+        some._lowered = (*dict.fromkeys(literals),)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
         return some
 
