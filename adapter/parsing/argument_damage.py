@@ -3,42 +3,67 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_values
-from adapter.tools.coercion import find_member_schema, list_types
+from adapter.core.text.truncate import shorten
+from adapter.tools.coercion import find_member_schema, has_schema_type, list_types
 from adapter.tools.schema_refs import expand_schema
 from adapter.tools.tool import Tool
 
 _CONTAINERS = frozenset({"array", "object", "null"})
+_SIGNS = frozenset('{}[]":')
+_RESHAPING = frozenset({
+    *("unescaped-quote", "missing-bracket", "extra-bracket", "missing-comma", "unquoted-string", "joined-strings"),
+    *("repeated-argument", "flat-arguments", "single-quotes"),
+})  # fmt: skip
+"""Repairs that may give a value another place or another extent. They are right only if the result fits the schema."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|.*[\\\n].*|.*\"\s*:.*", re.DOTALL)
 """Matches a name without letters, and one with a space at an end, a backslash, or the end of another member's name."""
+_QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
+_BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
+_OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)|[<|:]\S*?[>|:]")
+_CLOSE_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)\Z")
+_TAG_PIECE = re.compile(
+    r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg_|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
+)
+"""Matches a part of a tag around a value, in the spellings of all formats."""
+_ADVICE = "Write the call again, complete."
 
 
-def find_damage(tool: Tool, arguments: JsonObject, fixes: dict[str, None]) -> str:
+def find_damage(tool: Tool, arguments: JsonObject, fixes: Set[str]) -> str:
     """Return the error in the arguments of a call of ``tool``, whose repairs are ``fixes``, or an empty string."""
-    if "unescaped-quote" in fixes and (key := _find_swallowed(tool, arguments)):
-        error = f"a string of the call of {tool.name!r} contains {key!r}, another argument: a quotation mark is missing"
-        return f"{error} or not escaped. Write it again, in valid JSON."
-    return _find_damaged_member(arguments, tool.schema)
+    if "flat-arguments" in fixes and arguments and tool.properties and not arguments.keys() & tool.properties.keys():
+        return f"the call of {tool.name!r} has no arguments, but {shorten(', '.join(map(repr, arguments)), 100)}."
+    return _find_damaged_member(arguments, tool.schema, fixes)
 
 
-def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json]) -> str:
+def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: Set[str]) -> str:
+    is_reshaped = not fixes.isdisjoint(_RESHAPING)
+    if "unescaped-quote" in fixes and (swallowed := _find_swallowed(value, schema)):
+        return (
+            f"a string contains {swallowed!r}, another argument: a quotation mark is missing or not escaped. {_ADVICE}"
+        )
     for key, item in value.items():
         inner = expand_schema(find_member_schema(schema, key))
-        if not inner and schema.get("properties") and _DAMAGED_NAME.fullmatch(key):
+        is_odd = is_reshaped or key.count('"') % 2 or _DAMAGED_NAME.fullmatch(key)
+        if not inner and schema.get("properties") and not schema.get("additionalProperties") and is_odd:
             names = ", ".join(map(repr, schema["properties"]))
-            return f"an argument has the damaged name {key!r}. Write the call again; the names here are {names}."
-        if isinstance(item, str) and item.lstrip()[:1] in ("{", "[") and (error := _explain_text(item, inner)):
-            return f"the argument {key!r} is not valid JSON: {error}. Write the call again, in valid JSON."
+            return f"{key!r} is no argument here, so the call is damaged. Write it again; the names here are {names}."
+        if is_reshaped and not has_schema_type(item, inner):
+            return f"the argument {key!r} is damaged: after repairs, it is {shorten(repr(item), 80)}. {_ADVICE}"
+        if isinstance(item, list) and isinstance(inner, Mapping):
+            inner = expand_schema(inner.get("items"))
         for each in item if isinstance(item, list) else [item]:
-            items = (
-                expand_schema(inner.get("items")) if isinstance(item, list) and isinstance(inner, Mapping) else inner
-            )
-            if isinstance(each, dict) and isinstance(items, Mapping) and (error := _find_damaged_member(each, items)):
-                return error
+            if isinstance(each, dict) and isinstance(inner, Mapping):
+                if error := _find_damaged_member(each, inner, fixes):
+                    return error
+            elif isinstance(each, str) and (error := _explain_text(each, inner)):
+                return f"the argument {key!r} is not valid JSON: {error}. {_ADVICE}"
+            elif fixes and isinstance(each, str) and _is_part(each, fixes, is_item=each is not item):
+                return f"the argument {key!r} has a part of its delimiters: {shorten(repr(each), 80)}. {_ADVICE}"
     return ""
 
 
@@ -46,7 +71,7 @@ def _explain_text(text: str, schema: Json) -> str:
     """Return why ``text`` could not be converted to a list or an object. Return an empty string if ``schema`` allows
     something else."""
     types = list_types(schema)
-    if not types or not types <= _CONTAINERS:
+    if not types or not types <= _CONTAINERS or _SIGNS.isdisjoint(text):
         return ""
     try:
         values, _ = decode_values(text)
@@ -55,9 +80,24 @@ def _explain_text(text: str, schema: Json) -> str:
     return "more text follows it" if len(values) > 1 else ""
 
 
-def _find_swallowed(tool: Tool, arguments: JsonObject) -> str:
-    """Return a parameter that has no argument because the name is inside another argument's string, or an empty
+def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
+    """Return a member that is missing in ``value`` because its key is inside another member's string, or an empty
     string."""
-    strings = [value for value in arguments.values() if isinstance(value, str) and '"' in value]
-    missing = (key for key in tool.properties if key not in arguments)
-    return next((key for key in missing if any(re.search(rf"\b{re.escape(key)}\"", text) for text in strings)), "")
+    strings = [item for item in value.values() if isinstance(item, str) and '"' in item]
+    missing = (key for key in schema.get("properties") or () if key not in value) if strings else ()
+    found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:\"|\s*=)", text) for text in strings))
+    own = (key for key, item in value.items() if isinstance(item, str) and item.startswith(f'{key}"'))
+    return next(found, next(own, ""))
+
+
+def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:
+    """Return whether ``text`` has a delimiter without its pair at one end, consists of two items of a list, or contains
+    a part of a tag."""
+    if not fixes.isdisjoint({"missing-inner-tag", "missing-close-tag", "text-in-tag"}) and _TAG_PIECE.search(text):
+        return True
+    if "unquoted-string" in fixes and _OPEN_QUOTE.match(text):
+        return True
+    is_unpaired = text.count('"') % 2 == 1 and '"' in (text[:1], text[-1:])
+    is_joined = is_item and _BETWEEN_ITEMS.search(text) is not None
+    has_quote = bool(_CLOSE_QUOTE.search(text) or text.startswith(('<|"|>', "<escape>")))
+    return "unescaped-quote" in fixes and (is_unpaired or is_joined or has_quote)

@@ -14,6 +14,8 @@ from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_calls import (
     BRACKETS,
     MAX_ATTEMPTS,
+    MAY_BE_MEMBER,
+    MEMBER,
     MISPAIRED,
     QUOTES,
     build_call_from_arguments,
@@ -151,6 +153,10 @@ class UntaggedJson:
                 source.consume_match(member, consumed)
                 yield from self._consume_later_members(source, consumed)
                 return values[:-1], f"the call cannot be read: its object is closed before {member[1]!r}"
+            if char == "," and self.name is not None and value.fixes:
+                consumed.extend(piece)
+                source.push_back("".join(gap))
+                return values[:-1], "the call cannot be read: more text follows its object"
             if char and char in ";," and self.name is None:
                 gap.append(char)
                 source.position += 1
@@ -168,11 +174,12 @@ class UntaggedJson:
     def _find_next_member(self, source: BodySource, *, has_space: bool) -> Reader[re.Match[str] | None]:
         """Return a match for a key that follows a complete object, which was closed too early. Return None if there is
         none."""
-        member = yield from source.peek_match(_MEMBER, NAME_LIMIT, _MAY_BE_MEMBER.fullmatch)
+        member = yield from source.peek_match(MEMBER, NAME_LIMIT, MAY_BE_MEMBER.fullmatch)
         if member is None or (self.name is None and ("{" in member[0] or (has_space and member[0][0] not in ",}]"))):
             return None
         tool = source.tools.match(self.name or "")
-        return None if tool is not None and "{" in member[0] and member[1] not in tool.properties else member
+        is_other = tool is not None and "{" in member[0] and member[1] not in tool.properties
+        return None if is_other and "," not in member[0] else member
 
     def _consume_later_members(self, source: BodySource, consumed: list[str]) -> Reader[None]:
         """Consume the rest of an object that was closed too early, and of the list that it is in."""
@@ -273,9 +280,6 @@ def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
 
 
 _AFTER_VALUE = f"}}]{SPACE}"
-_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+([\w.-]+)\"\s*:")
-"""Matches another member after an object that was closed too early."""
-_MAY_BE_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+[\w.-]*+(?:\"\s*+)?")
 _ITEM = re.compile(r",\s*+[\[{\"]")
 _MAY_BE_ITEM = re.compile(r",\s*+")
 _BETWEEN_VALUES = f",;{_AFTER_VALUE}"

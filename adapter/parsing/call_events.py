@@ -113,7 +113,7 @@ class CallEventFactory:
             deviations = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
             return InvalidToolCall(raw, f"the call must be valid as written, but {deviations}. Write it again.", name)
         tool = self._tools.match(name)
-        if tool is not None and (error := find_damage(tool, arguments, repairs_by_name)):
+        if tool is not None and (error := find_damage(tool, arguments, repairs_by_name.keys())):
             return InvalidToolCall(raw, error, name)
         return ToolCall(make_call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(repairs_by_name))
 

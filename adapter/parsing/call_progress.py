@@ -87,6 +87,8 @@ class CallProgress:
         if not self._id or not isinstance(first, ToolCall):
             return events
         rest = self._finish_arguments(first)
+        if rest is None and any(isinstance(event, InvalidToolCall) for event in events):
+            return events  # the emitted arguments belong to the damaged call
         if rest is None:
             return [InvalidToolCall(first.raw, f"the call is invalid: {REPAIRED_LATE}", first.name), *events[1:]]
         return [ToolCallDelta(self._id, first.name, rest), replace(first, id=self._id), *events[1:]]

@@ -50,6 +50,9 @@ _BEFORE_BREAK = re.compile(r"(?:[}\]\n]|\n```)\s*\Z")
 _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
 _CONTINUES = re.compile(r"[\s,]*[\"'\w]")
 _NESTED_OBJECT = re.compile(r"[:\[]\s*\{\s*\"[\w.-]+\"\s*:\s*\"")
+MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+([\w.-]+)\"\s*:")
+"""Matches another member after an object that was closed too early."""
+MAY_BE_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+[\w.-]*+(?:\"\s*+)?")
 _LOOKBEHIND = 40
 """Number of characters before and after a marker that determine whether a value ends there."""
 

@@ -19,6 +19,8 @@ from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.json_calls import (
     BRACKETS,
     MAX_ATTEMPTS,
+    MAY_BE_MEMBER,
+    MEMBER,
     MISPAIRED,
     QUOTES,
     build_call_from_arguments,
@@ -30,7 +32,7 @@ from adapter.parsing.json_calls import (
     skip_string,
 )
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.tools.tool import ToolSet
 
 RUBBISH_LIMIT = 40
@@ -184,6 +186,8 @@ class TaggedJson:
                 if marker or source.is_empty:
                     return marker
             if char and char in "{[":
+                return None
+            if char == '"' and (yield from source.peek_match(MEMBER, NAME_LIMIT, MAY_BE_MEMBER.fullmatch)):
                 return None
             if not char or char not in _TRAILING:
                 break

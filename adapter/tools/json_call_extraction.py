@@ -40,6 +40,7 @@ CALL_TYPES = ("tool_call", "function_call", "tool_use")
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 """Keys next to the name that are not arguments."""
 
+_CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 
 NO_TOOLS = ToolSet()
 
@@ -129,7 +130,18 @@ def _parse_arguments(
     if tool is not None and isinstance(given, str) and given.strip() and given.lstrip()[0] not in '{["<':
         plain = parse_plain_arguments(given, tool)
     arguments, fixes = (plain[0], [plain[1]]) if plain else parse_arguments(value[key])
+    if len(value) > 2 and tool is not None and (beside := _find_arguments_beside(value, arguments, tool)):
+        arguments, fixes = {**arguments, **beside}, [*fixes, "flat-arguments"]
     return arguments, ([] if key == arguments_key else ["arguments-key"]) + fixes
+
+
+def _find_arguments_beside(value: JsonObject, arguments: JsonObject, tool: Tool) -> JsonObject:
+    """Return the arguments of ``tool`` that follow ``arguments``, whose object was closed too early."""
+    return {
+        name: item
+        for name, item in value.items()
+        if name in tool.properties and name not in arguments and name not in _CALL_KEYS
+    }
 
 
 def _is_schema(value: Json) -> bool:

@@ -19,6 +19,10 @@ from adapter.core.json.strict import (
 )
 
 _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
+_REGROUPS = frozenset({"unescaped-quote", "missing-bracket", "missing-comma", "single-quotes", "unquoted-key"})
+"""Repairs that may put a member into another object, or a part of it into a string."""
+_MEMBER = re.compile(r"\"?([\w.-]+)\"\s*:")
+"""Matches a member without an object."""
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:
@@ -37,6 +41,8 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
     if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
         # Truncated text would cause the same two repairs if its quotes were paired wrongly.
         raise UnterminatedError("brackets are missing after a stray quote")
+    if reader.repeated_key is not None and not _REGROUPS.isdisjoint(reader.fixes):
+        raise FormatError(f"one object has two values for {reader.repeated_key!r}: a bracket or a quote is missing")
     if not is_encodable(json.dumps(value, ensure_ascii=False)):
         value = replace_surrogates(value)
         reader.fix("lone-surrogate")
@@ -64,6 +70,8 @@ def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson],
         position = gap.end()
         if position >= len(text):
             break
+        if values and (member := _MEMBER.match(text, position)):
+            raise FormatError(f"an object is closed before {member[1]!r}")
         if text[position] not in "{[":
             raise FormatError(f"expected a JSON object, got {quote_excerpt(text, position)}")
         values.append(decode_json(text, position, closed=closed))

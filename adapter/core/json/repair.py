@@ -99,6 +99,8 @@ class JsonRepairer:
         self.closed = closed
         self.fixes: dict[str, None] = {}
         self.unknown_escapes = 0
+        self.repeated_key: str | None = None  # a key with two values in one object
+        self.last_string = ""
 
     def fix(self, name: str) -> None:
         self.fixes[name] = None
@@ -127,7 +129,8 @@ class JsonRepairer:
         if char == "[":
             return self.parse_array(depth)
         if self.is_at_string(char):
-            return self.parse_string(after)
+            self.last_string = self.parse_string(after)
+            return self.last_string
         return self.parse_scalar(_BARE_ITEM if after is _AFTER_ITEM else _BARE_MEMBER)
 
     def is_at_string(self, char: str) -> bool:
@@ -156,9 +159,11 @@ class JsonRepairer:
             if char != ":":
                 raise self.fail(f"a colon after the key {key!r}")
             self.position += 1
+            value = self.parse_value(depth + 1, _AFTER_MEMBER)
             if key in members:
                 self.fix("repeated-argument")
-            members[key] = self.parse_value(depth + 1, _AFTER_MEMBER)
+                self.repeated_key = self.repeated_key if members[key] == value else key
+            members[key] = value
             self.take_separator("}")
 
     def parse_array(self, depth: int) -> Json:
@@ -184,14 +189,23 @@ class JsonRepairer:
             self.position += 1
             return True
         if char == other:
+            self.check_bracket_in_string(own)
             self.fix("missing-bracket")
             return True
         if char:
             return False
         if not self.closed:
             raise UnterminatedError("the text ends before its brackets are closed")
+        self.check_bracket_in_string(own)
         self.fix("missing-bracket")
         return True
+
+    def check_bracket_in_string(self, own: str) -> None:
+        """Raise FormatError if the missing bracket is probably the last character of the string before it."""
+        string, opening = self.last_string, "{" if own == "}" else "["
+        before = self.text[max(0, self.position - 20) : self.position].rstrip()
+        if before.endswith((f'{own}"', f"{own}'")) and string.count(own) > string.count(opening):
+            raise FormatError(f"the string {string[-20:]!r} ends in the bracket that is missing after it")
 
     def take_separator(self, closing: str) -> None:
         char = self.peek()
@@ -204,6 +218,11 @@ class JsonRepairer:
                 self.position = comma  # for a comma at the end of the text, `closes` decides
                 self.position += 1
         elif char and char not in "}]":
+            if (
+                self.last_string.endswith(",")
+                and self.text[self.position - 20 : self.position].rstrip()[-2:] in _COMMA_INSIDE
+            ):
+                raise self.fail("a comma after the string, and not in it")
             self.fix("missing-comma")
 
     def parse_key(self, char: str) -> str:
@@ -401,6 +420,7 @@ class JsonRepairer:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 
 
+_COMMA_INSIDE = (',"', ",'")
 _LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
 """Matches a line break or tab that is not the beginning of a word such as ``\\nabla``."""
 _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")

@@ -107,6 +107,7 @@ class NestedElements:
     def __init__(self, token: str) -> None:
         self.token = token
         self._token = MarkerSet(token)
+        self._empty_element = re.compile(rf"{re.escape(token)}\s*<[\w.-]+\s*/>")
         self._next_tag = re.compile(
             rf"(?:(?!{re.escape(token)}).){{0,{VALUE_LIMIT}}}{re.escape(token)}\s*<(/?[\w.-]+)\s*>",
             re.DOTALL | re.IGNORECASE,
@@ -166,6 +167,8 @@ class NestedElements:
                         root.problem = explain_uncertain_end(root.key, nested[-1].key, f"{self.token}</{word}>")
                     nested[-1].drop_stray_close()
                     _close(nested)
+                if "<" in (loose := self._empty_element.sub("", "".join(root.text))):
+                    root.problem = f"the call of {root.key!r} has a damaged tag: {loose.strip()[:60]!r}"
                 if root.problem is not None:
                     return BodyResult(error=root.problem)
                 return BodyResult((DecodedCall(root.key, root.list_members(fixes)),), tuple(fixes))
@@ -184,6 +187,8 @@ class NestedElements:
                     fixes["missing-inner-tag"] = None
             else:
                 fixes["text-in-tag"] = None
+                if "".join(nested[-1].text).strip():
+                    root.problem = f"{key!r} of {root.key!r} is closed but not opened"
 
     def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:
         """Return whether the closing tag ``word`` was only part of a value, because another closing tag of the element

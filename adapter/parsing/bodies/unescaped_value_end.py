@@ -14,6 +14,7 @@ Text after a tag is peeked at and put back, so each character is read at most a 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -28,6 +29,8 @@ TAIL = 100
 """Number of characters before an opening tag that may show that the value before it has ended."""
 
 _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
+_LAST_TAG = re.compile(r"[<＜\[][^\s<>＜＞\[\]]{1,60}[>＞\])]?\Z")
+_SIGNS = str.maketrans("\\[])-=", "/<>>_:")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 _GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|(?:\s*+</[^<>]+>)++(?=[\s<]|\Z)")
@@ -270,10 +273,19 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
             return bare[: -len(other)]
     if bare.endswith(f"</{key}>") and f"<{key}" not in value:
         return bare[: -len(key) - 3]
+    last = _LAST_TAG.search(bare)
+    if last is not None and any(_is_look_alike(last.group(), tag) for tag in closes):
+        return bare[: last.start()]
     whole = [tag for tag in closes if tag.startswith("<") and tag.endswith(">")]
     broken = (*(tag[:-1] for tag in whole), *(tag[1:] for tag in whole), "</")
     found = next((tag for tag in broken if bare.lower().endswith(tag.lower())), "")
     return bare[: -len(found)] if found else value
+
+
+def _is_look_alike(tag: str, close: str) -> bool:
+    """Return whether ``tag`` is ``close`` with other signs, or cut, or without its slash."""
+    spelt, expected = (unicodedata.normalize("NFKC", text).translate(_SIGNS).lower() for text in (tag, close))
+    return spelt == expected.replace("/", "") or (len(spelt) > len("</p") and expected.startswith(spelt))
 
 
 def _lower_tags(tags: Sequence[str]) -> tuple[str, ...]:

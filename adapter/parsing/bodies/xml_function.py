@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.name_value_elements import read_named_value
 from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall
-from adapter.parsing.bodies.unescaped_value_end import remove_broken_close, split_broken_close
+from adapter.parsing.bodies.unescaped_value_end import remove_broken_close, split_broken_close, strip_line_break
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
@@ -192,6 +192,10 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
             case "</parameter>":
                 consumed.append(marker)
                 function.fix("missing-inner-tag")
+            case "<function=" if not function.keys and (
+                yield from _consume_name_again(source, consumed, function.name)
+            ):
+                function.fix("text-in-tag")
             case "<tool_call>" | "<function=" | "<function ":
                 source.push_back(marker)
                 return function.build_result("missing-inner-tag", "missing-close-tag")
@@ -215,6 +219,15 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
                     function.problem = f"{wrong} is not a parameter: expected <parameter=NAME>"
                 if (yield from source.is_next(_PARAMETER_CLOSE)):
                     function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
+
+
+def _consume_name_again(source: StreamBuffer, consumed: list[str], name: str) -> Reader[bool]:
+    """Consume the rest of a repeated tag ``<function=NAME>``. Return whether there is one."""
+    repeated = "<function=" + name + ">"
+    if not (yield from source.is_next(get_marker_set(repeated[len("<function=") :]))):
+        return False
+    yield from source.consume_marker(get_marker_set(repeated[len("<function=") :]), consumed)
+    return True
 
 
 def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[None]:
@@ -248,6 +261,8 @@ def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Functi
         text = remove_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
         if not function.was_nested:
             function.check_unclosed(key, text, _VALUE_ENDS)
+        if not text.startswith("\n") or text.endswith("\n\n"):
+            text = strip_line_break(text)
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:
         function.fix("misspelt-inner-tag")
         text = text[1:]

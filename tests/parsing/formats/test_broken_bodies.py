@@ -15,7 +15,7 @@ import pytest
 from adapter.core.events import JsonObject
 from adapter.core.turn import Turn
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.parsing.parser import parse
+from adapter.parsing.parser import Parser, parse
 from adapter.tools.coercion import has_schema_type
 from benchmarks.written_texts import is_whole_answer
 from tests.effort import EFFORT
@@ -201,6 +201,10 @@ def test_value_that_takes_the_next_tags_is_invalid(name):
     assert "may begin or end another" in turn.invalid[0].error
 
 
+def list_calls(turn: Turn, expected: list[tuple[str, JsonObject]]) -> list[tuple[str, JsonObject]]:
+    return [(call.name, call.arguments) for call in turn.calls if (call.name, call.arguments) in expected]
+
+
 @pytest.mark.parametrize("name", ["apertus", "cohere", "firefunction", "granite", "jamba", "nemotron", "openpangu"])
 @pytest.mark.parametrize("damaged", ['"count":: 3', '"count: 3', 'count": 3', '"count" 3', '"count": 3,,, {'])
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -210,14 +214,17 @@ def test_damaged_element_of_a_list_costs_only_itself(name, damaged, number):
     text = "".join(part + (damaged if at == number else '"count": 3') for at, part in enumerate(parts[:-1])) + parts[-1]
     turn = parse(text, TOOLS, name, "stop", generation_prompt="")
     intact = [call for at, call in enumerate(calls) if at != number]
-    assert [(call.name, call.arguments) for call in turn.calls if (call.name, call.arguments) in intact] == intact
+    assert list_calls(turn, intact) == intact
     assert turn.invalid or turn.calls[number].fixes
+    parser = Parser(name, TOOLS, generation_prompt="", stream_arguments=True)
+    streamed = Turn.from_events([event for piece in [*text] for event in parser.feed(piece)] + parser.close("stop"))
+    assert list_calls(streamed, intact) == intact
 
 
 EARLY_CLOSES = ["}, ", "}}, ", "}\n"]
 
 
-@pytest.mark.parametrize("name", sorted({"functionary_v2", "glm4_0414", "harmony", "mistral", "react"}))
+@pytest.mark.parametrize("name", sorted({"deepseek_v31", "functionary_v2", "glm4_0414", "harmony", "mistral", "react"}))
 @pytest.mark.parametrize("close", EARLY_CLOSES)
 def test_call_that_is_closed_before_another_argument_is_invalid(name, close):
     text = get_format(name).encode_calls([CALLS[1], CALLS[2]]).replace('", "count"', f'"{close}"count"')
@@ -234,7 +241,7 @@ def test_text_for_a_list_or_an_object_names_its_fault(name):
 
 
 @pytest.mark.parametrize(
-    ("spelling", "expected"), [("\\\\count", "argument-alias"), ("count ", "argument-alias"), ("", "damaged name ''")]
+    ("spelling", "expected"), [("\\\\count", "argument-alias"), ("count ", "argument-alias"), ("", "'' is no argument")]
 )
 def test_signs_next_to_the_name_of_an_argument(spelling, expected):
     text = get_format("hermes").encode_calls([CALLS[1]]).replace('"count"', f'"{spelling}"')
@@ -243,3 +250,48 @@ def test_signs_next_to_the_name_of_an_argument(spelling, expected):
         assert (turn.calls[0].arguments, turn.calls[0].fixes) == (CALLS[1][1], (expected,))
     else:
         assert expected in turn.invalid[0].error
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '["x, "y, z"]',
+        '["x", "y, z]"',
+        '[["x", "y, z"]',
+        '["x"， "y, z"]',
+        '["x"}}, "y, z"]',
+        '["x" "], "y, z"]',
+    ],
+)
+@pytest.mark.parametrize("name", ["hermes", "functionary_v31", "glm45", "mistral", "qwen3_coder"])
+def test_repair_is_only_accepted_if_its_result_fits(name, damaged):
+    text = get_format(name).encode_calls([CALLS[0], ("second_tool", {**CALLS[1][1], "tags": ["TAGS"]}), CALLS[2]])
+    text = text.replace('["TAGS"]', damaged)
+    turn = parse(text, TOOLS, name, "stop", generation_prompt="")
+    assert [call for call in turn.calls if (call.name, call.arguments) not in CALLS] == []
+    assert len(turn.calls) + len(turn.invalid) >= 3
+
+
+@pytest.mark.parametrize("name", ["gigachat3", "granite_20b_fc", "hermes", "longcat"])
+def test_arguments_beside_an_object_that_is_closed_too_early_are_added(name):
+    text = get_format(name).encode_calls([CALLS[1]]).replace(', "count"', '}, "count"')
+    (call,) = parse(text, TOOLS, name, "stop", generation_prompt="").calls
+    assert (call.name, call.arguments) == CALLS[1]
+    assert "flat-arguments" in call.fixes
+
+
+@pytest.mark.parametrize("close", ["</parameter]", "</parameter＞", "[/parameter>", "<\\parameter>", "<parameter>", ""])
+@pytest.mark.parametrize("name", ["mimo", "minimax_m2", "seed_oss"])
+def test_misspelt_end_of_a_value_is_no_part_of_it(name, close):
+    text = get_format(name).encode_calls([CALLS[1]]).replace("beta</parameter>", f"beta{close}")
+    (call,) = parse(text, TOOLS, name, "stop", generation_prompt="").calls
+    assert (call.name, call.arguments) == CALLS[1]
+    assert "missing-inner-tag" in call.fixes
+
+
+@pytest.mark.parametrize("name", ["mimo", "qwen3_coder", "seed_oss"])
+def test_doubled_tag_of_a_function_is_one_call(name):
+    text = get_format(name).encode_calls([CALLS[1]])
+    tag = "<function=second_tool>"
+    (call,) = parse(text.replace(tag, tag * 2), TOOLS, name, "stop", generation_prompt="").calls
+    assert (call.name, call.arguments) == CALLS[1]
