@@ -9,7 +9,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_values
 from adapter.core.text.truncate import shorten
-from adapter.tools.coercion import find_member_schema, has_schema_type, list_types
+from adapter.tools.coercion import find_member_schema, is_instance_of_types, list_item_schemas, list_types
 from adapter.tools.schema_refs import expand_schema
 from adapter.tools.tool import Tool
 
@@ -17,7 +17,7 @@ _CONTAINERS = frozenset({"array", "object", "null"})
 _SIGNS = frozenset('{}[]":')
 _RESHAPING = frozenset({
     *("unescaped-quote", "missing-bracket", "extra-bracket", "missing-comma", "unquoted-string", "joined-strings"),
-    *("repeated-argument", "flat-arguments", "single-quotes"),
+    *("repeated-argument", "flat-arguments"),
 })  # fmt: skip
 """Repairs that may give a value another place or another extent. They are right only if the result fits the schema."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|.*[\\\n].*|.*\"\s*:.*", re.DOTALL)
@@ -27,7 +27,7 @@ _BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
 _OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)|[<|:]\S*?[>|:]")
 _CLOSE_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)\Z")
 _TAG_PIECE = re.compile(
-    r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg_|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
+    r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg[_-]|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
 )
 """Matches a part of a tag around a value, in the spellings of all formats."""
 _ADVICE = "Write the call again, complete."
@@ -52,11 +52,12 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
         if not inner and schema.get("properties") and not schema.get("additionalProperties") and is_odd:
             names = ", ".join(map(repr, schema["properties"]))
             return f"{key!r} is no argument here, so the call is damaged. Write it again; the names here are {names}."
-        if is_reshaped and not has_schema_type(item, inner):
-            return f"the argument {key!r} is damaged: after repairs, it is {shorten(repr(item), 80)}. {_ADVICE}"
-        if isinstance(item, list) and isinstance(inner, Mapping):
-            inner = expand_schema(inner.get("items"))
-        for each in item if isinstance(item, list) else [item]:
+        parts, schemas = [item], [inner]
+        if isinstance(item, list):
+            parts, schemas = [*parts, *item], [*schemas, *map(expand_schema, list_item_schemas(inner, len(item)))]
+        for each, inner in zip(parts, schemas, strict=True):
+            if is_reshaped and _misses_type(each, inner):
+                return f"the argument {key!r} is damaged: after repairs, it is {shorten(repr(item), 80)}. {_ADVICE}"
             if isinstance(each, dict) and isinstance(inner, Mapping):
                 if error := _find_damaged_member(each, inner, fixes):
                     return error
@@ -65,6 +66,14 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
             elif fixes and isinstance(each, str) and _is_part(each, fixes, is_item=each is not item):
                 return f"the argument {key!r} has a part of its delimiters: {shorten(repr(each), 80)}. {_ADVICE}"
     return ""
+
+
+def _misses_type(value: Json, schema: Json) -> bool:
+    """Return whether ``value`` has another type than ``schema`` allows, or lacks a required member."""
+    types = list_types(schema)
+    if types and not is_instance_of_types(value, types):
+        return True
+    return isinstance(value, dict) and any(key not in value for key in schema.get("required") or ())
 
 
 def _explain_text(text: str, schema: Json) -> str:
@@ -85,7 +94,7 @@ def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
     string."""
     strings = [item for item in value.values() if isinstance(item, str) and '"' in item]
     missing = (key for key in schema.get("properties") or () if key not in value) if strings else ()
-    found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:\"|\s*=)", text) for text in strings))
+    found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:[:=]?\"|\s*=)", text) for text in strings))
     own = (key for key, item in value.items() if isinstance(item, str) and item.startswith(f'{key}"'))
     return next(found, next(own, ""))
 
@@ -93,7 +102,7 @@ def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
 def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:
     """Return whether ``text`` has a delimiter without its pair at one end, consists of two items of a list, or contains
     a part of a tag."""
-    if not fixes.isdisjoint({"missing-inner-tag", "missing-close-tag", "text-in-tag"}) and _TAG_PIECE.search(text):
+    if "missing-inner-tag" in fixes and _TAG_PIECE.search(text):
         return True
     if "unquoted-string" in fixes and _OPEN_QUOTE.match(text):
         return True

@@ -49,6 +49,8 @@ call."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
+UNBALANCED = "the call cannot be read: its quotes are not balanced"
+
 FENCE_END = "\n```"
 """The end of a code fence, which also ends JSON whose last brackets are missing."""
 
@@ -168,8 +170,9 @@ class UntaggedJson:
             consumed.extend(gap)
             start += sum(map(len, (*piece, *gap)))
             piece = []
-        is_balanced = fault and not source.was_cut and "".join(piece).rstrip().endswith(("}", "]"))
-        return values, self._end_at_break(source, piece, consumed) or (fault if is_balanced else None)
+        is_whole = not source.was_cut and "".join(piece).rstrip().endswith(("}", "]"))
+        fault = fault or (UNBALANCED if source.finish_reason else "")
+        return values, self._end_at_break(source, piece, consumed) or (fault if is_whole else "") or None
 
     def _find_next_member(self, source: BodySource, *, has_space: bool) -> Reader[re.Match[str] | None]:
         """Return a match for a key that follows a complete object, which was closed too early. Return None if there is
@@ -222,7 +225,7 @@ class UntaggedJson:
         if end is None:
             return None
         source.push_back(text[end:])
-        return _explain(text[:end]) or "the call cannot be read: its quotes are not balanced"
+        return _explain(text[:end]) or UNBALANCED
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
         """Put back the marker that ended a value. A stray quote may have hidden this marker from the search for the

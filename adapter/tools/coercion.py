@@ -104,7 +104,7 @@ def has_schema_type(value: Json, schema: Json) -> bool:
     if isinstance(value, list):
         return all(
             has_schema_type(item, inner)
-            for item, inner in zip(value, _list_item_schemas(schema, len(value)), strict=True)
+            for item, inner in zip(value, list_item_schemas(schema, len(value)), strict=True)
         )
     if isinstance(value, dict):
         has_all = all(name in value for name in schema.get("required") or ())
@@ -133,7 +133,8 @@ def find_member_schema(schema: Mapping[str, Json], key: str) -> Json:
     return others if isinstance(others, Mapping) else {}
 
 
-def _list_item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
+def list_item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
+    """Return the schemas of the ``count`` items of a list."""
     first, rest = schema.get("prefixItems"), schema.get("items", {})
     if isinstance(rest, list):  # the older syntax for prefixItems
         first, rest = rest, {}
@@ -219,7 +220,7 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
         converted, fixes["choice-spelling"] = choice, None
     items: list[tuple[Json, tuple[str, ...]]] = []
     if isinstance(converted, list):
-        inner = _list_item_schemas(schema, len(converted))
+        inner = list_item_schemas(schema, len(converted))
         items = [coerce_to_schema(item, each) for item, each in zip(converted, inner, strict=True)]
         converted = [item for item, _ in items] if any(more for _, more in items) else converted
         if converted == [value] and not _are_items(converted, schema):
@@ -250,7 +251,7 @@ def _list_constants(schema: Json) -> list[Json]:
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
     """Return whether the types of all ``items`` are allowed by ``schema``, the schema of the list."""
-    types = map(list_types, _list_item_schemas(schema, len(items)))
+    types = map(list_types, list_item_schemas(schema, len(items)))
     return all(
         not admitted or is_instance_of_types(item, admitted) for item, admitted in zip(items, types, strict=True)
     )

@@ -151,6 +151,11 @@ class _PythonReader:
                 self.position += 1
             elif char and char in ",;":
                 self.position += 1
+            elif self.is_argument_of(calls):
+                name, key = calls.pop().name, self.text[self.position :].partition("=")[0].strip()
+                later = self.parse_later_calls(self.position, depth)
+                fault = FormatError(f"the call of {name!r} is closed before {key!r}")
+                return BodyResult((*calls, *later.calls), (*self.fixes, *later.fixes), explain_error(fault))
             elif wrapper := _PRINT.match(self.text, self.position) or _ASSIGNMENT.match(self.text, self.position):
                 prints += wrapper.group().endswith("(")
                 self.position = wrapper.end()
@@ -178,6 +183,11 @@ class _PythonReader:
             calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
             self.fixes["lone-surrogate"] = None
         return BodyResult(tuple(calls), tuple(self.fixes))
+
+    def is_argument_of(self, calls: list[DecodedCall]) -> bool:
+        """Return whether an argument of the last call follows, which was closed too early."""
+        key, tool = _KEY.match(self.text, self.position), self.tools.match(calls[-1].name) if calls else None
+        return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 
     def parse_later_calls(self, start: int, depth: int) -> BodyResult:
         """Parse the calls after the damaged call at ``start``, from the first call with which all text can be parsed

@@ -29,6 +29,7 @@ _SYNTAX = (*_TRIPLE, *_QUOTES, *_STEPS)
 _LIST_BEGINS = re.compile(r"\[\s*([^\W\d][\w.-]*+)\s*\(")
 _LIST_MAY_BEGIN = re.compile(r"\[\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 _NAMES_ARGUMENT = re.compile(r"\[\s*[^\W\d][\w.-]*+\s*\(\s*(?:\w+\s*=|\*\*)")
+_BROKEN_MARKER = re.compile(r"[<\[]?[|/]\w*[|>\]]?\s*\Z")
 _fence = MarkerSet("```python", "```")
 _FIRST_CALL = re.compile(r"([^\W\d][\w.-]*+)\s*\(")
 _MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
@@ -98,6 +99,8 @@ class PythonBlock:
         except FormatError as error:
             is_cut = isinstance(error, UnterminatedError) and not closed
             return self._reject(CUT_OFF if is_cut else explain_error(error), text, source)
+        if result.error and not closed and (paragraph := self._read_paragraph(text, source, consumed, start)):
+            return paragraph
         return result if closed else result.with_repairs("missing-close-tag")
 
     def _read_hidden(self, text: str, source: BodySource, consumed: list[str], start: int) -> BodyResult | None:
@@ -113,6 +116,21 @@ class PythonBlock:
         consumed[:] = ["".join(consumed)[: start + marker[1]]]
         source.push_back(text[marker[1] :])
         return result
+
+    def _read_paragraph(self, text: str, source: BodySource, consumed: list[str], start: int) -> BodyResult | None:
+        """Parse the calls before a damaged closing marker and a blank line. Return None if they cannot be parsed."""
+        head, blank, _ = text.partition("\n\n")
+        if not blank or source.was_cut:
+            return None
+        try:
+            result = self._read(_BROKEN_MARKER.sub("", head), source.tools, start)
+        except FormatError:
+            return None
+        if result.error is not None:
+            return None
+        consumed[:] = ["".join(consumed)[: start + len(head)]]
+        source.push_back(text[len(head) :])
+        return result.with_repairs("misspelt-close-tag")
 
     def _read(self, text: str, tools: ToolSet, start: int) -> BodyResult:
         code = text.rstrip().removesuffix(self.fence) if self.fence else text

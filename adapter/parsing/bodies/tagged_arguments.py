@@ -74,13 +74,17 @@ class PendingCall:
         """Add an argument that is written as ``text``. ``schema`` gives its type if the tool does not declare the
         parameter."""
         self.keys.add(key)
-        if _CDATA_START.match(text) and not _CDATA.fullmatch(text):
-            section = f"the CDATA section of {key!r} in the call of {self.name!r}"
-            self.problem = f"{section} is damaged: expected <![CDATA[...]]>"
+        self.check_cdata(key, text)
         add_text(self.arguments, key, text, self.find_schema(key) or schema, self.fixes)
 
     def add_value(self, key: str, value: Json) -> None:
         add_value(self.arguments, key, value, self.find_schema(key), self.fixes)
+
+    def check_cdata(self, key: str, text: str) -> None:
+        """Reject the call if ``text`` is a CDATA section whose start or end is damaged."""
+        if _CDATA_START.match(text) and not _CDATA.fullmatch(text):
+            section = f"the CDATA section of {key!r} in the call of {self.name!r}"
+            self.problem = f"{section} is damaged: expected <![CDATA[...]]>"
 
     def check_end(
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()

@@ -295,3 +295,37 @@ def test_doubled_tag_of_a_function_is_one_call(name):
     tag = "<function=second_tool>"
     (call,) = parse(text.replace(tag, tag * 2), TOOLS, name, "stop", generation_prompt="").calls
     assert (call.name, call.arguments) == CALLS[1]
+
+
+@pytest.mark.parametrize("text", ["<parameter=x>", "a </arg_value>", "<|sep|>", '{"count": 1}', 'say "count" = 3', "["])
+@pytest.mark.parametrize("name", ["hermes", "mistral", "phi4_mini_json"])
+def test_repair_around_intact_values_does_not_suspect_them(name, text):
+    call = ("second_tool", {"text": text})
+    written = get_format(name).encode_calls([call]).removesuffix("</tool_call>").removesuffix("}]") + " "
+    turn = parse(written, TOOLS, name, "stop", generation_prompt="")
+    assert [(each.name, each.arguments) for each in turn.calls] == [call]
+
+
+@pytest.mark.parametrize("name", ["lfm2", "olmo3"])
+def test_text_after_calls_whose_closing_marker_is_cut_is_kept(name):
+    text = get_format(name).encode_calls([CALLS[1]])
+    turn = parse(f"{text[:-3]}\n\n{BEFORE}", TOOLS, name, "stop", generation_prompt="")
+    assert [(call.name, call.arguments) for call in turn.calls] == [CALLS[1]]
+    assert BEFORE in turn.content
+
+
+@pytest.mark.parametrize("damaged", ["<![CDATA(a\n]]>", "<![CDATA[a\n]]", "<![CDATA[a\n]]>>", "[![CDATA[a\n]]>"])
+@pytest.mark.parametrize("name", ["minicpm5", "minimax_m2", "glm45"])
+def test_damaged_cdata_section_is_an_error(name, damaged):
+    text = get_format(name).encode_calls([CALLS[1]]).replace("alpha beta", damaged)
+    turn = parse(text, TOOLS, name, "stop", generation_prompt="")
+    assert not turn.calls
+    assert "CDATA" in turn.invalid[0].error
+
+
+@pytest.mark.parametrize("name", ["gemma3", "lfm2", "minicpm", "olmo3"])
+def test_python_call_that_is_closed_before_another_argument_is_invalid(name):
+    text = get_format(name).encode_calls([CALLS[1], CALLS[2]]).replace(", count", "), count")
+    turn = parse(text, TOOLS, name, "stop", generation_prompt="")
+    assert [(call.name, call.arguments) for call in turn.calls] == [CALLS[2]]
+    assert "closed before 'count'" in turn.invalid[0].error
