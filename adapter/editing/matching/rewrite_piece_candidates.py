@@ -17,6 +17,7 @@ from typing import NamedTuple
 from rapidfuzz.fuzz import ratio
 
 from adapter.core.text.diffs import find_changes
+from adapter.editing.repairs.reindent import measure_indent
 
 MAX_SLACK = 30
 """Maximum number of lines by which a span may exceed twice the length of its piece."""
@@ -26,6 +27,10 @@ ANCHORS = 3
 """Number of lines of a piece whose places in the file are used to find spans. The rarest lines are chosen."""
 NEAREST = 3
 """Number of places of a piece's first and of its last line that are tried for each place of an anchor."""
+NEAR = 12
+"""Maximum distance, in lines, between a changed line at an end of a piece and the place where it would be unchanged."""
+ALIKE = 85.0
+"""Minimum similarity, in percent, of a changed line that is certain not to be new."""
 SIMILAR = 60.0
 """Minimum similarity, in percent, between a changed line and the line that it replaces."""
 MAX_COMPARED = 20
@@ -109,12 +114,15 @@ class PieceCandidates:
                 yield from ((at, place) for place in places[-NEAREST:])
 
     def _find_starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
-        """Return the lines at which a span can begin if ``lines[at]`` is the line ``place`` of the file."""
+        """Return the lines at which a span can begin if ``lines[at]`` is the line ``place`` of the file.
+
+        If the file lacks the first line of the piece, the lines above ``lines[at]`` replace lines or are new.
+        """
         if piece.depth is None:
             return (self._first,) if place - self._first <= reach else ()
         places = self._places.get(lines[0])
         if not places:
-            return self._keep_if_similar(lines[0], place - at)
+            return self._find_similar(lines[: at + 1], place - at, place)
         stop = bisect_right(places, place)
         return [start for start in places[max(0, stop - NEAREST) : stop] if place - start <= reach]
 
@@ -124,15 +132,23 @@ class PieceCandidates:
             return (self._last,) if self._last - place <= reach else ()
         places = self._places.get(lines[-1])
         if not places:
-            return [index + 1 for index in self._keep_if_similar(lines[-1], place + len(lines) - 1 - at)]
+            similar = self._find_similar(lines[at:][::-1], place + len(lines) - 1 - at, place)
+            return [index + 1 for index in similar]
         start = bisect_left(places, place)
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
-    def _keep_if_similar(self, line: str, place: int) -> Sequence[int]:
-        """Return ``place`` in a tuple if its line is similar to ``line``. Return an empty tuple if it is not."""
-        if 0 <= place < len(self._old) and ratio(line.strip(), self._old[place].strip()) >= SIMILAR:
-            return (place,)
-        return ()
+    def _find_similar(self, lines: Sequence[str], place: int, anchor: int) -> Sequence[int]:
+        """Return the line within `NEAR` lines of ``place`` that the first of ``lines`` probably replaces.
+
+        ``lines`` are those from an end of a piece to the line at ``anchor``. If the first one is not very similar, and
+        they have a whole block, it may be new. Then ``anchor`` is also returned.
+        """
+        near = range(max(0, place - NEAR), min(len(self._old), place + NEAR + 1))
+        likeness = ((ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near)
+        best, _, found = max(likeness, default=(0.0, 0, 0))
+        depths = [measure_indent(line) for line in lines if line]
+        may_be_new = best < ALIKE and min(depths[:-1]) <= depths[-1] and max(depths[:-1]) > min(depths[:-1])
+        return (*[anchor] * may_be_new, *[found] * (best >= SIMILAR))
 
     # -------------------------------------------------------------------- score
 
