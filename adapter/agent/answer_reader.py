@@ -98,7 +98,7 @@ class AnswerReader:
         return [event for event in self._events if isinstance(event, ToolCall)]
 
     def build_partial_turn(self) -> Turn:
-        """Return the part of a stopped answer that has been received, without reporting it to the observer."""
+        """Return the part of a stopped answer received so far, without reporting it to the observer."""
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:

@@ -68,7 +68,8 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
 
 
 def require_texts(tools: ToolSet) -> ToolSet:
-    """Return ``tools``, with only the path and the old and new text as parameters of editing tools, all required."""
+    """Return ``tools`` with simplified editing tools: their only parameters are the path, the old text and the new
+    text, and all are required."""
     shown: list[Tool] = []
     for tool in tools.values():
         kept = {

@@ -207,9 +207,9 @@ def _make_agent(
 
 
 def build_host(config: Config) -> Host:
-    """Build the host, whose capabilities the configuration defines. Raises UsageError for an invalid URL.
+    """Build the host with the capabilities that the configuration defines. Raises UsageError for an invalid URL.
 
-    A terminal has no open editor, and editor tools cost tokens.
+    It has no editor, because a terminal has no open one and the tools for it cost tokens.
     """
     search, docs = config.search, config.docs
     return Host(

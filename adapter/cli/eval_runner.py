@@ -120,7 +120,7 @@ def _choose_output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path
     results = settings.results or Path(f"eval-{name}.jsonl")
     html = settings.page or results.with_suffix(".html")
     if html == results:
-        raise UsageError(f"--results and --page name the same file, {html}; choose another --page")
+        raise UsageError(f"--results and --page name the same file, {html}; choose another file with --page")
     return results, html
 
 

@@ -55,7 +55,7 @@ def export(
 
     filters = parse_filters(only)
     if out != "-" and Path(out).exists():
-        raise UsageError(f"{out} already exists; remove it, or choose another --out")
+        raise UsageError(f"{out} already exists; remove it, or choose another file with --out")
     skipped: Counter[str] = Counter()
     lines: list[str] = []
     with ExitStack() as stack:
@@ -127,4 +127,4 @@ def _write(out: Path, lines: list[str]) -> None:
         new.write_text("".join(lines), encoding="utf-8")
         new.replace(out)
     except OSError as error:
-        raise UsageError(f"cannot write {str(out)!r}: {error.strerror}. Choose another --out.") from error
+        raise UsageError(f"cannot write {str(out)!r}: {error.strerror}. Choose another file with --out.") from error

@@ -20,7 +20,7 @@ from adapter.core.errors import TransportError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model and a client for it. ``is_small`` is True if the model can write calls only under a constraint."""
+    """A client for the loaded model. ``is_small`` is True if the model can write calls only under a constraint."""
 
     chat: ChatClient
     is_small: bool

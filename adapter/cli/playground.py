@@ -21,7 +21,7 @@ def playground(
     try:
         server = PageServer(render_playground_page(), read_for_page, port)
     except OSError as error:
-        raise UsageError(f"cannot listen on port {port}: {error.strerror}. Choose another --port.") from error
+        raise UsageError(f"cannot listen on port {port}: {error.strerror}. Choose another port with --port.") from error
     with server, suppress(KeyboardInterrupt):
         print(server.address, flush=True)
         print("Open this address in a browser. Press Ctrl-C to stop.", file=sys.stderr)

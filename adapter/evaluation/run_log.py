@@ -48,14 +48,18 @@ class RunLog:
             raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with --results.") from error
         try:
             if not try_lock(self._file.fileno()):
-                raise UsageError(f"{path} is in use by another evaluation; wait for it, or choose another --results")
+                raise UsageError(
+                    f"{path} is in use by another evaluation; wait for it, or choose another file with --results"
+                )
             self._file.seek(0)
             complete, _, partial = self._file.read().rpartition(b"\n")
             lines = complete.splitlines()
             if lines or not partial:
                 self._read(lines, head)
             elif not partial.startswith(BEGIN[: len(partial)]):
-                raise UsageError(f"{path} is not a run log: it begins with {partial[:40]!r}. Choose another --results.")
+                raise UsageError(
+                    f"{path} is not a run log: it begins with {partial[:40]!r}. Choose another file with --results."
+                )
             self._file.truncate(len(complete) + 1 if lines else 0)
             if not lines:
                 self._write(head)
@@ -92,7 +96,8 @@ class RunLog:
                 self.runs[(run.scenario, run.way, run.number), row["digest"]] = run
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise UsageError(
-                    f"{self.path}, line {number}, is not a valid evaluation run: {error}. Choose another --results."
+                    f"{self.path}, line {number}, is not a valid evaluation run: {error}. Choose another file with "
+                    "--results."
                 ) from error
 
     def _check_head(self, row: JsonObject, head: Mapping[str, Json]) -> None:
@@ -102,7 +107,7 @@ class RunLog:
             key = differing[0]
             raise UsageError(
                 f"{self.path} has runs with {key} {row.get(key)!r}, which cannot be combined with {head[key]!r}. "
-                "Choose another --results."
+                "Choose another file with --results."
             )
 
     def _write(self, row: Mapping[str, Json]) -> None:

@@ -108,7 +108,7 @@ def _build_fraction_range(lowest: str, highest: str) -> str:
 
 
 def _build_fraction_rest(lowest: str, highest: str) -> str:
-    """Return a rule for the remaining decimal places, which are optional if ``lowest`` is all zeros."""
+    """Return a rule for the decimal places after the first, which are optional if ``lowest`` has only zeros left."""
     if not highest.strip("0"):
         return ""
     further = _build_fraction_range(lowest, highest)

@@ -27,4 +27,4 @@ def test_port_in_use_is_explained(tmp_path):
         port = other.getsockname()[1]
         done = adapter("playground", "--port", str(port), cwd=tmp_path)
     assert done.returncode == 2
-    assert f"cannot listen on port {port}: Address already in use. Choose another --port." in done.stderr
+    assert f"cannot listen on port {port}: Address already in use. Choose another port with --port." in done.stderr

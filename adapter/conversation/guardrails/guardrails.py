@@ -184,7 +184,7 @@ class Guardrails:
         return "call_as_answer" in self.on and begins_hopeless_call(content, past.request, self.tools)
 
     def _names_tool(self, content: str) -> bool:
-        """Return whether ``content`` begins with a call in JSON of a known tool."""
+        """Return whether ``content`` begins with a JSON call of a known tool."""
         return self.tools.match(str(read_leading_call(content).get("name"))) is not None
 
     def remember_message(self, message: str, past: CallHistory, answer: CandidateAnswer) -> None:

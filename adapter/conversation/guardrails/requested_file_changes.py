@@ -78,10 +78,10 @@ def has_changed(past: CallHistory) -> bool:
 
 
 def find_unused_values(past: CallHistory) -> list[str]:
-    """Return the values that show that a part of the requested change is still missing.
+    """Return the values that the requested change should have used, but has not: its unfinished parts.
 
-    These are the values in the request (paths, numbers, quoted texts and template variables) that no successful change
-    has used, and the replaced names that still occur in a file that was read.
+    These are the values in the request (paths, numbers, quoted strings and template variables) that no successful
+    change has used, and the replaced names that still occur in a file that was read.
     """
     if not find_started_action(past):
         return []

@@ -233,7 +233,8 @@ def _remove_code(text: str) -> str:
 
 
 def find_leading_call(text: str) -> str:
-    """Return the JSON of the whole call that ``text`` begins with, after an optional marker, or "" if there is none."""
+    """Return the JSON of the complete call at the start of ``text``, which may follow a marker, or "" if there is
+    none."""
     start = _BEFORE_JSON.match(text)
     decoded = decode_strict(text, start.end()) if start is not None else None
     if start is None or decoded is None:
@@ -243,13 +244,13 @@ def find_leading_call(text: str) -> str:
 
 
 def find_arguments(text: str) -> JsonObject:
-    """Return the arguments of the call in JSON that ``text`` begins with, or an empty object if there is none."""
+    """Return the arguments of the JSON call at the start of ``text``, or an empty object if there is none."""
     found = (read_leading_call(text).get(key) for key in ("arguments", "parameters"))
     return next((arguments for arguments in found if isinstance(arguments, dict)), {})
 
 
 def read_leading_call(text: str) -> JsonObject:
-    """Return the call in JSON that ``text`` begins with, or an empty object."""
+    """Return the JSON call at the start of ``text``, or an empty object if there is none."""
     whole = find_leading_call(text)
     value = json.loads(whole) if whole else None
     call = value[0] if isinstance(value, list) and value else value

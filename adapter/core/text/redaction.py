@@ -142,8 +142,8 @@ class Redactor:
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Redact text that is split into pieces, and return the redacted pieces. The replacement goes to the piece in
-        which the credential begins."""
+        """Redact text that is split into pieces, and return the redacted pieces. A replacement is put in the piece
+        in which the credential begins."""
         text = "".join(pieces)
         spans = list(self._find_spans(text))
         redacted, end = [], 0

@@ -66,7 +66,7 @@ def list_machine_names() -> tuple[str, ...]:
 
 def _check_public(text: str) -> str:
     if form := find_private_form(text):
-        raise ValueError(f"{text!r} looks like {form}")
+        raise ValueError(f"{text!r} looks like {form}, which must not be published")
     return text
 
 

@@ -44,7 +44,7 @@ def insert_facts(seed: int, lines: int, *facts: str) -> list[str]:
 
 
 class JournalWorld:
-    """Long daily journals, and the machines that they mention."""
+    """Long daily journals, and the states of the machines that they mention."""
 
     TOOLS: ClassVar = [
         tool("journal", "The journal of a day.", day="string Monday, Tuesday, ..."),

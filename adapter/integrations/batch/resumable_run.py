@@ -89,7 +89,7 @@ def _load_progress(sources: Sequence[InputFile], out: str, progress_file: Path, 
         progress = Progress(**{**saved, "counts": BatchStats(**saved["counts"])})
     except FileNotFoundError:
         if Path(out).exists():
-            raise UsageError(f"{out} already exists; remove it, or choose another --out") from None
+            raise UsageError(f"{out} already exists; remove it, or choose another file with --out") from None
         return Progress(run)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{progress_file} cannot be read ({error}); remove it and {out} to start over") from error
@@ -177,7 +177,7 @@ def _list_blocks(source: InputFile) -> Iterator[bytes]:
 
 def _lock(file: BinaryIO, partial: Path) -> None:
     if not try_lock(file.fileno()):
-        raise UsageError(f"another run is writing {partial}; wait for it, or choose another --out")
+        raise UsageError(f"another run is writing {partial}; wait for it, or choose another file with --out")
 
 
 def _save_progress(progress: Progress, progress_file: Path) -> None:

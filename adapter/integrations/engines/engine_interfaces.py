@@ -184,7 +184,7 @@ def _import_first(engine: str, locations: tuple[ModuleLocation, ...]) -> ModuleT
             return import_module(location.module)
         except ModuleNotFoundError as error:
             if error.name is None or not location.module.startswith(error.name):
-                raise InterfaceError(f"{_find_release(engine)} cannot be imported: {error}") from error
+                raise InterfaceError(f"{_find_release(engine)} cannot be imported: {error}. {_ADVICE}") from error
     tried = ", ".join(f"{location.module} ({location.since} and later)" for location in locations)
     raise InterfaceError(f"{_find_release(engine)} provides none of these modules: {tried}. {_ADVICE}")
 
@@ -200,7 +200,8 @@ def _find_first_present(owner: Any, names: tuple[str, ...], has: Any) -> str:
         if name in has:
             return name
     raise InterfaceError(
-        f"{_find_release(owner.__module__)}: {owner.__name__} has none of {', '.join(names)}. {_ADVICE}"
+        f"{_find_release(owner.__module__)}: {owner.__name__} has none of the expected names {', '.join(names)}. "
+        f"{_ADVICE}"
     )
 
 

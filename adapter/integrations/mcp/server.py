@@ -81,7 +81,7 @@ def _serve_http(workspace: Workspace, port: int, key: str | None) -> None:
         listener = socket.create_server((HOST, port))
     except OSError as error:
         raise UsageError(
-            f"cannot listen on {HOST}:{port}: {error.strerror}. Choose another --port (0: any)."
+            f"cannot listen on {HOST}:{port}: {error.strerror}. Choose another port with --port (0 picks a free one)."
         ) from error
     port = listener.getsockname()[1]
     shown = "" if key else f"?key={(key := secrets.token_urlsafe(16))}"

@@ -207,7 +207,7 @@ def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> Cal
             best = span
     if best is None:
         raise CannotLearnError(
-            f"the name {name!r} is not followed by its keys and values, such as {next(iter(arguments.items()), '')!r}"
+            f"the name {name!r} is not followed by its keys and values: {', '.join(map(repr, arguments)) or 'none'}"
         )
     return best
 

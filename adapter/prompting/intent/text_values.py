@@ -61,7 +61,7 @@ def find_values_of_kind(kind: str, text: str) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """Return ``text`` without quotes, if they surround all of it."""
+    """Return ``text`` without the quotes around it, if there are any."""
     whole = _QUOTED.match(stripped := text.strip())
     return stripped[1:-1] if whole and whole.end() == len(stripped) else text
 
