@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.display_escaping import replace_lone_surrogates
+from adapter.core.json.strict import replace_surrogates
 from adapter.integrations.batch import arrow_worker
 from adapter.integrations.batch.json_to_arrow import MAX_COLUMNS, ColumnShape, RowDecoder, build_metadata, to_json
 from adapter.integrations.batch.jsonl import iter_blocks
@@ -189,15 +189,7 @@ def _build_array(values: list[Json], kind: Any) -> Any:
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:  # a lone surrogate, from an escape in a call's name or text
-        return pa.array(_make_encodable(values), kind)
-
-
-def _make_encodable(value: Json) -> Json:
-    if isinstance(value, str):
-        return replace_lone_surrogates(value)
-    if isinstance(value, list):
-        return [_make_encodable(value) for value in value]
-    return {key: _make_encodable(value) for key, value in value.items()} if isinstance(value, dict) else value
+        return pa.array(replace_surrogates(values), kind)
 
 
 # ---------------------------------------------------------------- metadata of datasets

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.strict import is_encodable
 
 MAX_FIELDS = 100
 """Maximum number of fields of an object with a nested type. An object with more fields is probably a mapping with
@@ -56,7 +57,7 @@ class ColumnShape:
             self.has_large = self.has_large or not -(2**53) <= value <= 2**53
             self.is_json = self.is_json or not -(2**63) <= value < 2**63
         elif isinstance(value, str):
-            self.is_json = self.is_json or not _is_encodable(value)
+            self.is_json = self.is_json or not is_encodable(value)
         is_mixed = len(self.kinds) > 1 and (self.kinds != {int, float} or self.has_large)
         is_nested = isinstance(value, dict | list)
         self.is_json = self.is_json or is_mixed or (is_nested and self.depth >= MAX_DEPTH)
@@ -72,7 +73,7 @@ class ColumnShape:
             self.fields, self.items = {}, None
             return
         for name, inner in value.items():
-            self.is_json = self.is_json or not _is_encodable(name)
+            self.is_json = self.is_json or not is_encodable(name)
             self.fields.setdefault(name, ColumnShape(self.depth + 1)).add(inner)
 
     def _add_list(self, value: list[Json]) -> None:
@@ -175,14 +176,3 @@ def to_json(value: object) -> Json:
             return value.total_seconds()
         case _:
             return str(value)
-
-
-def _is_encodable(text: str) -> bool:
-    """Return whether ``text`` has no lone surrogates, which Arrow cannot store."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
