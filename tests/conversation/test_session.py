@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapter.conversation.session import Session
-from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits
+from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits, Step
 from adapter.core.events import ToolResult
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
@@ -30,14 +30,19 @@ def results(step: RunTools, content: str = "text") -> list[ToolResult]:
     return [ToolResult(call.name, ok=True, content=content, call_id=call.id) for call in step.calls]
 
 
+def run_calls(session: Session, text: str, content: str = "text") -> Step:
+    """Answer with calls that all run and return ``content``."""
+    step = session.on_answer(turn(text))
+    assert isinstance(step, RunTools), text
+    return session.on_tool_results(results(step, content))
+
+
 def test_call_is_run_and_its_result_shown():
     """The history has the call in its format and the result as a turn."""
     session = new_session()
     first = session.start("Read a.py")
     assert [message["role"] for message in first.messages] == ["system", "user"]
-    step = session.on_answer(turn("I look.\n" + CALL))
-    assert isinstance(step, RunTools)
-    query = session.on_tool_results(results(step))
+    query = run_calls(session, "I look.\n" + CALL)
     assert isinstance(query, AskModel)
     assert query.messages[2] == {"role": "assistant", "content": "I look.\n" + CALL}
     assert query.messages[3] == {"role": "user", "content": "<tool_response>\ntext\n</tool_response>"}
@@ -81,9 +86,7 @@ def test_repeated_call_is_refused_then_ends_the_conversation():
     """The model gets one retry. If it still gives no answer, the result is the answer."""
     session = new_session()
     session.start("Read")
-    step = session.on_answer(turn(CALL))
-    assert isinstance(step, RunTools)
-    session.on_tool_results(results(step))
+    run_calls(session, CALL)
     refused = session.on_answer(turn(CALL))
     assert isinstance(refused, AskModel)
     assert "already made this call of read_file. Answer from its result" in str(refused.messages[-1]["content"])
@@ -95,9 +98,7 @@ def test_requested_repetition_is_refused_at_the_limit():
     session = new_session(repetitions=2, refusals=2)
     session.start("Read it again and again")
     for _ in range(3):
-        step = session.on_answer(turn(CALL))
-        assert isinstance(step, RunTools)
-        session.on_tool_results(results(step))
+        run_calls(session, CALL)
     refused = session.on_answer(turn(CALL))
     assert isinstance(refused, AskModel)
     assert "read_file 3 times" in str(refused.messages[-1]["content"])
@@ -109,9 +110,7 @@ def test_repeated_read_after_a_change_is_allowed():
     session = new_session(repetitions=0)
     session.start("Read")
     for text in (CALL, WRITE, CALL):
-        step = session.on_answer(turn(text))
-        assert isinstance(step, RunTools), text
-        session.on_tool_results(results(step))
+        run_calls(session, text)
 
 
 def test_turn_limit_ends_the_conversation():
@@ -130,9 +129,7 @@ def test_each_call_of_a_turn_has_one_result_in_order():
     """Refused calls have results in the order of the calls."""
     session = new_session(repetitions=0)
     session.start("Read")
-    step = session.on_answer(turn(CALL))
-    assert isinstance(step, RunTools)
-    session.on_tool_results(results(step, "first"))
+    run_calls(session, CALL, "first")
     step = session.on_answer(turn(f"{CALL}\n{WRITE}"))
     assert isinstance(step, RunTools)
     assert [call.name for call in step.calls] == ["write_file"]
@@ -185,9 +182,7 @@ def test_lone_surrogate_is_replaced_before_sending():
     """A server may split a character; later requests must be valid UTF-8."""
     session = new_session()
     session.start("Say \udcff")
-    step = session.on_answer(turn("\ud83d\ude00 \ud800\n" + CALL))
-    assert isinstance(step, RunTools)
-    session.on_tool_results(results(step, "\ud800"))
+    run_calls(session, "\ud83d\ude00 \ud800\n" + CALL, "\ud800")
     assert "\ud83d\ude00".encode("utf-16-le", "surrogatepass").decode("utf-16-le") in str(session.messages[2])
     assert str(session.messages).encode()
 
@@ -214,9 +209,7 @@ def test_tools_are_withdrawn_after_a_repeated_call():
     """For one query. What the model had invented before the result is not the answer."""
     session = new_session()
     session.start("Which port is set in a.py?")
-    step = session.on_answer(turn("The port is 8080.\n" + CALL))
-    assert isinstance(step, RunTools)
-    query = session.on_tool_results(results(step, "port = 4711"))
+    query = run_calls(session, "The port is 8080.\n" + CALL, "port = 4711")
     assert isinstance(query, AskModel)
     assert not query.in_words
     again = session.on_answer(turn(CALL))
@@ -229,9 +222,7 @@ def test_copied_message_is_not_the_last_answer():
     """Not even if the model then repeats its call."""
     session = new_session()
     session.start("Which port is set in a.py?")
-    step = session.on_answer(turn(CALL))
-    assert isinstance(step, RunTools)
-    session.on_tool_results(results(step, "port = 4711"))
+    run_calls(session, CALL, "port = 4711")
     session.on_answer(turn(CALL))
     copied = session.on_answer(turn("Answer from its result: Which port is set in a.py?"))
     assert isinstance(copied, AskModel)
@@ -247,9 +238,7 @@ def test_result_is_shown_with_an_answer_that_ignores_it(answer, content):
     """A small model that was held to words refused."""
     session = new_session()
     session.start("Which port is set in a.py?")
-    step = session.on_answer(turn(CALL))
-    assert isinstance(step, RunTools)
-    session.on_tool_results(results(step, "port = 4711"))
+    run_calls(session, CALL, "port = 4711")
     session.on_answer(turn(CALL))
     assert session.on_answer(turn(answer)) == Finished("answered", content)
 
@@ -258,9 +247,7 @@ def test_answer_that_ignores_a_repeated_result_is_no_success():
     """Unless the user asked a question. `Qwen2.5-Coder-0.5B` was to rename a variable."""
     session = new_session()
     session.start("The name in a.py should be called counter.")
-    step = session.on_answer(turn(CALL))
-    assert isinstance(step, RunTools)
-    session.on_tool_results(results(step, "cnt = 0"))
+    run_calls(session, CALL, "cnt = 0")
     session.on_answer(turn(CALL))
     assert session.on_answer(turn("No response.")) == Finished("repetition", "No response.\n\ncnt = 0")
 
@@ -299,9 +286,7 @@ def test_copied_message_after_a_repeated_change_ends_the_conversation():
     session = Session("system", get_format("hermes"), get_dialect("blade").tools, SessionLimits())
     session.start("Create n.txt with the text: buy milk")
     write = '<tool_call>\n{"name": "write_file", "arguments": {"path": "n.txt", "content": "buy milk"}}\n</tool_call>'
-    step = session.on_answer(turn(write))
-    assert isinstance(step, RunTools)
-    session.on_tool_results(results(step, "Created n.txt."))
+    run_calls(session, write, "Created n.txt.")
     query = session.on_answer(turn(write))
     assert isinstance(query, AskModel)
     message = str(query.messages[-1]["content"])
