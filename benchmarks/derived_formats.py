@@ -136,7 +136,7 @@ def written_by(source: str) -> Iterator[tuple[str, str, Calls, str]]:
             text = conversations.render_calls(calls, content or None)
             if text is None or content not in text or _is_short(text, content, calls):
                 continue
-            start = len(frame.lead) if not content else text.index(content)
+            start = len(frame.prefix) if not content else text.index(content)
             yield (
                 f"{what}{' after words' if content else ''}",
                 content,

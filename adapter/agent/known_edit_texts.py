@@ -89,10 +89,10 @@ def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
 
     The result is empty if there are several ``lines``, or if the request adds nothing.
     """
-    lead = _lead(lines[0]) if len(lines) == 1 else ""
-    if not lead.strip() or find_started_action(past) != "add":
+    prefix = _get_line_prefix(lines[0]) if len(lines) == 1 else ""
+    if not prefix.strip() or find_started_action(past) != "add":
         return []
-    return [f"{lines[0]}\n{lead}{words}" for words in find_runs(past.request, MAX_ITEM_WORDS)]
+    return [f"{lines[0]}\n{prefix}{words}" for words in find_runs(past.request, MAX_ITEM_WORDS)]
 
 
 def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
                     yield re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, line)
 
 
-def _lead(line: str) -> str:
+def _get_line_prefix(line: str) -> str:
     """Return the indentation and the punctuation before the first word."""
     return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
 
@@ -135,7 +135,7 @@ def find_known_lines(path: str, past: CallHistory) -> list[str]:
             or known
         )
     else:
-        leads = [*map(_lead, known), None]
-        known = [line for line, lead, after in zip(known, leads, leads[1:], strict=False) if lead != after]
+        prefixes = [*map(_get_line_prefix, known), None]
+        known = [line for line, prefix, after in zip(known, prefixes, prefixes[1:], strict=False) if prefix != after]
         known = [line for line in known if not line.rstrip().endswith(_OPENS)] or known
     return known if len(known) <= MAX_LINES and all(len(line) <= MAX_LINE for line in known) else []

@@ -56,15 +56,15 @@ class TaskOutcome:
 class TaskRunner:
     """Run tasks on ``client``.
 
-    ``own`` renders the model's chat template. ``observe`` is called with each exchange, whose field ``conversation``
-    names the setup and the task.
+    ``template`` renders the model's chat template. ``observe`` is called with each exchange, whose field
+    ``conversation`` names the setup and the task.
     """
 
     def __init__(
-        self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: TemplatePrompt | None = None,
+        self, client: ChatClient, max_tokens: int = MAX_TOKENS, template: TemplatePrompt | None = None,
         observe: Callable[[RecordedExchange], object] | None = None,
     ) -> None:  # fmt: skip
-        self._client, self._max_tokens, self._own, self._observe = client, max_tokens, own, observe
+        self._client, self._max_tokens, self._template, self._observe = client, max_tokens, template, observe
 
     def run(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
         """Run ``task``. Raises TransportError if the server fails or refuses the request."""
@@ -75,7 +75,7 @@ class TaskRunner:
             PromptSettings(
                 format=setup.format,
                 style=None if setup.uses_template else setup.style,
-                own=self._own if setup.uses_template else None,
+                own=self._template if setup.uses_template else None,
             ),
             ConstraintSettings(mode=setup.constraint, enforce=enforce, waits_for_calls=kind == "llama.cpp"),
             retry_policy=RetryPolicy(clock=time.monotonic),

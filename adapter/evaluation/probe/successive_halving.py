@@ -106,12 +106,12 @@ class Probe:
         return max(finalists, key=lambda trial: (trial.rank(tasks), not trial.setup.native), default=None)
 
 
-def list_candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
+def list_candidates(format: str, *, can_constrain: bool, can_use_template: bool = False) -> list[CallingSetup]:
     """Return the setups that are worth trying for a model that probably writes ``format``, the most promising first.
 
-    ``can_constrain`` is True if the server can constrain output, and ``can_own`` if the model's chat template can
-    describe the tools. The constraint ``required`` is not tried, because ``prefer`` allows the same calls and also
-    answers in words.
+    ``can_constrain`` is True if the server can constrain output, and ``can_use_template`` if the model's chat template
+    can describe the tools. The constraint ``required`` is not tried, because ``prefer`` allows the same calls and also
+    text.
     """
     constrained = (
         [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
@@ -119,7 +119,7 @@ def list_candidates(format: str, *, can_constrain: bool, can_own: bool = False) 
     free = [CallingSetup(format, style) for style in ("trained", "compact", "small")]
     others = [CallingSetup(other, "compact") for other in ("hermes", "llama3_json") if other != format]
     modes: list[Constraint] = ["off", *(mode for mode, _ in CONSTRAINED if can_constrain)]
-    own = [CallingSetup(format, constraint=mode, uses_template=True) for mode in modes if can_own]
+    own = [CallingSetup(format, constraint=mode, uses_template=True) for mode in modes if can_use_template]
     return [NATIVE, *own, *free, *constrained, *others]
 
 
@@ -148,28 +148,30 @@ def probe_model(
     observe = wrap_observer(observe, "observe")
     found = Probe([SetupTrial(setup) for setup in setups])
     began, done = time.monotonic(), 0
-    going = list(found.trials)
+    active = list(found.trials)
     try:
-        for rung, (upto, keep) in enumerate(rungs):
+        for rung, (task_limit, keep) in enumerate(rungs):
             share_s = (time_limit_s - (time.monotonic() - began)) / (len(rungs) - rung)
-            upto = find_largest_fitting_rung(upto, going, share_s)
-            for trial in going:
-                for task in tasks[len(trial.outcomes) : upto]:
+            task_limit = find_largest_fitting_rung(task_limit, active, share_s)
+            for trial in active:
+                for task in tasks[len(trial.outcomes) : task_limit]:
                     if time.monotonic() - began > time_limit_s:
                         found.ended = f"the time limit of {time_limit_s:g} s was reached"
                         return found
                     if not _run_task(runner, trial, task):
                         break
                     done += 1
-                    observe(trial, done, done + _estimate_remaining(going, [(upto, keep), *rungs[rung + 1 :]], tasks))
+                    observe(
+                        trial, done, done + _estimate_remaining(active, [(task_limit, keep), *rungs[rung + 1 :]], tasks)
+                    )
             if not any(trial.outcomes for trial in found.trials):
-                raise TransportError(going[0].refusal)
-            if all(trial.refusal for trial in going):
-                found.ended = going[0].refusal
+                raise TransportError(active[0].refusal)
+            if all(trial.refusal for trial in active):
+                found.ended = active[0].refusal
                 return found
-            native, ours = [trial for trial in going if trial.setup.native], [t for t in going if not t.setup.native]
-            ours.sort(key=lambda trial: (not trial.refusal, trial.rank(upto)), reverse=True)
-            going = [trial for trial in (*native, *ours[:keep]) if not trial.refusal]
+            native, ours = [trial for trial in active if trial.setup.native], [t for t in active if not t.setup.native]
+            ours.sort(key=lambda trial: (not trial.refusal, trial.rank(task_limit)), reverse=True)
+            active = [trial for trial in (*native, *ours[:keep]) if not trial.refusal]
     except KeyboardInterrupt:
         found.ended = STOPPED
     return found
@@ -186,27 +188,27 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
     return True
 
 
-def find_largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
-    """Return the number of tasks, at most ``upto``, that each setup can have completed after a round of ``share_s``
+def find_largest_fitting_rung(task_limit: int, active: Sequence[SetupTrial], share_s: float) -> int:
+    """Return how many tasks, at most ``task_limit``, each active setup can have completed after ``share_s`` more
     seconds."""
-    outcomes = [outcome for trial in going for outcome in trial.outcomes]
+    outcomes = [outcome for trial in active for outcome in trial.outcomes]
     if not outcomes:
-        return upto
-    fewest = min(len(trial.outcomes) for trial in going)
+        return task_limit
+    fewest = min(len(trial.outcomes) for trial in active)
     seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
-    more = int(share_s / max(seconds * len(going), 1e-9))
-    return min(upto, max(fewest + more, MIN_TASKS))
+    more = int(share_s / max(seconds * len(active), 1e-9))
+    return min(task_limit, max(fewest + more, MIN_TASKS))
 
 
 def _estimate_remaining(
-    going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]
+    active: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]
 ) -> int:
     """Estimate the number of outcomes that are still to come."""
-    (upto, _), *later = rungs
-    upto = min(upto, len(tasks))
-    left = sum(max(0, upto - len(trial.outcomes)) for trial in going if not trial.refusal)
+    (task_limit, _), *later = rungs
+    task_limit = min(task_limit, len(tasks))
+    left = sum(max(0, task_limit - len(trial.outcomes)) for trial in active if not trial.refusal)
     keep = rungs[0][1]
-    for next_upto, next_keep in later:
-        left += (min(next_upto, len(tasks)) - upto) * min(keep + 1, len(going))
-        upto, keep = min(next_upto, len(tasks)), next_keep
+    for next_limit, next_keep in later:
+        left += (min(next_limit, len(tasks)) - task_limit) * min(keep + 1, len(active))
+        task_limit, keep = min(next_limit, len(tasks)), next_keep
     return left

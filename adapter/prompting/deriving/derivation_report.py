@@ -45,7 +45,7 @@ def _list_lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[t
     if found.description is not None:
         yield from _describe(found.description)
     if found.frame is not None:
-        yield "before calls", repr(found.frame.lead)
+        yield "before calls", repr(found.frame.prefix)
         yield "after calls", repr(found.frame.suffix)
     yield from _list_examples(found)
     for miss in found.misses:

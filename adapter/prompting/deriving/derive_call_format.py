@@ -33,7 +33,7 @@ def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
 
     Raises CannotDeriveError if the rendered calls fit no notation.
     """
-    opening = f"{START}{frame.lead.rpartition(START)[2]}" if START in frame.lead else ""  # part of Harmony's header
+    opening = f"{START}{frame.prefix.rpartition(START)[2]}" if START in frame.prefix else ""  # part of Harmony's header
     examples = []
     for calls in (ONE_CALL, TWO_ARGUMENTS, TWO_CALLS, NO_ARGUMENTS):
         text = frame.render_calls(calls)

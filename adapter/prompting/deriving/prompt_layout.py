@@ -120,22 +120,22 @@ def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """The text around calls in a rendered answer. ``lead``: the text before the calls in an answer that contains only
+    """The text around calls in a rendered answer. ``prefix``: the text before the calls in an answer that contains only
     calls. ``suffix``: the text after the calls."""
 
     conversations: RenderedConversations
     turns: TurnLayout
-    lead: str
+    prefix: str
     suffix: str
 
     def render_calls(self, calls: Sequence[Call]) -> str | None:
         """Render calls without the text around them. Return None if the template rejects or moves the calls."""
         text = self.conversations.render_calls(calls)
-        if text is None or not text.startswith(self.lead) or not text.endswith(self.suffix):
+        if text is None or not text.startswith(self.prefix) or not text.endswith(self.suffix):
             return None
         if any(name not in text for name, _ in calls):
             return None  # some templates render only the first of several calls
-        return text[len(self.lead) : len(text) - len(self.suffix)]
+        return text[len(self.prefix) : len(text) - len(self.suffix)]
 
     @property
     def end(self) -> str:
@@ -176,13 +176,13 @@ def find_prompt_frame(conversations: RenderedConversations, turns: TurnLayout) -
     assert one is not None  # `detect_conventions` has already rendered this call
     head, tail = one.partition(NAME)[0], one.rpartition(VALUE)[2]
     before, after = turns.plain or ("", "")
-    lead = max(find_shared_start(before, head), find_shared_start(turns.generation_prompt, head), key=len)
-    lead += _find_skippable(head[len(lead) :], turns)
-    own = _find_specials(one.rpartition(VALUE)[0][len(lead) :])
+    prefix = max(find_shared_start(before, head), find_shared_start(turns.generation_prompt, head), key=len)
+    prefix += _find_skippable(head[len(prefix) :], turns)
+    own = _find_specials(one.rpartition(VALUE)[0][len(prefix) :])
     results = [token for token in _find_markers_between_results(conversations) if token not in own]
     ends = {*_find_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
     return PromptFrame(
-        conversations, turns, lead, _find_suffix(tail, after, ends, is_cut=conversations.conventions.with_results)
+        conversations, turns, prefix, _find_suffix(tail, after, ends, is_cut=conversations.conventions.with_results)
     )
 
 
@@ -243,7 +243,7 @@ def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[
     if text is None or RESULT not in text:
         return "{}", (), ()
     before, _, after = text.partition(RESULT)
-    before = before[len(frame.lead) :]
+    before = before[len(frame.prefix) :]
     between = _find_text_between_results(conversations).replace(OTHER_NAME, NAME)
     skipped = {*turns.ends, *turns.next_turns, *_find_specials(turns.generation_prompt), *END_OF_TURN, BOS, EOS}
     own = {*_find_specials(frame.render_calls(ONE_CALL) or ""), *skipped}
