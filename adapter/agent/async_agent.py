@@ -40,7 +40,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")
 
-    ``chat``: a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
+    ``chat`` is a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
     entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
     async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
     time. Async tools run in the workspace's own event loop, and observers in the agent's event loop. Cancelling stops

@@ -125,9 +125,8 @@ def build_guided_request(
     *,
     is_first: bool,
 ) -> TranslatedRequest:
-    """Build the request for a model too small to choose tools, as `adapter serve` does. ``is_first``: whether it is the
-    first request after a user message.
-    """
+    """Build the request for a model too small to choose tools, as `adapter serve` does. ``is_first`` states whether
+    it is the first request after a user message."""
     from adapter.backends.constraint_fields import build_constraint_fields
     from adapter.protocols.chat_request_translation import translate_chat_request
     from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions

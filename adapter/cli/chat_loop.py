@@ -26,8 +26,8 @@ from adapter.workspace import Workspace
 def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool) -> int:
     """Run a chat until the user ends it, and return the exit code.
 
-    ``resume``: id of a saved chat to continue. ``is_continued``: whether to continue the last saved chat. Raises
-    TransportError and UsageError; their messages state the next step.
+    ``resume`` is the id of a saved chat to continue. ``is_continued`` states whether to continue the last saved chat.
+    Raises TransportError and UsageError; their messages state the next step.
     """
     validate_settings(settings)
     if resume is not None and is_continued:

@@ -47,7 +47,8 @@ LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. ``advice``: shown if the check failed. ``data``: the result in machine-readable form."""
+    """One line of the report. ``advice`` is shown if the check failed. ``data`` is the result in machine-readable
+    form."""
 
     name: str
     ok: bool

@@ -43,8 +43,8 @@ def compute_prompt_limit(context_tokens: int) -> int:
 class FittedMessages:
     """The messages to send.
 
-    ``indices``: the position of each message in the client's conversation; empty if nothing was cut. ``cuts``: the
-    numbers of ``results`` that were shortened, ``turns`` that were summarized, and ``messages`` that were shortened or
+    ``indices`` are the positions of the messages in the client's conversation; empty if nothing was cut. ``cuts``
+    counts the ``results`` that were shortened, ``turns`` that were summarized, and ``messages`` that were shortened or
     omitted.
     """
 

@@ -69,8 +69,8 @@ class MessageRenderer:
         return escape_control_tokens(replace_lone_surrogates(text), self.format, self.tools)
 
     def render_answer(self, turn: Turn, *, reencode: bool = False) -> HistoryEntry:
-        """Render an answer. ``reencode``: whether to encode the answer in ``format``, because another model may have
-        written it in a different format."""
+        """Render an answer. ``reencode`` states whether to encode the answer in ``format``, because another model
+        may have written it in a different format."""
         content = replace_lone_surrogates(self._render_turn(turn, reencode=reencode))
         return HistoryEntry("assistant", content, parts=self._build_parts(turn))
 

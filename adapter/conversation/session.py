@@ -112,7 +112,7 @@ class Session:
     def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
         """End the turn, because the user interrupted it.
 
-        ``results``: results of those calls of the last `RunTools` that finished. ``turn``: the partial answer, whose
+        ``results``: results of those calls of the last `RunTools` that finished. ``turn`` is the partial answer, whose
         calls are not run.
         """
         self._show_results(results)
@@ -125,8 +125,8 @@ class Session:
     def on_answer(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
         """Return the next step after the model's answer.
 
-        ``prompt_tokens``: size of the prompt, as counted by the server. ``finish_reason``: the server's finish reason,
-        such as ``length`` at the token limit, or ``incomplete`` after a disconnect.
+        ``prompt_tokens`` is the size of the prompt, as counted by the server. ``finish_reason`` is the server's finish
+        reason, such as ``length`` at the token limit, or ``incomplete`` after a disconnect.
         """
         if finish_reason == "length" and not turn.calls:
             turn = self._keep_whole_call(turn)
@@ -218,8 +218,8 @@ class Session:
         return Turn.from_events(events), tuple(dropped)
 
     def is_flood(self, text: str, turn: Turn) -> bool:
-        """Return whether the rest of an answer need not be received: it has more calls than will be used, only repeats
-        itself, or begins like a call, but cannot become one. ``text`` and ``turn``: the answer so far."""
+        """Return whether the rest of an answer need not be received: it has more calls than will be used, only
+        repeats itself, or begins like a call, but cannot become one. ``text`` and ``turn`` are the answer so far."""
         if not turn.invalid and repeats_text(text, 2 if turn.calls else 4):
             return True
         if turn.invalid and repeats_in_call(turn.invalid[-1].raw, self.tools):
@@ -229,7 +229,7 @@ class Session:
         return is_hopeless or len(guardrails.screen_calls(self._past, turn.calls)[1]) > MAX_DROPPED
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
-        """Return the next step after the last `RunTools`. ``results``: the results of its calls, in order."""
+        """Return the next step after the last `RunTools`. ``results`` are the results of its calls, in order."""
         self._remember(results)
         self._show_results(results)
         if any(result.ends for result in results) or self._active_guardrails.steps.has_ended(self._past):

@@ -83,7 +83,7 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls in order, and return one result for each call. ``dropped``: the other calls of the answer."""
+    """Run these calls in order, and return one result for each call. ``dropped`` are the other calls of the answer."""
 
     calls: tuple[ToolCall, ...]
     dropped: tuple[DroppedCall, ...] = ()

@@ -38,7 +38,7 @@ def is_async(callback: object) -> bool:
 
 
 def require_sync(callback: object, role: str) -> None:
-    """Raise UsageError if ``callback`` is async. ``role``: name of the callback in the message."""
+    """Raise UsageError if ``callback`` is async. ``role`` is the name of the callback in the message."""
     if not callable(callback):
         raise UsageError(f"{role} must be a function, got {_format_result(callback)}")
     if is_async(callback):

@@ -38,7 +38,7 @@ class ToolError(AdapterError):
 class EditError(ToolError):
     """Patches do not match the file. Nothing was written.
 
-    ``failures``: one sentence per failed patch. ``kinds``: the category of each failure: "not found", "ambiguous",
+    ``failures``: one sentence per failed patch. ``kinds`` are the categories of the failures: "not found", "ambiguous",
     "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid".
     """
 

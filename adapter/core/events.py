@@ -107,7 +107,7 @@ class ToolCallDelta(_WithoutText):
 class RejectedCall(_WithoutText):
     """Text that looks like a call but was not accepted as one: characters ``start`` to ``end`` of the model's text.
 
-    ``reason``: a key of `adapter.core.rejection_codes.REJECTION_REASONS`. ``raw`` is empty.
+    ``reason`` is a key of `adapter.core.rejection_codes.REJECTION_REASONS`. ``raw`` is empty.
     """
 
     start: int
@@ -119,7 +119,7 @@ class RejectedCall(_WithoutText):
 class ToolCall:
     """A complete, decoded tool call. It has not been validated against a tool yet.
 
-    ``fixes``: the name of each repair that decoding needed; empty if the text was valid.
+    ``fixes`` are the names of the repairs that decoding needed; it is empty if the text was valid.
     """
 
     id: str
@@ -160,7 +160,7 @@ ERROR_LABEL = "tool_error:"
 class ToolResult:
     """The result of one tool call.
 
-    ``content``: text for the model, already truncated. If ``ok`` is false, it states the error and the next step.
+    ``content`` is the text for the model, already truncated. If ``ok`` is false, it states the error and the next step.
     ``error``: only the error message.
     """
 

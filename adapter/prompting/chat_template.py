@@ -186,8 +186,8 @@ def _format_now(format: str) -> str:
 def answer_request(line: str) -> str:
     """Render the prompt that ``line``, a request in JSON, describes, and return the answer as a line of JSON.
 
-    The answer has the key ``prompt`` or ``fault``, and ``spent_s``: the processor time that the process has used so
-    far, in seconds.
+    The answer has the key ``prompt`` or ``fault``, and the key ``spent_s``: the processor time that the process has
+    used so far, in seconds.
     """
     return json.dumps({**_render(json.loads(line)), "spent_s": time.process_time()})
 

@@ -147,7 +147,7 @@ _TOKENS = get_marker_set('"', "'", "{", "[", "}", "]")
 def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
     """Escape ``text`` for a prompt, in time linear in its length. `unescape_control_tokens` is the inverse function.
 
-    ``format``: the format of the result that contains ``text``; its closing marker is also escaped. ``tools``: the
+    ``format`` is the format of the result that contains ``text``; its closing marker is also escaped. ``tools`` are the
     tools that the model can call; text that calls one of them by name is also escaped.
     """
     if len(text) <= _CHUNK and _JOINT.search(text) is None and not any(_find_python_calls(text, tools)):
@@ -194,8 +194,8 @@ def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """Return a variant of ``format`` with which a model's own control tokens are also escaped. ``tokens``: the result
-    of `select_added_control_tokens`."""
+    """Return a variant of ``format`` with which a model's own control tokens are also escaped. ``tokens`` is the
+    result of `select_added_control_tokens`."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 

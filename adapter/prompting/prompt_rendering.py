@@ -24,7 +24,7 @@ from adapter.core.errors import UsageError
 def render_prompt_template(name: str, values: Mapping[str, object], custom_folder: str | None) -> str:
     """Render the template ``name`` with ``values``. Raises UsageError if the template is missing or invalid.
 
-    ``custom_folder``: a folder with templates that replace packaged ones of the same name.
+    ``custom_folder`` is a folder with templates that replace packaged ones of the same name.
     """
     try:
         return _create_environment(custom_folder).get_template(name).render(values)

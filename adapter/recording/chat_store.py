@@ -22,7 +22,7 @@ MAX_CHATS = 100
 
 @dataclass(frozen=True, slots=True)
 class SavedChat:
-    """A saved chat. ``id``: the start time of the chat. The user enters it to select the chat."""
+    """A saved chat. ``id`` is the start time of the chat. The user enters it to select the chat."""
 
     id: str
     path: Path

@@ -32,7 +32,7 @@ MAX_LISTED = 20
 class ExchangeLog:
     """Appends each exchange to ``file`` as a JSON line.
 
-    ``secrets``: redacts credentials. A new file is readable only by its owner. Raises UsageError if the file cannot be
+    ``secrets`` redacts credentials. A new file is readable only by its owner. Raises UsageError if the file cannot be
     written. Later errors are only logged. Large exchanges are written in the background, at the latest before the
     process exits, so that responses do not wait for the file.
     """

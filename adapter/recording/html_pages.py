@@ -20,7 +20,7 @@ from adapter.core.text.display_escaping import escape_for_display
 class Bar(NamedTuple):
     """A row of a report's bar chart.
 
-    ``shares``: the style class of each bar, and its length as a share of the full length. The bars overlap.
+    ``shares`` are the style class of each bar and its share of the full length. The bars overlap.
     """
 
     name: str
@@ -34,7 +34,8 @@ class Bar(NamedTuple):
 class Table(NamedTuple):
     """A table of a report. The first ``texts`` columns contain text, the others numbers.
 
-    ``best``: index of the row to highlight. In a row with only two cells, the second cell spans all other columns.
+    ``best`` is the index of the row to highlight. In a row with only two cells, the second cell spans all other
+    columns.
     """
 
     title: str
@@ -53,9 +54,9 @@ def load_page_asset(name: str) -> str:
 def render_page(name: str, *, connects: bool = False, runs_python: bool = False, **values: object) -> str:
     """Render the page ``name`` with ``values``, which are escaped.
 
-    ``style`` and ``script`` are taken from ``values`` or from the page. ``connects``: whether the script may send
-    requests to the page's own server. ``runs_python``: whether it may also load Pyodide, a WebAssembly program, from
-    that server.
+    ``style`` and ``script`` are taken from ``values`` or from the page. ``connects`` states whether the script may send
+    requests to the page's own server. ``runs_python`` states whether it may also load Pyodide, a WebAssembly program,
+    from that server.
     """
     source = load_page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]

@@ -68,7 +68,7 @@ def _build_response(
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
     """Build a response and its results. Return None if the model need not see the response again.
 
-    ``is_last``: whether this is the last response to a user message.
+    ``is_last`` states whether this is the last response to a user message.
     """
     chunks = [line for line in lines if isinstance(line, transcript_lines.ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)

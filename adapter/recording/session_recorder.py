@@ -40,7 +40,7 @@ def take_snapshot(
 ) -> dict[str, transcript_lines.StoredFile]:
     """Return the files in ``root`` and its subfolders by relative path, without links and `.git`.
 
-    ``clean``: redacts the content of a file. ``blank``: a file that is stored as an empty file. Raises UsageError if
+    ``clean`` redacts the content of a file. ``blank`` is a file that is stored as an empty file. Raises UsageError if
     the workspace is too large.
     """
     files: dict[str, transcript_lines.StoredFile] = {}
@@ -87,8 +87,8 @@ def resolve_in_root(root: Path, name: str) -> Path:
 
 
 def hash_workspace(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
-    """Return a hash of the names and redacted contents of all files in ``root`` and its subfolders. ``blank``: a file
-    that counts as empty."""
+    """Return a hash of the names and redacted contents of all files in ``root`` and its subfolders. ``blank`` is a
+    file that counts as empty."""
     digest = hashlib.sha256()
     for path in _list_files(root):
         name = path.relative_to(root).as_posix()
@@ -149,8 +149,8 @@ Changed: TypeAlias = tuple[dict[str, transcript_lines.StoredFile | None], str]
 class SessionRecorder:
     """Records the events of an agent. Call `begin` before the agent runs.
 
-    Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``. ``file``:
-    the file that ``recorder`` writes; if it is inside the workspace, it is recorded as an empty file, because it was
+    Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``. ``file``
+    is the file that ``recorder`` writes; if it is inside the workspace, it is recorded as an empty file, because it was
     empty at the start. A chat is recorded without its workspace, and each message only once. It can be resumed and
     viewed, but not replayed.
     """

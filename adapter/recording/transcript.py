@@ -116,9 +116,9 @@ def _dump_row(row: Json) -> str:
 class TranscriptWriter:
     """Converts the events of a conversation to lines, and passes each line to ``write`` immediately.
 
-    ``secrets``: redacts credentials. By default, only credentials with a recognizable form are redacted; None redacts
+    ``secrets`` redacts credentials. By default, only credentials with a recognizable form are redacted; None redacts
     nothing. If the end of a chunk may be the start of a credential, the chunk is written together with the next one.
-    ``clock``: returns seconds since 1970; without it, lines have no times.
+    ``clock`` returns seconds since 1970; without it, lines have no times.
     """
 
     def __init__(
@@ -171,8 +171,8 @@ class TranscriptWriter:
             self.write_line(transcript_lines.InvalidLine(raw=invalid.raw, error=invalid.error))
 
     def _release(self, *, is_end: bool) -> None:
-        """Write the buffered chunks whose redaction cannot depend on later text. ``is_end``: whether the text has
-        ended."""
+        """Write the buffered chunks whose redaction cannot depend on later text. ``is_end`` states whether the text
+        has ended."""
         texts, reasonings = [line.text for line in self._buffered], [line.reasoning for line in self._buffered]
         count = len(self._buffered)
         if self.secrets is not None:

@@ -28,7 +28,7 @@ _MEMBER = re.compile(r"\"?([\w.-]+)\"\s*:")
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:
     """Decode the JSON value at ``start``. Invalid JSON is repaired if the repair is unambiguous.
 
-    ``closed``: whether a closing marker ends the value, so that missing closing brackets may be added. Raises
+    ``closed`` states whether a closing marker ends the value, so that missing closing brackets may be added. Raises
     FormatError with the reason and position; UnterminatedError if the text ends inside a string.
     """
     decoded = decode_strict(text, start)

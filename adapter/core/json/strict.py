@@ -46,7 +46,7 @@ class DecodedJson(NamedTuple):
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
     """Decode the JSON value at ``start``. Return None if it is not valid JSON, or repeats a key.
 
-    ``before``: text that usually follows the value. It is a hint that speeds up the decoding of long values.
+    ``before`` is the text that usually follows the value. It is a hint that speeds up the decoding of long values.
     """
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
     decoded = _decode_whole_value(text, start, text.find(before, start)) if before else None

@@ -40,7 +40,7 @@ class LineChange(NamedTuple):
 def render_unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
     """Return a unified diff, or "" for equal strings.
 
-    ``regions``: the changed regions in order, if known. Text outside the regions is not compared.
+    ``regions`` are the changed regions in order, if known. Text outside the regions is not compared.
     """
     if before == after:
         return ""

@@ -20,7 +20,7 @@ class TextCache:
         self._max = max_characters
 
     def store(self, key: Hashable, text: str, key_size: int) -> None:
-        """Store ``text``. ``key_size``: length of the text in ``key``, in characters."""
+        """Store ``text``. ``key_size`` is the length of the text in ``key``, in characters."""
         self._size -= self._texts.pop(key, ("", 0))[1]
         self._texts[key] = text, key_size + len(text)
         self._size += key_size + len(text)

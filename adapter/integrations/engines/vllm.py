@@ -372,7 +372,7 @@ class VllmReasoningParser(_VllmParserBase):
 
 
 def _split_reasoning(stream: StreamAdapter, events: list[Event], text: str) -> tuple[str, str]:
-    """Split ``text`` into its initial reasoning and the raw rest. ``events``: the events of ``text``."""
+    """Split ``text`` into its initial reasoning and the raw rest. ``events`` are the events of ``text``."""
     end = stream.find_end_of_reasoning(events)
     before = events if end is None else events[:end]
     reasoning = "".join(event.text for event in before if isinstance(event, ReasoningDelta))

@@ -38,7 +38,7 @@ def serve_mcp(workspace: Workspace, port: int | None = None, key: str | None = N
     """Serve the tools of ``workspace`` until the client disconnects. With a ``port`` (0 for any free one), serve over
     HTTP until interrupted.
 
-    ``key``: the key that clients over HTTP need, by default a random one, which is printed with the address. Raises
+    ``key`` is the key that clients over HTTP need, by default a random one, which is printed with the address. Raises
     UsageError if the port is in use or cannot be bound.
     """
     import anyio

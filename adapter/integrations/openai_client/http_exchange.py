@@ -39,7 +39,7 @@ def is_chat(http_request: Any) -> bool:
 class OpenAIExchange:
     """An HTTP request and its response. ``request`` is None if nothing is translated.
 
-    ``splits_reasoning``: whether the server separates reasoning from content.
+    ``splits_reasoning`` states whether the server separates reasoning from content.
     """
 
     def __init__(

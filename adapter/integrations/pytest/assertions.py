@@ -18,8 +18,9 @@ _Call: TypeAlias = "tuple[str, Any]"
 def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: bool = False) -> None:
     """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
-    ``answer``: a completion, a message or a response from the openai SDK, one of these as a dict, a `Turn`, or a list
-    of calls. ``partial``: whether calls may have more arguments than expected. Raises TypeError for any other answer.
+    ``answer`` is a completion, a message or a response from the openai SDK, one of these as a dict, a `Turn`, or a list
+    of calls. ``partial`` states whether calls may have more arguments than expected. Raises TypeError for any other
+    answer.
     """
     __tracebackhide__ = True
     expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]

@@ -47,7 +47,7 @@ FORMAT = replace(
 
 
 def generate_format_files(description: FormatSpec, name: str, source: str, digest: str) -> dict[str, str]:
-    """Return the contents of the generated files by path in this repository. ``source``: the template's text."""
+    """Return the contents of the generated files by path in this repository. ``source`` is the template's text."""
     description = replace(description, name=name)
     format = compile_format(description)
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])

@@ -66,7 +66,7 @@ def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan
 
 
 def _hide_id(text: str, number: int) -> str:
-    """Replace the id in the JSON of a call by a placeholder. ``number``: the position of the call."""
+    """Replace the id in the JSON of a call by a placeholder. ``number`` is the position of the call."""
 
     def hide(match: re.Match[str]) -> str:
         return f'{match[1]}{NUMBER if match[2] == str(number) else ID}"'

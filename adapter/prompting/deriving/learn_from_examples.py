@@ -88,7 +88,7 @@ def find_format_spec(
     """Return the first specification that parses all examples, and why the notations tried before it do not fit.
 
     If there is none, return None and why the notations in which the calls were found do not fit, or why none was found.
-    ``ends``: the tokens that may end the texts; by default, the known ones.
+    ``ends`` are the tokens that may end the texts; by default, the known ones.
     """
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}

@@ -110,7 +110,7 @@ QUESTION_MESSAGE: JsonObject = {"role": "user", "content": QUESTION}
 
 
 class RenderedConversations:
-    """Renders conversations that begin with a fixed question, and returns the text after it. ``conventions``: the
+    """Renders conversations that begin with a fixed question, and returns the text after it. ``conventions`` is the
     result of `detect_conventions`."""
 
     def __init__(self, render: PromptRenderer, conventions: TemplateConventions) -> None:

@@ -120,8 +120,8 @@ def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """The text around calls in a rendered answer. ``prefix``: the text before the calls in an answer that contains only
-    calls. ``suffix``: the text after the calls."""
+    """The text around calls in a rendered answer. ``prefix`` is the text before the calls in an answer that contains
+    only calls. ``suffix`` is the text after the calls."""
 
     conversations: RenderedConversations
     turns: TurnLayout

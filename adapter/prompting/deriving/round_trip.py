@@ -123,8 +123,8 @@ def _render_plain(frame: PromptFrame) -> str | None:
 def find_round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """Return a failure for each sample that ``format`` misreads. ``writes``: whether to also check the calls that
-    ``format`` writes."""
+    """Return a failure for each sample that ``format`` misreads. ``writes`` states whether to also check the calls
+    that ``format`` writes."""
     return tuple(_find_failures(format, samples, writes))
 
 

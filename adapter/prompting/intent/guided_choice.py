@@ -46,8 +46,8 @@ class GuidedChoiceSettings:
 
 @dataclass(frozen=True, slots=True)
 class GuidedChoice:
-    """The planned answer: a call to one of ``tools``, or words if ``tools`` is empty. ``choices``: the values to which
-    string parameters are restricted."""
+    """The planned answer: a call to one of ``tools``, or words if ``tools`` is empty. ``choices`` are the values to
+    which string parameters are restricted."""
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
@@ -56,7 +56,7 @@ class GuidedChoice:
 def plan_guided_choice(
     request: str, tools: ToolSet, settings: GuidedChoiceSettings, *, must_call: bool = False
 ) -> GuidedChoice:
-    """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required.
+    """Plan the answer to the last request in a conversation. ``must_call`` states whether a call is required.
 
     A tool that deletes, moves or overwrites data, or executes commands, is offered only if the request names its
     targets.

@@ -32,7 +32,7 @@ MAX_PIECES = 2_000
 class ExchangeStats:
     """Duration and token counts of an exchange. Unknown values are None.
 
-    ``first_s``: seconds until the first chunk. ``retry``: number of earlier attempts.
+    ``first_s``: seconds until the first chunk. ``retry`` is the number of earlier attempts.
     """
 
     first_s: float | None = None
@@ -132,7 +132,7 @@ def build_span_row(
 def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
     """Return the badges of an exchange, which can be used as filters.
 
-    ``turns``: the recorded response, and the same response parsed again if that was requested.
+    ``turns`` are the recorded response, and the same response parsed again if that was requested.
     """
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))

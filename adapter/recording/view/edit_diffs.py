@@ -27,7 +27,7 @@ class EditDiffs:
     def render_diffs(
         self, tool: Tool | None, arguments: JsonObject, changed: Mapping[str, StoredFile | None]
     ) -> list[str]:
-        """Return the diffs of a successful call. ``changed``: the recorded file changes."""
+        """Return the diffs of a successful call. ``changed`` are the recorded file changes."""
         found = [self._replace_text(path, stored.text if stored else "") for path, stored in changed.items()]
         return [diff for diff in [*found, *self._diff_operation(tool, arguments)] if diff]
 

@@ -43,7 +43,7 @@ _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 
 @dataclass(slots=True)
 class LiveAnswer:
-    """The state of one response during its stream. ``size``: number of characters received so far.
+    """The state of one response during its stream. ``size`` is the number of characters received so far.
 
     `receive` must be fast, because it delays the stream to the client. All other methods are called only for viewers.
     """

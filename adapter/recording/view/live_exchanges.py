@@ -174,7 +174,7 @@ class LiveExchanges:
                 self._packing.submit(self._pack)
 
     def close(self, *, wait: bool = False) -> None:
-        """Stop compressing exchanges. ``wait``: whether to first compress the exchanges that have ended."""
+        """Stop compressing exchanges. ``wait`` states whether to first compress the exchanges that have ended."""
         self._packing.shutdown(wait=wait, cancel_futures=not wait)
 
     def list_changes(self, since: int) -> JsonObject:
@@ -205,7 +205,7 @@ class LiveExchanges:
     ) -> JsonObject | None:
         """Return an exchange in the format of the page of `adapter view`, or None if it is no longer available.
 
-        ``answer_only``: whether to omit the request while the response is being streamed.
+        ``answer_only`` states whether to omit the request while the response is being streamed.
         """
         with self._lock:
             entry = self._entries.get(number)

@@ -37,8 +37,8 @@ def render_linked_live_page(
 ) -> str:
     """Render a page for browsers without JavaScript: a list of links to exchanges, or one exchange.
 
-    ``rows``: the exchanges that contain ``words``, from `LiveExchanges.list_rows`. ``exchange``: the exchange to show,
-    from `LiveExchanges.build_detail`.
+    ``rows`` are the exchanges that contain ``words``, from `LiveExchanges.list_rows`. ``exchange`` is the exchange to
+    show, from `LiveExchanges.build_detail`.
     """
     conversations: dict[int, list[JsonObject]] = {}
     for row in rows:

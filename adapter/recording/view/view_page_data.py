@@ -79,7 +79,7 @@ class ReparseOptions:
 
     @classmethod
     def from_names(cls, format: str | None, policy: str | None) -> ReparseOptions | None:
-        """Build the options. Return None if both names are None. ``format``: a format name, or "auto"."""
+        """Build the options. Return None if both names are None. ``format`` is a format name, or "auto"."""
         if format is None and policy is None:
             return None
         return cls(None if format in (None, "auto") else get_format(str(format)), policy)
@@ -93,8 +93,8 @@ class ReparseOptions:
 class PageData:
     """Collects the data of a page.
 
-    ``prompt``: heading above an exchange's messages. ``goes_on``: whether an exchange continues the previous one, so
-    that the page can skip the messages that both have in common.
+    ``prompt``: heading above an exchange's messages. ``goes_on`` states whether an exchange continues the previous one,
+    so that the page can skip the messages that both have in common.
     """
 
     def __init__(
@@ -300,7 +300,8 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
 
 
 def _parse_readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """Return the parsed spans of a response. ``reasoning``: text that the server had separated from the response."""
+    """Return the parsed spans of a response. ``reasoning`` is the text that the server had separated from the
+    response."""
     apart = [build_span_row("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + build_spans(turn)} for name, turn in zip(names, turns, strict=True)]
@@ -327,7 +328,7 @@ def build_timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> lis
     """Return the phases of an exchange in order, or an empty list if the times were not recorded.
 
     A phase has a start and an end, in seconds after the request, and the kind of span that determines its color.
-    ``names``: the names of the called tools, if known.
+    ``names`` are the names of the called tools, if known.
     """
     if exchange.first_s is None or exchange.duration_s is None:
         return []
