@@ -3,7 +3,7 @@
 A client sends the whole conversation with each request, and the model server caches the prefix that two prompts have in
 common. Therefore, a cut must not depend on later messages. The conversation is read from its beginning, and wherever a
 request would have exceeded the budget, it is cut to well below the budget, so that many requests fit before the next
-cut. Reading takes linear time; the token counts of texts are cached.
+cut. Reading takes linear time; the token counts of strings are cached.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONG_TEXT = 1_000
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
 """Maximum number of summarized calls that a note lists: in total, and per token of the budget. Others are counted."""
 MAX_COUNTS = 16_384
-"""Maximum number of texts whose token counts are cached."""
+"""Maximum number of strings whose token counts are cached."""
 
 _RESULTS = ("tool", "function")
 _counts: dict[bytes, int] = {}
@@ -61,7 +61,7 @@ class FittedMessages:
 def fit_messages(messages: Json, limit: int) -> FittedMessages:
     """Shorten messages in OpenAI's or Ollama's format to ``limit`` tokens, if possible.
 
-    Old tool results are shortened first. Then old turns with calls are summarized, old texts shortened, and old
+    Old tool results are shortened first. Then old turns with calls are summarized, long messages shortened, and old
     messages omitted. System messages, the first and last user messages, and the last turn are kept; results in the last
     turn are shortened only as a last resort. Invalid messages are returned unchanged.
     """

@@ -104,7 +104,7 @@ _CHUNK = 100_000
 """Maximum length of text for one search, in characters. A search blocks all other threads."""
 _MIN_CACHED = 256
 _ESCAPED = TextCache(16_000_000)
-"""Escaped texts of ``_MIN_CACHED`` to ``_CHUNK`` characters. They are cached, because each request of a conversation
+"""Escaped strings of ``_MIN_CACHED`` to ``_CHUNK`` characters. They are cached, because each request of a conversation
 contains all earlier results."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")

@@ -189,7 +189,7 @@ def check_shareable(engine: EngineDetails, format: str) -> None:
 
 
 def build_shared_result(found: Probe, engine: EngineDetails, template_hash: str, made: str) -> SharedResult:
-    """Return the part of a probe's result that can be published. Raises UsageError if a text in it looks private."""
+    """Return the part of a probe's result that can be published. Raises UsageError if a string in it looks private."""
     best = found.best
     try:
         return SharedResult(

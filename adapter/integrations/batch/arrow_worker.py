@@ -95,7 +95,7 @@ def _split(batch: Any) -> Iterator[Any]:
 
 
 def _estimate_size(array: Any) -> int:
-    """Return the approximate size of an array as Python objects, in bytes. In a file, a list of nulls, or a text that
+    """Return the approximate size of an array as Python objects, in bytes. In a file, a list of nulls, or a string that
     many rows share, takes much less."""
     import pyarrow as pa
     import pyarrow.compute as pc

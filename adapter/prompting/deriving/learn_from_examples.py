@@ -88,7 +88,7 @@ def find_format_spec(
     """Return the first specification that parses all examples, and why the notations tried before it do not fit.
 
     If there is none, return None and why the notations in which the calls were found do not fit, or why none was found.
-    ``ends`` are the tokens that may end the texts; by default, the known ones.
+    ``ends`` are the tokens that may end the outputs; by default, the known ones.
     """
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}
@@ -174,7 +174,7 @@ class _Frame:
 
 
 def _find_ends(examples: Sequence[LearningExample]) -> tuple[str, ...]:
-    """Return the known end-of-turn tokens at the ends of the example texts."""
+    """Return the known end-of-turn tokens at the ends of the examples."""
     known = sorted({token for format in FORMATS.all for token in format.end_tokens}, key=len, reverse=True)
     found = (next((end for end in known if each.text.rstrip().endswith(end)), None) for each in examples)
     return tuple(dict.fromkeys(end for end in found if end is not None))

@@ -31,7 +31,7 @@ _SPACE = (codes.IN, [(codes.CATEGORY, codes.CATEGORY_SPACE)])
 MAX_PATTERN = 1_000
 """Maximum length of a regular expression in a template."""
 MAX_SAMPLE = 2_000
-"""Maximum length of a text that is generated for a regular expression."""
+"""Maximum length of the text generated for a regular expression."""
 TEXT, THOUGHT = "I look.", "Which tool fits?"
 ANSWERS: tuple[list[Call], ...] = (
     [("get_weather", {"city": "Oslo"})],
