@@ -58,6 +58,8 @@ _NEXT = re.compile(
     re.IGNORECASE,
 )
 """Matches a last sentence that names a tool as the next step."""
+_STEP = re.compile(rf"{_FILLER}(?:(?:the|my)\s+)?next\s+step(?:\s+is(?:\s+to)?|:)\s(?P<action>.*)", _FLAGS | re.DOTALL)
+"""Matches an answer that only names the next step. After other text, the step may be one for the user."""
 _HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s.*(?:[:：]|…|\.\.\.)\s*$", re.IGNORECASE)
 """Matches a sentence that announces something and ends with a colon or dots."""
 _CONTINUES = re.compile(r":\s+\S+\s+\S|：\S")
@@ -105,9 +107,10 @@ def announces_action(content: str, request: str = "", tools: Iterable[str] = ())
     following = _NEXT.fullmatch(last)
     if following is not None and any(split_words(following["tool"]) == split_words(tool) for tool in tools):
         return True
-    if _CONTINUES.search(last):
+    step = _STEP.match(last) if len(sentences) == 1 else None
+    if step is None and _CONTINUES.search(last):
         return False
-    english = _ENGLISH.match(last)
+    english = step or _ENGLISH.match(last)
     words = split_words(english["action"])[:MAX_WORDS] if english else []
     is_work = words[:2] in (["do", "that"], ["do", "this"]) or not _WORK.isdisjoint(map(stem_word, words))
     return bool((is_work and "not" not in words) or _OTHERS.match(last) or _HERE.match(last))
