@@ -335,3 +335,20 @@ def test_deletion_that_the_task_does_not_ask_for_fails(task, new, code):
     tally(ToolResult("delete_file", content="", ok=True, call_id="1"))
     diff = f"--- a/guests.yml\n+++ /dev/null\n@@ -1 +0,0 @@\n-- lea\n{new}"
     assert describe_run_outcome(Finished("answered", ""), tally, task, diff=diff)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("task", "code"),
+    [
+        ("We no longer need a.tmp. Remove it.", 1),
+        ("Delete a.tmp", 1),
+        ("Delete b.tmp", 0),
+        ("Delete everything except a.tmp", 0),
+        ("Remove the first line of a.tmp", 0),
+    ],
+)
+def test_file_that_was_to_be_deleted_is_gone(task, code):
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolResult("copy_file", content="", ok=True))
+    texts = {"a.tmp": "0\n"}
+    assert describe_run_outcome(Finished("answered", ""), tally, task, lambda path: texts.get(path, ""))[0] == code

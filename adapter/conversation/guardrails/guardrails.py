@@ -66,6 +66,7 @@ from adapter.conversation.guardrails.response_checks import (
     is_about_calls,
     is_blanket_refusal,
     is_call_shaped,
+    is_empty_answer,
     read_leading_call,
 )
 from adapter.conversation.guardrails.retry_messages import (
@@ -375,7 +376,7 @@ class Guardrails:
             which = join_with_or(likely) if 0 < len(likely) <= MAX_CHOICES else "one of the tools"
             example = examples.describe(tools[likely[0]] if len(likely) == 1 else None)
             yield Violation("missing_call", render_message("missing_call", which=which, example=example), tuple(tools))
-        elif not content.strip() and not answer.has_invented:
+        elif is_empty_answer(content, past) and not answer.has_invented:
             error = "Your answer has only reasoning" if answer.has_reasoned else "Your answer is empty"
             step = "Report the tool results, or make the next tool call" if past.recent else _FIRST_STEP
             yield _build_violation("empty_answer", error=error, step=step)

@@ -24,6 +24,8 @@ _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\
 _INSIDE = re.compile(r"(?i)\b(?:at|from|in|inside|into|of|to|within)\s+\W*\Z")
 _ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""
+_WHOLE_FILE = re.compile(r"\w+ (?:it|them|(?:this|that|the) file)\b", re.IGNORECASE)
+"""Matches a verb whose object is a file named before."""
 _EXPLAINS = re.compile(
     r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -52,6 +54,8 @@ def find_file_action(request: str) -> str:
     before = request[: request.index(path)]
     if action == "create":
         return "" if _ABOUT.search(before) else action
+    if len(before) < verb and action in ("delete", "move") and _WHOLE_FILE.match(request, verb):
+        return action
     if len(before) < verb or _INSIDE.search(before):
         return "add" if action == "add" else "edit"
     return "update" if action in ("add", "edit") else action

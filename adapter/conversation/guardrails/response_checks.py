@@ -60,6 +60,9 @@ _ASKS = re.compile(
 )
 _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
 """Matches questions to which "It is done." is an answer."""
+MAX_NULL = 40
+"""Maximum length of an answer that consists of a word for null, with punctuation, in characters."""
+_NULL = re.compile(r"\W*(?:json\W+)?(?:null|nil|undefined|nan)\W*", re.IGNORECASE)
 _REASON = re.compile(r"\w\s*[:;]\s*\w|\b(?:as|because|since|so(?!\s+i\b))\b", re.IGNORECASE)
 _OFFERS_NO_HELP = re.compile(r"(?i)(?!.*\b(?:access|language model)\b).*\b(?:assist|help)\b")
 MAX_CLAIM = 160
@@ -136,6 +139,14 @@ MAX_NAME_OFFSET = 200
 def starts_with_tool_result(markup: MarkupDelta) -> bool:
     lowered = markup.raw.lower()
     return any(marker in lowered for marker in INVENTED_RESULT)
+
+
+def is_empty_answer(content: str, past: CallHistory) -> bool:
+    """Return whether an answer is blank, or only a word for null although nothing was asked."""
+    if not content.strip():
+        return True
+    is_null = len(content) <= MAX_NULL and _NULL.fullmatch(content) is not None
+    return is_null and not is_question(past.request) and not expects_information(past.request)
 
 
 def asks_for_answer(request: str) -> bool:

@@ -153,6 +153,7 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     ("repeated_call", call("read_file", path="a"), (READ, READ, READ, OTHER), "3 times"),
     ("failed_already", call("read_file", path="a"), (NO_FILE,), "This call of read_file has failed"),
     ("empty_answer", "", (), "Your answer is empty"),
+    ("empty_answer", "```json\nnull\n```", (), "Your answer is empty"),
     ("empty_answer", "<think>Hm.</think>", (), "only reasoning"),
     ("invented_result", "<tool_response>\nsunny\n</tool_response>\nIt is sunny.", (), "Only the tool returns results"),
     ("wrong_markup", '```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```\nI wait.', (), "read_file"),
