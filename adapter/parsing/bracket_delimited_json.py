@@ -26,13 +26,14 @@ from adapter.parsing.json_calls import (
     scan_json_value,
 )
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.stream_buffer import NAME_LIMIT, SPACE, Reader, StreamBuffer
+from adapter.parsing.stream_buffer import HEAD_LIMIT, NAME_LIMIT, SPACE, Reader, StreamBuffer
 from adapter.tools.json_call_extraction import (
-    ABOUT_KEYS,
     ARGUMENT_KEYS,
     CALL_TYPES,
     NAME_KEYS,
     NESTING_KEYS,
+    find_container_key,
+    find_flat_arguments,
     find_name_key,
     looks_like_call,
 )
@@ -257,7 +258,16 @@ class UntaggedJson:
             source.position += 1
             key = yield from source.consume_until(_KEY_QUOTES[char], 64, ahead)
         source.push_back("".join(ahead))
-        return key is not None and (key in CALL_KEYS or key in source.tools)
+        if key is None or key in CALL_KEYS or key in source.tools:
+            return key is not None
+        named = yield from source.peek_match(_NAMED_LATER, HEAD_LIMIT, lambda _: True)
+        return named is not None and source.tools.match(named[1]) is not None
+
+
+def names_tool_later(text: str, start: int, tools: ToolSet) -> bool:
+    """Return whether the object at ``start`` names a tool in a member other than the first."""
+    named = _NAMED_LATER.match(text, start, start + HEAD_LIMIT)
+    return named is not None and tools.match(named[1]) is not None
 
 
 def _consume_complete(source: StreamBuffer, consumed: list[str]) -> Value | None:
@@ -329,6 +339,10 @@ def _decode_complete_call(text: str, missing: str) -> Value | None:
 _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
 
 
+_NAMED_LATER = re.compile(rf'[^}}]*?"(?:{"|".join(NAME_KEYS)})"\s*:\s*"([^"\\]{{1,200}})"')
+"""Matches an object up to the name of a call, which is not its first member."""
+
+
 def names_tool(text: str, tools: ToolSet) -> bool:
     """Return whether ``text``, an incomplete value, begins with the name of one of this session's tools."""
     name_match = _NAME.match(text)
@@ -355,8 +369,13 @@ def is_unmarked_call(value: Json, tools: ToolSet) -> bool:
     """Return whether ``value``, or every item in it, is a call that was written without markers."""
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
-        looks_like_call(item) or _is_named_call(item, tools) or _is_flat_call(item, tools) for item in items
+        looks_like_call(item) or _is_named_call(item, tools) or _is_flat_call(item, tools) or _is_container(item, tools)
+        for item in items
     )
+
+
+def _is_container(item: Json, tools: ToolSet) -> bool:
+    return isinstance(item, dict) and find_container_key(item, tools) is not None
 
 
 def _is_named_call(item: Json, tools: ToolSet) -> bool:
@@ -370,8 +389,8 @@ def _is_flat_call(item: Json, tools: ToolSet) -> bool:
         return False
     key = find_name_key(item, tools)
     tool = tools.get(str(item[key]).strip()) if key else None
-    if tool is None or key in tool.properties:
+    if tool is None or key is None or key in tool.properties:
         return False
-    arguments = item.keys() - {key, *ABOUT_KEYS}
+    arguments = find_flat_arguments(item, key, tool).keys()
     is_announced = bool(arguments) or item.get("type") in CALL_TYPES
     return is_announced and {*tool.required} <= arguments <= tool.properties.keys()

@@ -20,7 +20,7 @@ _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^
 _TICK_RUNS = re.compile(r"`+|[^`]+")
 _SPEAKER = re.compile(r"(?: {2,}|\t)\s*(?:assistant|user|human|model|system|tool|ai|bot)\s*:", re.IGNORECASE)
 _HEAD_LENGTH = 40
-_TAIL_LENGTH = 3
+_TAIL_LENGTH = 120
 QUOTATION_MARKS = ('"', "'", "“", "„", "«", "‘")
 _OPEN_QUOTATION = re.compile(r"(?:(?:^|[\s(\[:=])[\"']|[“„«‘])\Z")
 """A quotation mark that opens a quotation, because it follows a space or bracket."""
@@ -96,6 +96,12 @@ class MarkdownContext:
         """True between two sentences, and after a colon, of a line that quotes nothing."""
         self._flush()
         return not (self._is_quote or self.quote_reason) and _SENTENCE_END.search(self._tail) is not None
+
+    @property
+    def line_above(self) -> str:
+        """The last line with text before the current line, or its end if it is long."""
+        self._flush()
+        return self._tail.rpartition("\n")[0].rstrip().rpartition("\n")[2]
 
     @property
     def is_fenced(self) -> bool:

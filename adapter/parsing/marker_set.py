@@ -23,6 +23,8 @@ compiling the pattern for the markers of all families would take longer than par
 ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern that
 includes the characters around anchors, which takes longer than parsing a short answer."""
+_UNDECIDED = r"[ \t]*[^\w\s]{0,9}[ \t]?\w{0,40}"
+"""Pattern for the start of a line up to its first word, which follows a weak marker of one character."""
 _sign = re.compile(r"[^\w\s]")
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
@@ -98,7 +100,8 @@ class MarkerSet:
         return anchored
 
     def _find_anchor(self, literal: str) -> int:
-        return next(at for at, char in enumerate(literal) if char in self._anchors)
+        places = [at for at, char in enumerate(literal) if char in self._anchors]
+        return next((at for at in places if not literal[at].isspace()), places[0])
 
     @cached_property
     def _sorted(self) -> list[str]:
@@ -177,6 +180,8 @@ class MarkerSet:
             beginnings.setdefault(text[0], []).append(text[1:])
         behind = {char: f"(?:{_build_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
         behind |= {first: rf"(?:{_build_beginnings(rests)})?\Z" for first, rests in beginnings.items()}
+        frequent = {literal: idle for literal, idle in self.weak.items() if len(literal) == 1}
+        behind |= {literal: rf"(?!{idle})(?:{_UNDECIDED}\Z|())" for literal, idle in frequent.items()}
         branches = [re.escape(one) + rest for char, rest in behind.items() for one in _list_letter_cases(char)]
         return re.compile("|".join(branches) or _NEVER)
 
@@ -262,7 +267,8 @@ class WeakMarkerSet(MarkerSet):
         """Return the same set with another pattern for the weak marker ``literal``, which is ignored if ``idle``
         matches the text after it."""
         changed = copy(self)  # most of the search is the same
-        changed.__dict__.pop("_exact_pattern", None)
+        for pattern in ("_exact_pattern", "_hint_pattern"):
+            changed.__dict__.pop(pattern, None)
         changed.weak = {**self.weak, literal: idle}
         changed._idle = {other: pattern for other, pattern in self._idle.items() if other != literal}
         return changed
@@ -307,7 +313,7 @@ class WeakMarkerSet(MarkerSet):
         literal, offset = weak
         begin, stop = index - offset, index - offset + len(literal)
         if marker is None and begin >= start and text.startswith(literal, begin, end):
-            marker = begin, stop
+            marker = self.match(text, begin, end)
         return None if marker == (begin, stop) and self.is_ignored(literal, text, stop) else marker
 
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
+from adapter.parsing.bodies.worded_call import FIRST_WORDS
 from adapter.parsing.bracket_delimited_json import CALL_KEYS, UntaggedJson
 from adapter.parsing.fallback_readers import FallbackReader, mark_foreign_opener, merge_openers
 from adapter.parsing.format import (
@@ -22,9 +23,15 @@ from adapter.parsing.format import (
     try_readers,
 )
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
-from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two, get_marker_set
+from adapter.parsing.marker_set import (
+    MarkerSet,
+    WeakMarkerSet,
+    build_alternatives,
+    build_first_two,
+    get_marker_set,
+)
 from adapter.parsing.stream_buffer import SPACE, Reader
-from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, TAG_START, announces_calls, build_idle_pattern, is_tag
+from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, LINE_START, announces_calls, build_idle_pattern, is_tag
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models of every family write."""
@@ -35,9 +42,6 @@ END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end
 NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
 INVENTED_RESULT = ("<tool_response>",)
 """Tags of a tool result that the model invents. The rest of the text is then not part of its turn."""
-
-LINE_STARTS = ("\n{", "\n[", TAG_START)
-"""Possible starts of JSON without markers, and of a tag around a call."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
 """Languages of code fences that may contain a call, in addition to those that announce one."""
@@ -210,19 +214,33 @@ def _find_namespace_opener(
 
 
 def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Map the weak markers (code fences, brackets at the start of a line, and tags) to patterns. A weak marker is
-    ignored if its pattern matches the text after it, because no call can follow."""
+    """Map the weak markers (code fences, and the starts of lines) to patterns. A weak marker is ignored if its pattern
+    matches the text after it, because no call can follow."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
     call = rf"{build_first_two(openers)}|\{{(?!{idle_object})|\[(?!{idle_list})|\Z"
+    idle_starts = rf"\{{{idle_object}", rf"\[{idle_list}", f"<{build_idle_pattern(openers)}"
     fences = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call})|{ANNOUNCING_WORD}\n"
     return {
         FENCE: rf"(?!{fences})[\w+#.-]{{0,{FENCE_KIND}}}\n",
-        "\n{": idle_object,
-        "\n[": idle_list,
-        TAG_START: build_idle_pattern(openers),
+        LINE_START: f"(?:{'|'.join((_build_other_first(names), *idle_starts, build_idle_line(names)))})",
     }
+
+
+def build_idle_line(names: Iterable[str]) -> str:
+    """Return a pattern for lines that no words begin that announce a call."""
+    words = rf"(?:{build_alternatives(FIRST_WORDS)})(?:[^\n:={{(\[<]{{0,60}}(?:[:={{(\[<]|\Z)|[\w ]{{0,24}}\n)"
+    after = r"\s{0,2}(?:[^\w\s.?!,;-]|\w+\s?[=:]|\.call|\Z)"
+    named = rf"(?:{build_alternatives(names, exact=True)}){after}" if names else "(?!)"
+    signs = r"(?:[ \t]{1,9})?(?:[^\w\s{\[<>|`]{1,9}[ \t]?)?(?:<{1,3})?"
+    begun = build_first_two((*FIRST_WORDS, *names))
+    return rf"(?![{{\[<]|{signs}(?:{words}|{named}|(?:(?:{begun})\w{{0,40}})?\Z))"
+
+
+def _build_other_first(names: Iterable[str]) -> str:
+    """Return a pattern for the first character of most lines that no words begin that announce a call."""
+    return rf"(?=[^\W_])(?!{build_first_two((*FIRST_WORDS, *names))})|[\n`|>+]"
 
 
 def _lower_markers(markers: Iterable[str]) -> frozenset[str]:

@@ -24,7 +24,7 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
+from adapter.parsing.marker_tables import INVENTED_RESULT, build_marker_tables
 from adapter.parsing.mention_detection import consume_mentioned_closers, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
@@ -43,7 +43,7 @@ from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.swallowed_calls import give_back_next_call
 from adapter.parsing.unmarked_calls import UnmarkedCallReader
 from adapter.parsing.wrapper_tag_reader import WrappedCallReader
-from adapter.parsing.wrapper_tags import TAG_START
+from adapter.parsing.wrapper_tags import LINE_START
 from adapter.tools.json_call_extraction import Normalizer
 from adapter.tools.tool import ToolSet
 
@@ -188,20 +188,11 @@ class Segmenter:
 
     def _handle_marker(self, marker: str) -> Reader[None]:
         kind, state, output, openers = marker.lower(), self._state, self._output, self._tables.openers
-        if kind in LINE_STARTS:
-            output.add_text("\n")
-            self._source.push_back(marker[1])
-            if state.line.quote_reason:
-                return
-            if kind != TAG_START:
-                yield from self._unmarked.read_unmarked()
-                return
-            marker = yield from self._source.consume_marker(self._tables.text_markers)
-            if not marker:
-                yield from self._wrapped.read_tags()
-                return
-            kind = marker.lower()
-        if kind == FENCE and state.line.is_blank and not state.line.is_fenced:
+        if kind == LINE_START:
+            output.add_text(marker)
+            if not state.line.quote_reason:
+                yield from self._read_line_start()
+        elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
             yield from self._unmarked.read_fence()
         elif reason := self._find_quote_reason(kind):
             if kind in openers:
@@ -372,6 +363,8 @@ class Segmenter:
             is_known = marker.lower() in self._tables.openers
             if is_known and (yield from self._wrapped.reread(marker, raw)):
                 return
+            if is_known and (yield from self._unmarked.reread_worded(raw)):
+                return
             ends_sentence = is_known and self._state.line.ends_sentence
             if ends_sentence and (yield from self._unmarked.read_announced(opener.read, marker, raw)):
                 return
@@ -402,10 +395,21 @@ class Segmenter:
         space = self._state.space
         char = yield from self._source.skip_space(space)
         self._state.line.add("".join(space))
+        is_idle = self._tables.text_markers.is_ignored(LINE_START, self._source.text, self._source.position)
+        if char and (char in "{[<" or not is_idle):
+            yield from self._read_line_start()
+
+    def _read_line_start(self) -> Reader[None]:
+        """Parse a call without a marker at the start of a line or an answer: JSON, in tags, or announced by words."""
+        source = self._source
+        yield from source.wait_for_character()
+        start, char = source.offset, source.text[source.position : source.position + 1]
         if char and char in "{[":
             yield from self._unmarked.read_unmarked()
         elif char == "<" and (yield from self._wrapped.begins_here()):
             yield from self._wrapped.read_tags()
+        if source.offset == start:
+            yield from self._unmarked.read_worded()
 
     def _read_markerless(self) -> Reader[None]:
         """Parse a call or a header whose markers were stripped by the server."""

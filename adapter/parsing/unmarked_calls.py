@@ -13,15 +13,17 @@ from typing import Protocol
 
 from adapter.core.events import Event, InvalidToolCall
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
+from adapter.parsing.bodies.worded_call import announces_call, has_label, quotes_calls, read_worded_call
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress
 from adapter.parsing.event_buffer import EventBuffer
+from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import NOT_CLOSED, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
 from adapter.parsing.parse_policy import ParsePolicy
-from adapter.parsing.parse_state import NOTHING
+from adapter.parsing.parse_state import CONTENT, NOTHING
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.parsing.wrapper_tags import announces_calls
 
@@ -69,6 +71,8 @@ class UnmarkedCallReader:
         if is_first:  # if text came before, the bracket may close one in it
             result = yield from self._consume_stray_brackets(result, consumed)
         raw = "".join(consumed)
+        if not raw and (yield from self.read_worded()):
+            return
         if not result.calls and (self._state.held or result.error is not None):
             self._source.push_back(raw)
             if (yield from self._hold_damaged_call("{[", result.error or NOT_CLOSED)):
@@ -83,6 +87,41 @@ class UnmarkedCallReader:
             self._output.add_calls(self._call_events.build_events(result, raw))
         if self._state.held and self._state.open_tags:
             yield from self._close_tags()
+
+    def read_worded(self) -> Reader[bool]:
+        """Parse a call in no format's notation, at the start of a line. It is a call if nothing but calls follows.
+
+        Return whether there may be one; if there is none, or if a marker begins here, nothing is consumed.
+        """
+        return not (yield from self._source.is_next(self._tables.text_markers)) and (yield from self._read_words())
+
+    def _read_words(self) -> Reader[bool]:
+        state = self._state
+        if not (self._source.tools and self._policy.allow_other_formats) or quotes_calls(state.line.line_above):
+            return False
+        consumed: list[str] = []
+        result, _ = yield from self._read_body(read_worded_call, consumed, begins_line=True)
+        raw = "".join(consumed)
+        is_announced = announces_call(raw)
+        if not is_announced and state.last is CONTENT:
+            self._source.push_back(raw)
+            return False
+        if result.calls:
+            self._hold(result, raw, is_marked=is_announced and has_label(raw))
+        elif result.error is not None:
+            self._output.hold(self._call_events.build_events(result, raw), raw, self._source.offset - len(raw))
+        return bool(raw)
+
+    def reread_worded(self, raw: str) -> Reader[bool]:
+        """Do the same for ``raw``, which begins with a marker and was not a call in the marker's format."""
+        if not self._state.line.is_blank or self._source.reread_characters > MAX_GIVEN_BACK:
+            return False
+        self._source.reread_characters += len(raw)
+        self._source.push_back(raw)
+        if (yield from self._read_words()):
+            return True
+        self._source.position += len(raw)
+        return False
 
     def _hold_damaged_call(self, starts: str, error: str) -> Reader[bool]:
         """Buffer a damaged call, with its ``error``, and the calls after it on its line. Return whether there is one:

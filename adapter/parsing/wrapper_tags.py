@@ -19,7 +19,8 @@ from functools import lru_cache
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
-TAG_START = "\n<"
+LINE_START = "\n"
+"""The start of a line, at which a tag, JSON or a call in words may begin."""
 
 _NAME = r"[A-Za-z_][\w.-]{0,30}+(?::[\w.-]{0,30}+)?+"
 _TAG = re.compile(rf"<({_NAME})>")
@@ -38,17 +39,16 @@ MAX_DEPTH = 3
 
 
 def build_idle_pattern(openers: Iterable[str]) -> str:
-    """Return a pattern for text after `TAG_START` that is not a tag before a call."""
+    """Return a pattern for text after ``<`` at the start of a line that is not a tag before a call."""
     call = rf"{build_first_two(openers)}|<[A-Za-z_]|\Z"
     tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|{ANNOUNCING_WORD}>"
-    return rf"(?!\Z|{tag}|{_NAMESPACED})"
+    return rf"(?!\Z|<|{tag}|{_NAMESPACED})"
 
 
 @lru_cache(maxsize=64)
 def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
-    """Return ``markers`` for the text after a call in wrapper tags, in which `TAG_START` may also begin a closing
-    tag."""
-    return markers.with_idle(TAG_START, rf"(?!/(?:\Z|{_NAME}(?:\Z|>))){markers.weak[TAG_START]}")
+    """Return ``markers`` for the text after a call in wrapper tags, in which a closing tag may also begin a line."""
+    return markers.with_idle(LINE_START, rf"(?!</(?:\Z|{_NAME}(?:\Z|>))){markers.weak[LINE_START]}")
 
 
 def consume_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:

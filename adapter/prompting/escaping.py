@@ -28,13 +28,20 @@ from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
 from adapter.core.text.text_cache import TextCache
 from adapter.parsing.bodies.python_scanner import read_list
-from adapter.parsing.bracket_delimited_json import CALL_KEYS, MAX_OPENING, is_unmarked_call, names_tool
+from adapter.parsing.bodies.worded_call import find_arguments
+from adapter.parsing.bracket_delimited_json import (
+    CALL_KEYS,
+    MAX_OPENING,
+    is_unmarked_call,
+    names_tool,
+    names_tool_later,
+)
 from adapter.parsing.format import BodySource, Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.tool_elements import is_distinctive_name
 from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
-from adapter.parsing.marker_tables import build_marker_tables
+from adapter.parsing.marker_tables import build_idle_line, build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
@@ -106,7 +113,7 @@ _MIN_CACHED = 256
 _ESCAPED = TextCache(16_000_000)
 """Escaped strings of ``_MIN_CACHED`` to ``_CHUNK`` characters. They are cached, because each request of a conversation
 contains all earlier results."""
-_TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
+_TAG = re.compile(r"<(?=/?([^\s<>/]+)([>/]|\s+(?:/|[\w.-]+\s*=)))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
 _LINE_SPACE = re.escape(SPACE.replace("\n", ""))
@@ -168,6 +175,7 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
         (match.end() for match in closing.finditer(text)) if closing is not None else (),
         _find_heads(text, tools),
         _find_python_calls(text, tools),
+        _find_worded_calls(text, tools),
         (position for position in _find_bare_calls(text, tools) if not text.startswith(MARK, position)),
         (match.end() for match in _BROKEN_FUNCTION.finditer(text) if not tools or tools.match(match[1])),
     )
@@ -310,11 +318,26 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
                 yield joint.end()
 
 
+def _find_worded_calls(text: str, tools: ToolSet) -> Iterator[int]:
+    """Yield the positions at which to insert marks in calls that only words announce."""
+    for line in _compile_line_start(tuple(tools)).finditer(text) if tools else ():
+        end = find_arguments(text, line.end(), tools)
+        joint = _JOINT.search(text, line.end(), end) if end is not None else None
+        if joint is not None or end is not None:
+            yield joint.end() if joint is not None else text.find("(", line.end()) + 1
+
+
+@lru_cache(maxsize=64)
+def _compile_line_start(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for the start of a line at which words may announce a call."""
+    return re.compile(rf"(?:\A|(?<=\n))(?:(?=[\[<])|{build_idle_line(names).replace('(?!', '(?=', 1)})")
+
+
 def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
     """Return whether a tag has the name of a tool, or announces calls and is followed by text that looks like one."""
     if tag[1].lower() in tools.lower_names:
         tool = tools.match(tag[1])
-        return tag[2] == ">" or tool is None or is_distinctive_name(tool.name)
+        return tag[2].strip() in ">/" or tool is None or is_distinctive_name(tool.name)
     if tag[2] != ">" or not announces_calls(tag[1]):
         return False
     start = _ANNOUNCED.match(tag.string, tag.end(2))
@@ -371,7 +394,8 @@ def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
     budget = 4 * len(text) + 10_000
     for found in _match_lines(text):
         start = found.start("json") if found["json"] else found.start("list")
-        if found["json"] and found["key"] not in CALL_KEYS and found["key"] not in tools:
+        is_named = found["list"] or found["key"] in CALL_KEYS or found["key"] in tools
+        if not is_named and not names_tool_later(text, start, tools):
             continue
         # Beyond the budget, escape everything that looks like a call: parsing all of it could take quadratic time.
         is_call, size = _is_call(text, start, tools) if budget > 0 else (True, 0)

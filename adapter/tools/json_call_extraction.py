@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -37,11 +38,14 @@ NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "f
 CALL_TYPES = ("tool_call", "function_call", "tool_use")
 """Values of the key ``type`` that announce a call."""
 
-ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
-"""Keys next to the name that are not arguments."""
+ABOUT_KEYS = (
+    "id", "type", "index", "call_id", "tool_call_id", "thought", "thoughts", "headline", "reasoning", "explanation",
+)  # fmt: skip
+"""Keys next to the name that are not arguments, unless the tool has such a parameter."""
 
 _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 
+_ANNOUNCES = re.compile("call|tool|func|action|invo", re.IGNORECASE)
 NO_TOOLS = ToolSet()
 
 
@@ -86,7 +90,36 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
     for key in NESTING_KEYS:
         if isinstance(value.get(key), dict):
             return [_with_fix(call, "nested-function") for call in extract_calls(value[key], "arguments", tools)]
+    container = find_container_key(value, tools)
+    if container is not None:
+        return [_with_fix(call, "nested-function") for call in extract_calls(value[container], arguments_key, tools)]
     return [_parse_call(value, arguments_key, tools)]
+
+
+def find_container_key(value: JsonObject, tools: ToolSet) -> str | None:
+    """Return the key of ``value`` that announces calls of the session's tools, and contains nothing else: an object,
+    or a list. Return None if ``value`` has a name itself, or no such key."""
+    if find_name_key(value, tools) is not None:
+        return None
+    keys = (key for key, item in value.items() if _ANNOUNCES.search(key) and isinstance(item, dict | list))
+    return next((key for key in keys if _are_known_calls(value[key], tools)), None)
+
+
+def _are_known_calls(value: Json, tools: ToolSet) -> bool:
+    items = value if isinstance(value, list) else [value]
+    return bool(items) and all(
+        isinstance(item, dict)
+        and looks_like_call(item)
+        and (key := find_name_key(item, tools)) is not None
+        and tools.match(str(item[key])) is not None
+        for item in items
+    )
+
+
+def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> JsonObject:
+    """Return the arguments next to the name."""
+    own = tool.properties if tool else ()
+    return {key: item for key, item in value.items() if key != name_key and (key in own or key not in ABOUT_KEYS)}
 
 
 def find_name_key(value: JsonObject, tools: ToolSet) -> str | None:
@@ -121,7 +154,7 @@ def _parse_arguments(
 ) -> tuple[JsonObject, list[str]]:
     key = arguments_key if arguments_key in value else next((key for key in ARGUMENT_KEYS if key in value), None)
     if key is None:
-        flat = {name: item for name, item in value.items() if name != name_key and name not in ABOUT_KEYS}
+        flat = find_flat_arguments(value, name_key, tool)
         return flat, ["flat-arguments"] if flat else ["no-arguments"]
     if key == "parameters" and _is_schema(value[key]):
         raise FormatError(f"this is the definition of {value[name_key]!r}, not a call to it")

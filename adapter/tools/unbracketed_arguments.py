@@ -20,11 +20,12 @@ from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.tool import Tool
 
 _NOTHING = frozenset({"", "none", "null", "n/a", "na", "-", "()", "nothing", "empty", "no input", "no arguments"})
-_TYPES = frozenset(
+TYPE_NAMES = frozenset(
     {"string", "str", "integer", "int", "number", "float", "boolean", "bool", "array", "list", "object", "dict"}
 )
 """Values that describe a parameter, such as ``query: string``."""
 _SINGLE_QUOTED = re.compile(r"'([^'\n]*)'")
+_WITHOUT_ESCAPES = re.compile(r'"([^"\n]*)"')
 
 
 def parse_plain_arguments(text: str, tool: Tool) -> tuple[JsonObject, str] | None:
@@ -70,7 +71,7 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
         else:
             following = separator.search(text, start)
             value = text[start : following.start() if following else None].strip()
-            if value in _TYPES:
+            if value in TYPE_NAMES:
                 return None
             pairs[key] = coerce_text(value, tool.properties[key])
         match = following
@@ -91,4 +92,6 @@ def _decode_literal(text: str, start: int) -> DecodedJson | None:
     match = _SINGLE_QUOTED.match(text, start)
     if match is not None:
         return DecodedJson(match[1], match.end(), ())
-    return decode_strict(text, start) if text[start : start + 1] in ('"', "[", "{") else None
+    value = decode_strict(text, start) if text[start : start + 1] in ('"', "[", "{") else None
+    literal = _WITHOUT_ESCAPES.match(text, start)  # a path of Windows
+    return DecodedJson(literal[1], literal.end(), ()) if value is None and literal else value

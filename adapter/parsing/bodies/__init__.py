@@ -30,7 +30,7 @@ __all__ = [
     "tool_call_token",
     "tool_calls_tag",
     "unescaped_value_end",
-    "unmarked_python_calls",
+    "worded_call",
     "xml_function",
     "xml_invoke",
     "xml_invoke_tags",

@@ -41,12 +41,8 @@ _BRACKETED = re.compile(r"([^\W\d][\w.-]{0,80}+)\[([^\[\]\n]{0,200})\]")
 _MAY_BE_BRACKETED = re.compile(r"[\w.-]{1,81}+(?:\[[^\[\]\n]*)?")
 
 
-def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs_json: bool = False) -> BodyReader:
-    """Return a parser of the name in the rest of its line, and of the arguments after one of their labels.
-
-    ``needs_json``: whether the text is a call only if it has arguments in JSON for a tool of the session and ends the
-    turn, because the labels are ordinary words that also describe a tool (``Parameters: query: string``).
-    """
+def build_labeled_reader(arguments: tuple[str, ...], result_label: str) -> BodyReader:
+    """Return a parser of the name in the rest of its line, and of the arguments after one of their labels."""
     label, line_end = get_marker_set(*arguments), get_marker_set("\n", *arguments)
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -58,14 +54,7 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
             whole = yield from read_call_or_text(read_whole, source, consumed)
             if whole.calls:
                 return whole
-        if needs_json:
-            result = yield from read_call_or_text(partial(read_last_lines, ends=ends), source, consumed)
-            return result.with_fixes("misspelt-open-tag")
         return (yield from read_lines(source, consumed, ends))
-
-    def read_last_lines(source: BodySource, consumed: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
-        result = yield from read_lines(source, consumed, ends)
-        return result if (yield from _ends_turn(source, get_marker_set(*ends))) else TEXT
 
     def read_lines(source: BodySource, consumed: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
         if not (yield from source.peek_marker(line_end, NAME_LIMIT)):
@@ -78,13 +67,13 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str, *, needs
         consumed.extend([*line, ending])
         name_match = _NAME.fullmatch("".join(line).rstrip("\r"))
         tool = source.tools.match(name_match[1]) if name_match else None
-        if name_match is None or (tool is None and (source.tools or needs_json)):
+        if name_match is None or (tool is None and source.tools):
             return TEXT
         yield from source.skip_space(consumed)
         if not (yield from source.consume_marker(label, consumed)):
             return TEXT
         name, result = name_match[1], (yield from _read_json_arguments(name_match[1], source, consumed, ends))
-        if needs_json or not result.not_a_call:
+        if not result.not_a_call:
             return result
         is_cut = source.final and source.is_empty
         if tool is not None and not (is_cut and source.was_cut):

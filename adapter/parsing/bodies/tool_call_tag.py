@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from adapter.parsing.bodies import generic_call_tags, labeled_call
+from adapter.parsing.bodies import generic_call_tags
 from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
 from adapter.parsing.bodies.name_and_argument_elements import read_elements
 from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name
@@ -228,6 +228,5 @@ def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 OPENERS = (
     CallOpener(OPEN, read_tool_call),
     CallOpener("<tool_call ", with_attributes(read_tool_call)),
-    *labeled_call.OPENERS,
     *generic_call_tags.OPENERS,
 )

@@ -2,7 +2,6 @@
 
 Format: Meta's prompt format for Llama 4 and the small Llama 3.2 models, which asks for ``[func(name=value, ...), ...]``
 without other text. Llama 4 sometimes writes the list between the two tokens, and Llama 3 after ``<|python_tag|>``.
-Other models write a call without a list (`unmarked_python_calls`).
 """
 
 from adapter.parsing.bodies.python_encoder import encode_call
@@ -12,7 +11,6 @@ from adapter.parsing.bodies.python_scanner import (
     read_after_python_tag,
     read_list,
 )
-from adapter.parsing.bodies.unmarked_python_calls import read_unmarked_calls
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
@@ -26,7 +24,6 @@ FORMAT = Format(
         CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     read_unmarked=read_list,
-    read_stripped_start=read_unmarked_calls,
     body_variants=frozenset({BARE_LISTS}),
     encode_calls=build_calls_encoder(encode_call, between=", ", opening="[", closing="]"),
     stray_closers=(CLOSE,),

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from adapter.parsing.bodies import continue_block
 from adapter.parsing.bodies.react_lines import build_labeled_reader
+from adapter.parsing.bodies.worded_call import read_last_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CallOpener, Format
 
@@ -27,19 +28,16 @@ def _with_bold(labels: Sequence[str]) -> tuple[str, ...]:
     return (*labels, *bold)
 
 
+LABELS = ("Tool Call:", "Function Call:", "function_call:")
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 INPUTS = (INPUT, "Action_Input:", "Arguments:", "Parameters:", "Input:", "Args:")
-OTHER_LABELS = ("Tool Call:", "Function Call:", "function_call:")
 _read_action = build_labeled_reader(_with_bold(INPUTS), RESULT)
-_read_other = build_labeled_reader(_with_bold(INPUTS), RESULT, needs_json=True)
 
 FORMAT = Format(
     name="react",
     openers=(
         *(CallOpener(label, _read_action) for label in _with_bold((OPEN,))),
-        *(CallOpener(label, _read_other) for label in _with_bold(OTHER_LABELS)),
-        *(CallOpener(label, _read_other) for label in _with_bold(("Tool:", "Function:"))[2:]),  # plain, they end a tag
-        CallOpener("tool_call: ", _read_other),  # without the space, it is a part of tags
+        *(CallOpener(label, read_last_call) for label in _with_bold(LABELS)),
         continue_block.OPENER,
     ),
     encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),

@@ -13,7 +13,7 @@ tools, begins a line, and precedes a parameter, JSON or the closing tag. ``<para
 
 ``<NAME KEY="value" />`` on a separate line is a call if no element of HTML can have the name, all attributes are
 parameters of the tool, and all required parameters are present. ``<NAME>value</NAME>`` is a call if the tool has
-exactly one parameter.
+exactly one parameter, or if the value is YAML with all required parameters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import re
 from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
+from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
+from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.generic_call_tags import begins_with_json, build_attribute_reader
 from adapter.parsing.bodies.tagged_arguments import (
     ATTRIBUTES,
@@ -58,7 +60,7 @@ _BEGINS_TAG = re.compile(r"</?[\w.-]*")
 
 def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
     elements = [CallOpener(f"<{name}>", _build_reader(name)) for name in names if _is_key(name)]
-    tags = [CallOpener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name)]
+    tags = [CallOpener(f"<{name}{end}", partial(_read_tag, name)) for name in names if _is_key(name) for end in " /"]
     return (*elements, *tags)
 
 
@@ -75,6 +77,9 @@ def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[Body
     tool, taken = source.tools[name], list[str]()
     if (yield from begins_with_json(source, consumed)):
         return TEXT
+    if consumed[-1].endswith("/"):
+        source.push_back("/")
+        consumed[-1] = consumed[-1][:-1]
     values = yield from build_attribute_reader(name).consume_attributes(source, taken)
     call = PendingCall(tool.name, tool)
     for key in filter(call.has_parameter, values):
@@ -85,7 +90,7 @@ def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[Body
         return (yield from _read_body(call, tool, source, consumed))
     is_alone = (yield from source.begins_block()) or source.is_empty
     is_whole = {*tool.required} <= call.arguments.keys() == values.keys()
-    if not values or not is_whole or not is_alone:
+    if not taken or not is_whole or not is_alone:
         source.push_back("".join(taken))
         return TEXT
     consumed.extend(taken)
@@ -132,20 +137,34 @@ def _read_body(call: PendingCall, tool: Tool, source: BodySource, consumed: list
 
 
 def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``<NAME>value</NAME>`` on one line, for a tool with exactly one parameter. Any other text is part of the
-    answer."""
-    if len(tool.properties) != 1 or call.arguments or not is_distinctive_name(tool.name):
+    """Parse ``<NAME>value</NAME>``. The value is YAML, or text on one line for a tool with exactly one parameter. Any
+    other text is part of the answer."""
+    if call.arguments or not is_distinctive_name(tool.name):
         return TEXT
     taken: list[str] = []
     text = yield from source.consume_until(f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
     is_alone = (yield from source.begins_block()) or source.is_empty
-    if text is None or "\n" in text or not is_alone:
+    pairs = _decode_pairs(text, tool) if text and is_alone else None
+    if text is None or not is_alone or (pairs is None and (len(tool.properties) != 1 or "\n" in text)):
         source.push_back("".join(taken))
         return TEXT
     consumed.extend(taken)
     call.fix("missing-inner-tag")
-    call.add_text(next(iter(tool.properties)), text)
+    if pairs is None:
+        call.add_text(next(iter(tool.properties)), text)
+    for key, value in (pairs or {}).items():
+        call.add_value(key, value)
     return call.build_result()
+
+
+def _decode_pairs(text: str, tool: Tool) -> JsonObject | None:
+    """Return the arguments in ``text``, which are pairs or YAML. Return None if there are none."""
+    try:
+        value = decode_yaml(text)
+    except FormatError:
+        return None
+    is_whole = isinstance(value, dict) and {*tool.required} <= value.keys() <= tool.properties.keys()
+    return value if is_whole and isinstance(value, dict) and value else None
 
 
 def _read_value(key: str, tool: Tool, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[None]:

@@ -142,7 +142,12 @@ def test_only_partial_markers_and_whitespace_are_buffered(pieces):
     text = "".join(pieces)
     if any(opening in text for opening in openings) or any(marker in text for marker in MARKERS):
         return
-    markers = [*MARKERS, *HEADERS, *(f"<{tool['function']['name']}>" for tool in TOOLS)]  # elements named after tools
+    markers = [
+        *MARKERS,
+        *HEADERS,
+        "<<<",
+        *(f"<{tool['function']['name']}>" for tool in TOOLS),
+    ]  # elements named after tools
     parser = Parser(None, TOOLS)
     shown = 0
     for fed, char in enumerate(text, 1):
