@@ -36,6 +36,7 @@ from adapter.tools.json_call_extraction import (
     find_flat_arguments,
     find_name_key,
     looks_like_call,
+    lower_keys,
 )
 from adapter.tools.tool import ToolSet
 
@@ -339,7 +340,7 @@ def _decode_complete_call(text: str, missing: str) -> Value | None:
 _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
 
 
-_NAMED_LATER = re.compile(rf'[^}}]*?"(?:{"|".join(NAME_KEYS)})"\s*:\s*"([^"\\]{{1,200}})"')
+_NAMED_LATER = re.compile(rf'[^}}]*?"(?i:{"|".join(NAME_KEYS)})"\s*:\s*"([^"\\]{{1,200}})"')
 """Matches an object up to the name of a call, which is not its first member."""
 
 
@@ -375,7 +376,9 @@ def is_unmarked_call(value: Json, tools: ToolSet) -> bool:
 
 
 def _is_container(item: Json, tools: ToolSet) -> bool:
-    return isinstance(item, dict) and find_container_key(item, tools) is not None
+    if not isinstance(item, dict):
+        return False
+    return find_container_key(item, tools) is not None or lower_keys(item, tools) is not None
 
 
 def _is_named_call(item: Json, tools: ToolSet) -> bool:

@@ -26,6 +26,7 @@ includes the characters around anchors, which takes longer than parsing a short 
 _UNDECIDED = r"[ \t]*[^\w\s]{0,9}[ \t]?\w{0,40}"
 """Pattern for the start of a line up to its first word, which follows a weak marker of one character."""
 _sign = re.compile(r"[^\w\s]")
+EMPTY: Mapping[str, str] = {}
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
 
@@ -45,11 +46,15 @@ class MarkerSet:
     weak: Mapping[str, str] = {}
     """Maps some markers, which are called weak, to patterns. A weak marker is ignored if its pattern matches the text
     after it (see `WeakMarkerSet`)."""
+    quick: Mapping[str, str] = {}
+    """Maps frequent weak markers, each of one character, to short patterns for most of the text that their patterns
+    match. A search uses the short pattern first, because it is compiled and matched in less time."""
 
     def __init__(self, *literals: str) -> None:
         # A tuple needs a tenth of the memory of a set; the strings are shared by all sessions.
         self._lowered = (*dict.fromkeys(sys.intern(literal.lower()) for literal in literals),)
         self._parent: MarkerSet | None = None
+        self._idle: dict[str, re.Pattern[str]] = {}  # compiled on first use
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:
@@ -101,7 +106,7 @@ class MarkerSet:
 
     def _find_anchor(self, literal: str) -> int:
         places = [at for at, char in enumerate(literal) if char in self._anchors]
-        return next((at for at in places if not literal[at].isspace()), places[0])
+        return next((at for at in places if at or not literal[at].isspace()), places[0])
 
     @cached_property
     def _sorted(self) -> list[str]:
@@ -163,7 +168,10 @@ class MarkerSet:
     def _exact_pattern(self) -> re.Pattern[str]:
         """A pattern with one branch per anchor, which includes the characters that may surround the anchor."""
         strong = starmap(_build_branch, self._group_by_anchor(self._strong).items())
-        weak = (_build_anchor(literal, self._find_anchor(literal), idle) for literal, idle in self.weak.items())
+        weak = (
+            _build_anchor(literal, self._find_anchor(literal), self.quick.get(literal, idle))
+            for literal, idle in self.weak.items()
+        )
         return re.compile("|".join([*strong, *weak]) or _NEVER)
 
     @cached_property
@@ -180,8 +188,7 @@ class MarkerSet:
             beginnings.setdefault(text[0], []).append(text[1:])
         behind = {char: f"(?:{_build_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
         behind |= {first: rf"(?:{_build_beginnings(rests)})?\Z" for first, rests in beginnings.items()}
-        frequent = {literal: idle for literal, idle in self.weak.items() if len(literal) == 1}
-        behind |= {literal: rf"(?!{idle})(?:{_UNDECIDED}\Z|())" for literal, idle in frequent.items()}
+        behind |= {literal: rf"(?!{quick})(?:{_UNDECIDED}\Z|())" for literal, quick in self.quick.items()}
         branches = [re.escape(one) + rest for char, rest in behind.items() for one in _list_letter_cases(char)]
         return re.compile("|".join(branches) or _NEVER)
 
@@ -195,8 +202,17 @@ class MarkerSet:
         if sign is None:
             return len(text)
         if not sign.lastindex:
-            return sign.start()
+            char = sign[0][0]
+            is_idle = char in self.quick and self.is_ignored(char, text, sign.start() + 1)
+            return self.find_partial_start(text, 0) if is_idle else sign.start()
         return self.find_partial_start(text, 0) if self.search(text, 0) is None else -1
+
+    def is_ignored(self, literal: str, text: str, end: int) -> bool:
+        """Return whether the weak marker ``literal``, if it ends at ``end``, is ignored because of the text after
+        it."""
+        if literal not in self._idle:
+            self._idle[literal] = re.compile(self.weak[literal])
+        return self._idle[literal].match(text, end) is not None
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
         """Return the first marker that begins at ``start`` or later and ends at ``end`` or earlier, or None."""
@@ -257,23 +273,21 @@ class WeakMarkerSet(MarkerSet):
     No two markers of ``weak`` have the same anchor.
     """
 
-    def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
+    def __init__(self, weak: Mapping[str, str], *literals: str, quick: Mapping[str, str] = EMPTY) -> None:
         super().__init__(*literals, *weak)
-        self.weak = weak
-        self._idle: dict[str, re.Pattern[str]] = {}  # compiled on first use
+        self.weak, self.quick = weak, quick
         self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
     def with_idle(self, literal: str, idle: str) -> WeakMarkerSet:
         """Return the same set with another pattern for the weak marker ``literal``, which is ignored if ``idle``
         matches the text after it."""
         changed = copy(self)  # most of the search is the same
-        for pattern in ("_exact_pattern", "_hint_pattern"):
-            changed.__dict__.pop(pattern, None)
+        changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: idle}
         changed._idle = {other: pattern for other, pattern in self._idle.items() if other != literal}
         return changed
 
-    def with_literals(self, weak: Mapping[str, str], *literals: str) -> WeakMarkerSet:
+    def with_literals(self, weak: Mapping[str, str], *literals: str, quick: Mapping[str, str] = EMPTY) -> WeakMarkerSet:
         """Return a set that also contains ``literals``, with other patterns ``weak`` for the same weak markers.
 
         If each new marker contains one of the existing anchors, the set reuses them, because choosing anchors for the
@@ -281,8 +295,8 @@ class WeakMarkerSet(MarkerSet):
         """
         added = {sys.intern(literal.lower()) for literal in literals}.difference(self._lowered)
         if any(self._anchors.isdisjoint(literal) for literal in added):
-            return WeakMarkerSet(weak, *self.literals, *added)
-        extended = WeakMarkerSet(weak)
+            return WeakMarkerSet(weak, *self.literals, *added, quick=quick)
+        extended = WeakMarkerSet(weak, quick=quick)
         extended._lowered = (*self._lowered, *added)
         extended._anchors, extended._rough_pattern = self._anchors, self._rough_pattern
         extended._offsets = {char: [*places] for char, places in self._offsets.items()}
@@ -297,13 +311,6 @@ class WeakMarkerSet(MarkerSet):
         """Maps each anchor of a weak marker to the marker and the anchor's index in it."""
         offsets = [(literal, self._find_anchor(literal)) for literal in self.weak]
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
-
-    def is_ignored(self, literal: str, text: str, end: int) -> bool:
-        """Return whether the weak marker ``literal``, if it ends at ``end``, is ignored because of the text after
-        it."""
-        if literal not in self._idle:
-            self._idle[literal] = re.compile(self.weak[literal])
-        return self._idle[literal].match(text, end) is not None
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
         """Return the first marker whose anchor is at ``index``, unless it is a weak marker that is ignored."""
@@ -386,7 +393,7 @@ def _build_beginnings(literals: Iterable[str]) -> str:
 def _build_anchor(literal: str, offset: int, idle: str) -> str:
     """Return a pattern for the anchor of ``literal``, at ``offset``, unless ``idle`` matches the text after it."""
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
-    return f"{char}{f'(?<={before}{char})' if offset else ''}(?={after}(?!{idle}))"
+    return f"{char}{f'(?<={before}{char})' if offset else ''}{f'(?={after}(?!{idle}))' if after else f'(?!{idle})'}"
 
 
 def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from string import ascii_letters
 from typing import NamedTuple
 
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
@@ -108,7 +109,9 @@ def build_marker_tables(
         openers: Mapping[str, CallOpener] = _collect_all_openers(formats, fallback, names)
     else:  # collecting the openers of all formats takes longer than parsing most answers
         openers = {**plain.openers, **_accept_any_call(added)}
-    text_markers = plain.text_markers.with_literals(_build_weak_patterns(openers, names), *added)
+    text_markers = plain.text_markers.with_literals(
+        _build_weak_patterns(openers, names), *added, quick={LINE_START: _build_other_start(names)}
+    )
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
@@ -178,6 +181,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         *openers, *stray_closers, *fallback_closers, *reasoning, *reasoning.values(), *answer_tags,
         *answer_tags.values(), *end_tokens,
         *other_role_markers, *result_markers,
+        quick={LINE_START: _build_other_start(())},
     )  # fmt: skip
     unmarked = _collect_unmarked_readers(formats, fallback)
     return MarkerTables(
@@ -224,23 +228,28 @@ def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[s
     fences = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call})|{ANNOUNCING_WORD}\n"
     return {
         FENCE: rf"(?!{fences})[\w+#.-]{{0,{FENCE_KIND}}}\n",
-        LINE_START: f"(?:{'|'.join((_build_other_first(names), *idle_starts, build_idle_line(names)))})",
+        LINE_START: f"(?:{'|'.join((*idle_starts, build_idle_line(names)))})",
     }
 
 
 def build_idle_line(names: Iterable[str]) -> str:
     """Return a pattern for lines that no words begin that announce a call."""
-    words = rf"(?:{build_alternatives(FIRST_WORDS)})(?:[^\n:={{(\[<]{{0,60}}(?:[:={{(\[<]|\Z)|[\w ]{{0,24}}\n)"
-    after = r"\s{0,2}(?:[^\w\s.?!,;-]|\w+\s?[=:]|\.call|\Z)"
+    words = rf"(?i:{'|'.join(FIRST_WORDS)})(?:[^\n:={{(\[<]{{0,60}}(?:[:={{(\[<]|\Z)|[\w ]{{0,24}}\n)"
+    after = r"\s{0,2}(?:[^\w\s.?!,;-]|\w+\s?(?:[=:]|\Z)|\.(?:call|\w{0,3}\Z)|\Z)"
     named = rf"(?:{build_alternatives(names, exact=True)}){after}" if names else "(?!)"
-    signs = r"(?:[ \t]{1,9})?(?:[^\w\s{\[<>|`]{1,9}[ \t]?)?(?:<{1,3})?"
-    begun = build_first_two((*FIRST_WORDS, *names))
-    return rf"(?![{{\[<]|{signs}(?:{words}|{named}|(?:(?:{begun})\w{{0,40}})?\Z))"
+    signs = r"[ \t]{0,9}+(?:[^\w\s{\[<>|`]{1,9}+[ \t]?+)?+<{0,3}+"
+    return rf"(?![{{\[<]|{signs}(?:{words}|{named}|\w{{0,40}}\Z))"
 
 
-def _build_other_first(names: Iterable[str]) -> str:
-    """Return a pattern for the first character of most lines that no words begin that announce a call."""
-    return rf"(?=[^\W_])(?!{build_first_two((*FIRST_WORDS, *names))})|[\n`|>+]"
+def _build_other_start(names: Iterable[str]) -> str:
+    """Return a pattern for the start of most lines that no words begin that announce a call."""
+    words = (*FIRST_WORDS, *names)
+    firsts = {spelling for word in words for spelling in (word[0].lower(), word[0].upper())}
+    others = "".join(char for char in ascii_letters if char not in firsts)
+    begun = "|".join(sorted({re.escape(word[:3]) for word in words}))
+    partly = "|".join(sorted({re.escape(word[:length]) for word in words for length in (1, 2)}))
+    word = rf"(?=[^\W_])(?!(?i:{begun}|(?:{partly})\Z))"
+    return rf"[ \t]{{0,9}}+(?:[#*-]{{1,4}}+[ \t]?+)?+(?:[\n`|>+\d{others}]|{word})"
 
 
 def _lower_markers(markers: Iterable[str]) -> frozenset[str]:

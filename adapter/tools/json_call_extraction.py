@@ -93,7 +93,13 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
     container = find_container_key(value, tools)
     if container is not None:
         return [_with_fix(call, "nested-function") for call in extract_calls(value[container], arguments_key, tools)]
-    return [_parse_call(value, arguments_key, tools)]
+    return [_parse_call(lower_keys(value, tools) or value, arguments_key, tools)]
+
+
+def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:
+    """Return ``value`` with keys in lower case, if it is then a call of one of the session's tools, or None."""
+    lowered = {key.lower(): item for key, item in value.items()}
+    return lowered if lowered.keys() != value.keys() and _are_known_calls(lowered, tools) else None
 
 
 def find_container_key(value: JsonObject, tools: ToolSet) -> str | None:

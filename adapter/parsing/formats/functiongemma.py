@@ -21,7 +21,7 @@ FORMAT = Format(
     encode_result=build_result_encoder(
         f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<end_function_response>"
     ),
-    stray_closers=(CLOSE,),
+    stray_closers=(CLOSE, f"</{CLOSE[1:]}"),
     end_tokens=(END, "<eos>"),
     other_role_markers=(TURN,),
     result_markers=(RESULT,),
