@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
+from itertools import islice
 
-from adapter.core.events import RejectedCall
+from adapter.core.events import Json, RejectedCall
+from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.markdown_context import MarkdownContext
 from adapter.tools.json_call_extraction import ARGUMENT_KEYS, NAME_KEYS
@@ -23,6 +25,10 @@ _CONTEXT = 200
 _LONGEST = 2000
 """Number of characters that are searched for a call's closing bracket."""
 
+MAX_OBJECTS = 20
+"""Maximum number of objects whose members are compared with the tools' parameters."""
+
+_OBJECT = re.compile(r"(?<![:,\[{] )(?<![:,\[{])\{(?=\s*\"\w+\"\s*:)")
 _STRUCTURE = ("{", "(", "<", "=", ":", "&lt;")
 """Every apparent call contains at least one of these strings."""
 
@@ -49,7 +55,7 @@ _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[|｜\w-]|[\w
 _GLUED_ARGUMENTS = re.compile(r"[\"']?\s{0,3}(?:<[|｜\w]|&[lg]t;|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _GLUED = re.compile(r"\w+(?:[=:]|[\"'()\s]*[{(])")
 """A name or a first key that directly follows the tool's name."""
-_BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio)[\w:|｜▁]*\Z", re.IGNORECASE)
+_BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio|reci)[\w:|｜▁]*\Z", re.IGNORECASE)
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(
     r"[^\n{}]{0,60}\s{0,3}(?:(?<=\n)[^\n{}]{0,60})?[{\[]\s*[\"']?(\w+)[\"']?\s*:"
@@ -71,20 +77,20 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
     Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
     those for quoted calls.
     """
-    content = turn.content
+    content, has_calls = turn.content, bool(turn.calls)
     if not any(mark in content for mark in _STRUCTURE):
         return ()
-    if len(content) <= 2 * SEARCHED and not _find_forms(content, tools):
+    if len(content) <= 2 * SEARCHED and not _find_forms(content, tools, has_calls):
         return ()
     rejected: list[RejectedCall] = []
     for span in turn.explain():
         if span.kind != "content":
             continue
         if len(span.text) <= 2 * SEARCHED:
-            rejected += _search(span.text, tools, span.start)
+            rejected += _search(span.text, tools, span.start, has_calls)
         else:
-            rejected += _search(span.text[:SEARCHED], tools, span.start)
-            rejected += _search(span.text[-SEARCHED:], tools, span.end - SEARCHED)
+            rejected += _search(span.text[:SEARCHED], tools, span.start, has_calls)
+            rejected += _search(span.text[-SEARCHED:], tools, span.end - SEARCHED, has_calls)
     known = turn.rejected
     return tuple(call for call in rejected if not any(_is_part(call, each) for each in known))
 
@@ -94,11 +100,19 @@ def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
     return known.start < call.end and call.start <= known.end + 1
 
 
-def _find_forms(text: str, tools: ToolSet) -> dict[int, str]:
-    """Return the starts of apparent calls, with their forms."""
+def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
+    """Return the starts of apparent calls, with their forms.
+
+    ``has_calls``: whether the answer also has calls. An object with the arguments of a tool is then not an answer.
+    """
     forms: dict[int, str] = {}
     if "{" in text:
         forms = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
+    if has_calls:
+        for match in islice(_OBJECT.finditer(text), MAX_OBJECTS):
+            value = decode_strict(text, match.start())
+            if value is not None and _fits_a_tool(value.value, tools):
+                forms[match.start()] = "json"
     spellings = {spelling: None for name in tools.all_names for spelling in (name, name.replace("_", "-"))}
     for name in spellings:
         if name in text:
@@ -117,9 +131,16 @@ def _find_forms(text: str, tools: ToolSet) -> dict[int, str]:
     return forms
 
 
-def _search(text: str, tools: ToolSet, offset: int) -> Iterator[RejectedCall]:
+def _fits_a_tool(arguments: Json, tools: ToolSet) -> bool:
+    """Return whether ``arguments`` has at least two members, and they can be the arguments of a tool."""
+    if not isinstance(arguments, dict) or len(arguments) < 2:
+        return False
+    return any({*tool.required} <= arguments.keys() <= tool.properties.keys() for tool in tools.values())
+
+
+def _search(text: str, tools: ToolSet, offset: int, has_calls: bool) -> Iterator[RejectedCall]:
     line, end = MarkdownContext(), 0
-    for start, form in sorted(_find_forms(text, tools).items()):
+    for start, form in sorted(_find_forms(text, tools, has_calls).items()):
         if start < end:
             continue
         line.add(text[end:start])

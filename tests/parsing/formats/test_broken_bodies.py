@@ -329,3 +329,23 @@ def test_python_call_that_is_closed_before_another_argument_is_invalid(name):
     turn = parse(text, TOOLS, name, "stop", generation_prompt="")
     assert [(call.name, call.arguments) for call in turn.calls] == [CALLS[2]]
     assert "closed before 'count'" in turn.invalid[0].error
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"text": "a", "count": 1}</function>',
+        'Now.{"text": "a", "count": 1}',
+        '<|reci second_tool\n{"text": "a"}',
+        '<param name="count">1</param>',
+        "[second_tool(count:1)]",
+        'second_toolsecond_tool\n{"text": "a"}',
+    ],
+)
+def test_call_without_its_name_or_marker_has_a_reason(damaged):
+    turn = parse(
+        get_format("functionary_v31").encode_calls([CALLS[0]]) + f"\n{damaged}", TOOLS, "functionary_v31", "stop"
+    )
+    assert [(call.name, call.arguments) for call in turn.calls] == [CALLS[0]]
+    assert turn.rejected
+    assert not turn.invalid
