@@ -46,16 +46,21 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
         return (
             f"a string contains {swallowed!r}, another argument: a quotation mark is missing or not escaped. {_ADVICE}"
         )
+    properties = schema.get("properties") or {}
     for key, item in value.items():
+        if not fixes and _is_plain(item, properties.get(key)):
+            continue
         inner = expand_schema(find_member_schema(schema, key))
         is_odd = is_reshaped or key.count('"') % 2 or _DAMAGED_NAME.fullmatch(key)
-        if not inner and schema.get("properties") and not schema.get("additionalProperties") and is_odd:
-            names = ", ".join(map(repr, schema["properties"]))
+        if not inner and properties and not schema.get("additionalProperties") and is_odd:
+            names = ", ".join(map(repr, properties))
             return f"{key!r} is no argument here, so the call is damaged. Write it again; the names here are {names}."
         parts, schemas = [item], [inner]
         if isinstance(item, list):
             parts, schemas = [*parts, *item], [*schemas, *map(expand_schema, list_item_schemas(inner, len(item)))]
         for each, inner in zip(parts, schemas, strict=True):
+            if not fixes and _is_plain(each, inner):
+                continue
             if is_reshaped and _misses_type(each, inner):
                 return f"the argument {key!r} is damaged: after repairs, it is {shorten(repr(item), 80)}. {_ADVICE}"
             if isinstance(each, dict) and isinstance(inner, Mapping):
@@ -66,6 +71,13 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
             elif fixes and isinstance(each, str) and _is_part(each, fixes, is_item=each is not item):
                 return f"the argument {key!r} has a part of its delimiters: {shorten(repr(each), 80)}. {_ADVICE}"
     return ""
+
+
+def _is_plain(value: Json, schema: Json) -> bool:
+    """Return whether ``value`` is a string where ``schema`` expects one, or a declared number, boolean or null."""
+    if not isinstance(schema, dict) or isinstance(value, list | dict):
+        return False
+    return not isinstance(value, str) or schema.get("type") == "string"
 
 
 def _misses_type(value: Json, schema: Json) -> bool:
