@@ -19,10 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED, Guardrails
 from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
+from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
-from adapter.conversation.guardrails.response_checks import CandidateAnswer, asks_for_answer, find_leading_call
+from adapter.conversation.guardrails.unparsed_calls import find_leading_call
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
 from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.message_rendering import HistoryEntry, Message, MessageRenderer, merge_consecutive_roles

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
+from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.guardrails import MAX_CALLS, RETRIES, Guardrails
 from adapter.conversation.guardrails.registry import (
     BROKEN_CALLS,
@@ -21,7 +22,6 @@ from adapter.conversation.guardrails.registry import (
     WITHIN_ANSWER,
 )
 from adapter.conversation.guardrails.required_steps import Steps, parse_steps, validate_steps
-from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.retry_messages import Encode
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry
 from adapter.conversation.message_content import concat_content

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED
-from adapter.conversation.guardrails.response_checks import find_leading_call
+from adapter.conversation.guardrails.unparsed_calls import find_leading_call
 from adapter.core.events import (
     ContentReclassified,
     Event,

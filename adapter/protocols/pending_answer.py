@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from adapter.conversation.guardrails.response_checks import IN_TEXT, CandidateAnswer, starts_with_tool_result
+from adapter.conversation.guardrails.candidate_answer import IN_TEXT, CandidateAnswer, starts_with_tool_result
 from adapter.conversation.guardrails.verdicts import DroppedCall
 from adapter.core.events import (
     ContentReclassified,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from adapter.backends.constraint_fields import WORDS_GRAMMAR, build_constraint_fields
+from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED
 from adapter.conversation.guardrails.registry import parse_guardrails
-from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.chat_request_translation import translate_chat_request

@@ -2,13 +2,15 @@
 
 __all__ = [
     "call_history",
+    "candidate_answer",
     "guardrails",
     "invented_file_text",
     "loop_detection",
+    "refusals_and_claims",
     "registry",
     "requested_file_changes",
     "required_steps",
-    "response_checks",
     "retry_messages",
+    "unparsed_calls",
     "verdicts",
 ]

@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from adapter.conversation.guardrails.announced_action import announces_action
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
+from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.copied_text import (
     SentMessages,
     copies_error,
@@ -26,6 +27,7 @@ from adapter.conversation.guardrails.copied_text import (
     list_known_values,
 )
 from adapter.conversation.guardrails.invented_file_text import invents_text
+from adapter.conversation.guardrails.invented_turns import cut_turn, find_answer_end
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
 from adapter.conversation.guardrails.needless_later_calls import (
     changes_unread_target,
@@ -33,6 +35,12 @@ from adapter.conversation.guardrails.needless_later_calls import (
     is_unasked_action,
     repeats_in_answer,
     undoes_call,
+)
+from adapter.conversation.guardrails.refusals_and_claims import (
+    claims_unbacked_success,
+    find_refused_tool,
+    is_blanket_refusal,
+    is_empty_answer,
 )
 from adapter.conversation.guardrails.registry import (
     DEFAULT,
@@ -53,22 +61,6 @@ from adapter.conversation.guardrails.requested_file_changes import (
     loses_text,
 )
 from adapter.conversation.guardrails.required_steps import Steps, StepsInput, parse_steps
-from adapter.conversation.guardrails.response_checks import (
-    CandidateAnswer,
-    begins_hopeless_call,
-    claims_unbacked_success,
-    cut_turn,
-    find_answer_end,
-    find_arguments,
-    find_named_tool,
-    find_refused_tool,
-    has_unparsed_call,
-    is_about_calls,
-    is_blanket_refusal,
-    is_call_shaped,
-    is_empty_answer,
-    read_leading_call,
-)
 from adapter.conversation.guardrails.retry_messages import (
     MAX_CHOICES,
     Encode,
@@ -80,6 +72,15 @@ from adapter.conversation.guardrails.retry_messages import (
     render_message,
     shorten_to_line,
     suggest_tools,
+)
+from adapter.conversation.guardrails.unparsed_calls import (
+    begins_hopeless_call,
+    find_arguments,
+    find_named_tool,
+    has_unparsed_call,
+    is_about_calls,
+    is_call_shaped,
+    read_leading_call,
 )
 from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation

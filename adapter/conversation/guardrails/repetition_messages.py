@@ -8,12 +8,12 @@ from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.loop_detection import count_repeats, find_repeated_failure, is_recent_repeat
+from adapter.conversation.guardrails.refusals_and_claims import expects_information
 from adapter.conversation.guardrails.requested_file_changes import (
     find_next_tools,
     find_unused_values,
     has_changed,
 )
-from adapter.conversation.guardrails.response_checks import expects_information
 from adapter.conversation.guardrails.retry_messages import Encode
 from adapter.conversation.guardrails.verdicts import Violation
 from adapter.prompting.intent.verbs import is_question

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
+from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.copied_text import find_placeholder
 from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.conversation.guardrails.loop_detection import is_recent_repeat
 from adapter.conversation.guardrails.registry import parse_guardrails
-from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.retry_messages import Examples
 from adapter.conversation.guardrails.verdicts import Accept, Retry
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall

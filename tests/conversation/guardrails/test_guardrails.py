@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, looks_like_error, read_call_history
+from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.conversation.guardrails.loop_detection import asks_for_repetition
 from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, WITHIN_ANSWER, parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
-from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.verdicts import Accept, Retry, Stop
 from adapter.core.errors import UsageError
 from adapter.core.turn import Turn

@@ -3,9 +3,9 @@
 import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.conversation.guardrails.registry import parse_guardrails
-from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.verdicts import Accept, Retry
 from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse

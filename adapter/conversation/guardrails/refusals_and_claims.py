@@ -1,29 +1,12 @@
-"""Checks for answers without a call: refusals, unfounded claims, invented turns, calls in the wrong markup."""
+"""Detect refusals and unfounded claims of success in answers without a call."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.core.events import (
-    ContentReclassified,
-    Event,
-    InvalidToolCall,
-    JsonObject,
-    MarkupDelta,
-    TextDelta,
-    ToolCall,
-)
-from adapter.core.json.strict import decode_strict
-from adapter.core.turn import Turn
-from adapter.parsing.marker_tables import INVENTED_RESULT
-from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.intent.bm25 import stem_words
 from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
-from adapter.tools.json_call_extraction import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 SEARCHED = 1_000
@@ -31,7 +14,6 @@ SEARCHED = 1_000
 MAX_LENGTH = 240
 """Maximum length of an answer without content, in characters. All its words are stop words, or words that refuse or
 report success in any task."""
-
 _REFUSAL = """
 ability able access action afraid ai answer apologize ask assist assistant browse but can cannot capability check
 complete currently data directly does don elsewhere external fulfill handle have help information internet just
@@ -79,66 +61,6 @@ _DISCLAIMER = re.compile(
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 _INSTEAD = re.compile(r"\?|\b(?:can\s+(?!(?:not|help|assist)\b)|instead|only)\b", re.IGNORECASE)
-_OPEN_CALL = re.compile(
-    r"""<\|?(?:function|function_calls?|invoke|tool_calls?)\b[^<>]{0,80}>|\[TOOL_CALLS?\]|<\|python_tag\|>""",
-    re.IGNORECASE,
-)
-_BEFORE_JSON = re.compile(r"\s*(?:```\w*\s*|<\|?\w{1,30}\|?>\s*)?(?=[\[{])")
-_CALL_HEAD = re.compile(
-    r"""\s*(?:```\w*\s*)?\{\s*"name"\s*:\s*"(?P<name>[^"\n]*)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?P<list>\[)?"""
-)
-MAX_HEAD = 400
-"""Number of characters at the start of an answer that are searched for the beginning of a call."""
-_ABOUT_CALLS = re.compile(
-    r"(?i)\b(?:tool|function)[- _]?call|(?<![.\w])json\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b"
-)
-_USER_SAYS = re.compile(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
-_MODEL_SAYS = re.compile(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
-_ABOUT_TALK = re.compile(
-    r"(?i)\b(?:chats?|conversations?|dialog(?:ue)?s?|examples?|interviews?|prompts?|role|scripts?|transcripts?)\b"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateAnswer:
-    """An answer that guardrails check."""
-
-    content: str
-    calls: tuple[ToolCall, ...] = ()
-    invalid: tuple[InvalidToolCall, ...] = ()
-    rejected: tuple[str, ...] = ()
-    """The text of calls in the answer that the parser rejected."""
-    has_reasoned: bool = False
-    """True if it contains reasoning."""
-    has_invented: bool = False
-    """True if it contains a result that the model invented."""
-
-    @classmethod
-    def from_turn(cls, turn: Turn) -> CandidateAnswer:
-        text = "".join(event.raw for event in turn.events) if turn.rejected else ""
-        rejected = tuple(text[each.start : each.end] for each in turn.rejected if each.reason in IN_TEXT)
-        has_invented = any(isinstance(event, MarkupDelta) and starts_with_tool_result(event) for event in turn.events)
-        return cls(turn.content, turn.calls, turn.invalid, rejected, bool(turn.reasoning), has_invented)
-
-    @property
-    def text(self) -> str:
-        """The whole answer as text."""
-        calls = (json.dumps(call.arguments, ensure_ascii=False) for call in self.calls)
-        return "\n".join([self.content, *calls, *(each.raw for each in self.invalid), *self.rejected])
-
-
-IN_TEXT = frozenset({"text-follows", "no-body"})
-"""The parser's rejection reasons that may apply to an intended call."""
-
-BEGINNING = 400
-"""Number of characters at the start of a malformed call that are searched for its tool's name."""
-MAX_NAME_OFFSET = 200
-"""Number of characters after an opening marker that are searched for the call's name."""
-
-
-def starts_with_tool_result(markup: MarkupDelta) -> bool:
-    lowered = markup.raw.lower()
-    return any(marker in lowered for marker in INVENTED_RESULT)
 
 
 def is_empty_answer(content: str, past: CallHistory) -> bool:
@@ -224,104 +146,3 @@ def claims_unbacked_success(content: str, past: CallHistory) -> bool:
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
     return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))
-
-
-def has_unparsed_call(answer: CandidateAnswer, request: str, tools: ToolSet) -> bool:
-    """Return whether the answer contains an unparsed call of one of ``tools``, unless ``request`` is about calls."""
-    if is_about_calls(request):
-        return False
-    prose = _remove_code(answer.content)
-    opened = (prose[match.end() : match.end() + MAX_NAME_OFFSET] for match in _OPEN_CALL.finditer(prose))
-    return _names_tool(answer.rejected, tools) or _names_tool(opened, tools)
-
-
-def _names_tool(pieces: Iterable[str], tools: ToolSet) -> bool:
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", piece) for piece in pieces for name in tools)
-
-
-def _remove_code(text: str) -> str:
-    return re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", " ", text, flags=re.DOTALL)
-
-
-def find_leading_call(text: str) -> str:
-    """Return the JSON of the complete call at the start of ``text``, which may follow a marker, or "" if there is
-    none."""
-    start = _BEFORE_JSON.match(text)
-    decoded = decode_strict(text, start.end()) if start is not None else None
-    if start is None or decoded is None:
-        return ""
-    value = decoded.value[0] if isinstance(decoded.value, list) and decoded.value else decoded.value
-    return text[start.end() : decoded.end] if looks_like_call(value) else ""
-
-
-def find_arguments(text: str) -> JsonObject:
-    """Return the arguments of the JSON call at the start of ``text``, or an empty object if there is none."""
-    found = (read_leading_call(text).get(key) for key in ("arguments", "parameters"))
-    return next((arguments for arguments in found if isinstance(arguments, dict)), {})
-
-
-def read_leading_call(text: str) -> JsonObject:
-    """Return the JSON call at the start of ``text``, or an empty object if there is none."""
-    whole = find_leading_call(text)
-    value = json.loads(whole) if whole else None
-    call = value[0] if isinstance(value, list) and value else value
-    return call if isinstance(call, dict) else {}
-
-
-def is_about_calls(request: str) -> bool:
-    """Return whether ``request`` is about JSON or calls, so that a call in the answer may be an example."""
-    return _ABOUT_CALLS.search(request) is not None
-
-
-def is_call_shaped(content: str, request: str) -> bool:
-    """Return whether the answer begins with a call in JSON, even if its control tokens are escaped. Return False if
-    ``request`` is about JSON or calls."""
-    return find_leading_call(unescape_control_tokens(content)) != "" and not is_about_calls(request)
-
-
-def begins_hopeless_call(content: str, request: str, tools: ToolSet) -> bool:
-    """Return whether the answer begins like a call in JSON that names an unknown tool, or whose arguments are a list.
-
-    The call need not be complete. Return False if ``request`` is about JSON or calls.
-    """
-    head = _CALL_HEAD.match(unescape_control_tokens(content[:MAX_HEAD]))
-    is_call = head is not None and (head["list"] is not None or tools.match(head["name"]) is None)
-    return is_call and not is_about_calls(request)
-
-
-def find_answer_end(content: str, request: str) -> int:
-    """Return the index at which the answer ends.
-
-    The answer ends before a user message that the model has invented and answered, unless ``request`` is about
-    dialogues.
-    """
-    user = _USER_SAYS.search(content)
-    is_invented = user is not None and _MODEL_SAYS.search(content, user.end()) and not _ABOUT_TALK.search(request)
-    return user.start() if user is not None and is_invented else len(content)
-
-
-def cut_turn(turn: Turn, end: int) -> Turn:
-    """Return ``turn`` up to the first call that follows more than ``end`` characters of content, without that call."""
-    length, events = 0, list[Event]()
-    for event in turn.events:
-        match event:
-            case TextDelta(text=text):
-                length += len(text)
-            case ContentReclassified():
-                length = 0
-            case ToolCall() | InvalidToolCall() if length > end:
-                break
-            case _:
-                pass
-        events.append(event)
-    return Turn.from_events(events)
-
-
-def find_named_tool(raw: str, tools: ToolSet) -> Tool | None:
-    """Return the tool whose name occurs first in a malformed call, or None."""
-    found = [
-        (match.start(), -len(name), name)
-        for name in tools
-        if (match := re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", raw[:BEGINNING]))
-    ]
-    return tools[min(found)[2]] if found else None
