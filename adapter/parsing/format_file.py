@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from adapter.core.argument_checks import explain_read_error
 from adapter.core.bounded_parsing import format_toml_literal, parse_toml
 from adapter.core.errors import UsageError
-from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
+from adapter.parsing.bodies.compiled_format import UnsupportedLayoutError
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.format_spec import FormatSpec

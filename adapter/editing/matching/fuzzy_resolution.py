@@ -10,7 +10,7 @@ from adapter.editing.error_messages import build_not_found_message, describe_mat
 from adapter.editing.matching.acceptance import HINT_REACH, MatchFeatures, RejectedMatch, accept_best_match
 from adapter.editing.matching.already_applied import find_roughly_applied
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
-from adapter.editing.matching.patch_context import PatchContext
+from adapter.editing.matching.match_task import MatchTask
 from adapter.editing.matching.stale_context import find_anchored_changes
 from adapter.editing.matching.strategies import TextMatch, match_from_lines, match_whole_lines, split_view_lines
 from adapter.editing.repairs.interpretations import Interpretation
@@ -22,51 +22,49 @@ MAX_ALIGNED = 6
 """Maximum number of interpretations of a patch that are aligned with the document."""
 
 
-def resolve_fuzzily(context: PatchContext, alternatives: Sequence[Interpretation], old_text: str) -> Resolution:
+def resolve_fuzzily(task: MatchTask, alternatives: Sequence[Interpretation], old_text: str) -> Resolution:
     """Return the edits for the best alignment of all interpretations, or a rejection that shows the most similar
     lines."""
     tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
     for interpretation in map(
-        partial(_with_plain_elisions, context), dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1]))
+        partial(_with_plain_elisions, task), dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1]))
     ):
-        hint, old = context.find_hint(interpretation), split_view_lines(interpretation.old)
-        if candidates := find_fuzzy_matches(context.search, old, None if hint is None else hint - 1):
+        hint, old = task.find_hint(interpretation), split_view_lines(interpretation.old)
+        if candidates := find_fuzzy_matches(task.search, old, None if hint is None else hint - 1):
             tried.append((interpretation, old, candidates))
     if not tried:
         return Rejection(
-            "not found", build_not_found_message(context.search, split_view_lines(old_text), None, None, context.names)
+            "not found", build_not_found_message(task.search, split_view_lines(old_text), None, None, task.names)
         )
     interpretation, old, candidates = max(tried, key=lambda one: one[2][0].score)
-    hint, new = context.find_hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
+    hint, new = task.find_hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
     first_line = None if hint is None else hint - 1
-    best = accept_best_match(MatchFeatures(context.search, old, new, candidates, first_line, context.lead))
+    best = accept_best_match(MatchFeatures(task.search, old, new, candidates, first_line, task.lead))
     edits: tuple[ResolvedEdit, ...] = ()
     match best:
         case MatchCandidate():
             candidate = best
         case RejectedMatch():
             candidate = candidates[0]
-            edits = _resolve_anchored(context, interpretation, candidate)
+            edits = _resolve_anchored(task, interpretation, candidate)
             if not edits:
-                message = build_not_found_message(context.search, old, candidate, best, context.names)
+                message = build_not_found_message(task.search, old, candidate, best, task.names)
                 return Rejection("not found", message)
-    line = find_roughly_applied(context.search, candidate, old, new)
+    line = find_roughly_applied(task.search, candidate, old, new)
     if line is not None:
-        return context.reject_already_applied(
-            f"the result of {context.names.new_text} is already present at line {line + 1}"
-        )
+        return task.reject_already_applied(f"the result of {task.names.new_text} is already present at line {line + 1}")
     if edits:
         return edits
     written = replace(interpretation, new="\n".join(new) + "\n" if new else "")
-    match = match_from_lines(context.document, written, candidate.steps, "aligned")
-    return context.build(match, (describe_match(context.search, old, candidate),), interpretation)
+    match = match_from_lines(task.document, written, candidate.steps, "aligned")
+    return task.build(match, (describe_match(task.search, old, candidate),), interpretation)
 
 
-def _with_plain_elisions(context: PatchContext, interpretation: Interpretation) -> Interpretation:
+def _with_plain_elisions(task: MatchTask, interpretation: Interpretation) -> Interpretation:
     """Replace comments like ``// unchanged`` in both texts with ``...``, if the old text has them and the file does
     not."""
     written = filter(may_be_elision, interpretation.old.split("\n"))
-    omissions = {line.strip() for line in written if not context.is_in_file(line)}
+    omissions = {line.strip() for line in written if not task.is_in_file(line)}
     old, new = (
         "\n".join(f"{get_indent(line)}..." if line.strip() in omissions else line for line in text.split("\n"))
         for text in (interpretation.old, interpretation.new)
@@ -75,7 +73,7 @@ def _with_plain_elisions(context: PatchContext, interpretation: Interpretation) 
 
 
 def _resolve_anchored(
-    context: PatchContext, interpretation: Interpretation, best: MatchCandidate
+    task: MatchTask, interpretation: Interpretation, best: MatchCandidate
 ) -> tuple[ResolvedEdit, ...]:
     """Return the edits of changes that are located with certainty although their context differs.
 
@@ -84,22 +82,22 @@ def _resolve_anchored(
     edits: list[ResolvedEdit] = []
     changes = (
         []
-        if context.patch.replace_all
+        if task.patch.replace_all
         else find_anchored_changes(
-            context.search, split_view_lines(interpretation.old), split_view_lines(interpretation.new)
+            task.search, split_view_lines(interpretation.old), split_view_lines(interpretation.new)
         )
     )
-    hint = context.find_hint(interpretation)
+    hint = task.find_hint(interpretation)
     for change in changes:
-        matches = match_whole_lines(context.search, replace(interpretation, old=change.old, new=change.new))
+        matches = match_whole_lines(task.search, replace(interpretation, old=change.old, new=change.new))
         match = replace(
-            next(match for match in matches if _find_first_nonblank(context, match) == change.first),
+            next(match for match in matches if _find_first_nonblank(task, match) == change.first),
             strictness="aligned",
         )
-        is_far = hint is not None and context.measure_distance(match, hint) > HINT_REACH
+        is_far = hint is not None and task.measure_distance(match, hint) > HINT_REACH
         if is_far or match.last_line < best.first_line or best.last_line < match.first_line:
             return ()
-        match context.build(match, (change.note,), interpretation):
+        match task.build(match, (change.note,), interpretation):
             case Rejection():
                 return ()
             case built:
@@ -107,8 +105,8 @@ def _resolve_anchored(
     return tuple(edits)
 
 
-def _find_first_nonblank(context: PatchContext, match: TextMatch) -> int:
-    return next(line for line in range(match.first_line, match.last_line + 1) if context.search.keys[line])
+def _find_first_nonblank(task: MatchTask, match: TextMatch) -> int:
+    return next(line for line in range(match.first_line, match.last_line + 1) if task.search.keys[line])
 
 
 def _with_same_elisions(old: Sequence[str], new: Sequence[str]) -> list[str]:

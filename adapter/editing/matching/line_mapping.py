@@ -10,11 +10,11 @@ from adapter.editing.repairs.omission_markers import is_elision
 
 
 class LineMapping(NamedTuple):
-    """A mapping of old lines ``old_start:old_stop`` to the document's lines ``line_start:line_stop``.
+    """Maps the old lines ``old_start`` to ``old_stop`` to the document's lines ``line_start`` to ``line_stop``.
 
-    If the old range is empty, the model omitted these document lines. If the document's range is empty, the old lines
-    are missing in the document. A range of several lines means that lines were joined or split. ``is_elided`` is true
-    if the model wrote ``...`` for the document's lines.
+    If the old range is empty, the model left out these document lines. If the document's range is empty, the old lines
+    are missing from the document. A range of several lines means that lines were joined or split. ``is_elided`` is true
+    if the model wrote ``...`` in place of the document's lines.
     """
 
     old_start: int

@@ -13,9 +13,9 @@ from adapter.editing.matching.acceptance import find_nearest
 from adapter.editing.matching.already_applied import find_applied_place, have_common_lines
 from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex
 from adapter.editing.matching.fuzzy_resolution import resolve_fuzzily
+from adapter.editing.matching.match_task import MatchTask
 from adapter.editing.matching.match_vetoes import MATCH_VETOES, check_already_there
 from adapter.editing.matching.minified_code import match_minified
-from adapter.editing.matching.patch_context import PatchContext
 from adapter.editing.matching.strategies import (
     STRATEGIES,
     TextMatch,
@@ -40,7 +40,7 @@ def locate(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old
     return _Locator(search, patch, names, empty_old_text).run()
 
 
-class _Locator(PatchContext):
+class _Locator(MatchTask):
     def __init__(
         self, search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText
     ) -> None:

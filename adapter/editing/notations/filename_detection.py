@@ -32,7 +32,7 @@ FENCE = re.compile(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
 
 
 def find_path(line: str) -> str | None:
-    """Return the path in ``line``, or None unless it contains exactly one path."""
+    """Return the path in ``line`` if it contains exactly one, otherwise None."""
     alone = find_bare_path(line)
     if alone is not None or " " not in line.strip():
         return alone

@@ -7,7 +7,7 @@ __all__ = [
     "call_announcing_tags",
     "call_colon_tag",
     "call_section",
-    "compiled_readers",
+    "compiled_format",
     "continue_block",
     "deepseek_tokens",
     "dsml",

@@ -389,7 +389,7 @@ def encode_call(
     """Encode a call. ``gap`` follows the name. ``key_end`` and ``value_end`` follow the closing tags of a key and of a
     value.
 
-    Values cannot be escaped. If one of the pairs would be parsed differently, one JSON object replaces all pairs.
+    Values cannot be escaped. If a pair would be parsed back to another value, all pairs are written as one JSON object.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False) + value_end

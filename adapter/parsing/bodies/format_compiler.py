@@ -15,8 +15,8 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.parsing.bodies import deepseek_tokens, harmony_messages, key_value_compiler, tool_call_tag, tool_calls_tag
 from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
-from adapter.parsing.bodies.compiled_readers import (
-    CompiledReaders,
+from adapter.parsing.bodies.compiled_format import (
+    CompiledFormat,
     UnsupportedLayoutError,
     compile_described,
     is_marker,
@@ -88,7 +88,7 @@ def compile_format(spec: FormatSpec) -> Format:
 # ------------------------------------------------------------------- JSON with the name in it
 
 
-def _compile_json(spec: FormatSpec) -> CompiledReaders:
+def _compile_json(spec: FormatSpec) -> CompiledFormat:
     encoded = spec.encode_calls([(_NAME, {_KEY: "value"})])
     start, end, value = _find_json_around(encoded, _NAME)
     key = spec.arguments_key or "arguments"
@@ -102,14 +102,14 @@ def _compile_json(spec: FormatSpec) -> CompiledReaders:
     own_fixes = {"several-in-one-tag"} | _find_own_fixes(value, key)
     shared = own_fixes == {"several-in-one-tag"} and key == "arguments" and not spec.is_text
     if shared and section == ("", "") and (opening, closing) in _SHARED_JSON:
-        return CompiledReaders(_SHARED_JSON[opening, closing], closers=(closing,))
+        return CompiledFormat(_SHARED_JSON[opening, closing], closers=(closing,))
     if shared and section == (tool_calls_tag.OPEN, tool_calls_tag.CLOSE) and opening in ("", tool_call_tag.OPEN):
         openers = (*tool_calls_tag.OPENERS, *(tool_call_tag.OPENERS if opening else ()))
-        return CompiledReaders(openers, closers=(section[1], closing))
+        return CompiledFormat(openers, closers=(section[1], closing))
     if opening == "" and section == ("", ""):
         if reshape is not None:
             raise UnsupportedLayoutError("no marker precedes the JSON of a call, whose key is the tool's name")
-        return CompiledReaders(unmarked=_ignore_fixes(UntaggedJson(key, after_marker=False), own_fixes))
+        return CompiledFormat(unmarked=_ignore_fixes(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
         read = TaggedJson(opening or section[0], closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
@@ -166,14 +166,14 @@ def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
 # ------------------------------------------------------------------- the name, then JSON
 
 
-def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
+def _compile_named_json(spec: FormatSpec) -> CompiledFormat:
     section = strip_both(spec.section)
     head, middle, closing = spec.head.strip(), spec.middle, spec.tail.strip()
     if head.startswith(deepseek_tokens.CALL_BEGIN) and any(each in head + middle for each in deepseek_tokens.SEPARATOR):
-        return CompiledReaders(deepseek_tokens.SECTION.openers, closers=deepseek_tokens.STRAYS)
+        return CompiledFormat(deepseek_tokens.SECTION.openers, closers=deepseek_tokens.STRAYS)
     if head == "<function=":
         closers = ("</function>",)
-        return CompiledReaders((CallOpener(head, read_unwrapped_function),), closers=closers)
+        return CompiledFormat((CallOpener(head, read_unwrapped_function),), closers=closers)
     opening, prefix = _split_marker_and_prefix(head)
     if not opening:
         raise UnsupportedLayoutError("no marker precedes the tool's name and its JSON arguments")
@@ -199,16 +199,16 @@ def _split_marker_and_prefix(head: str) -> tuple[str, str]:
     return (match[1].rstrip(), match[2]) if match and match[1] and match[1].strip() else (head, "")
 
 
-def _compile_labels(spec: FormatSpec) -> CompiledReaders:
+def _compile_labels(spec: FormatSpec) -> CompiledFormat:
     label, arguments = spec.head.strip(), spec.middle.strip()
     result = spec.results[0] if spec.results else "Observation:"
-    return CompiledReaders((CallOpener(label, build_labeled_reader((arguments,), result)),))
+    return CompiledFormat((CallOpener(label, build_labeled_reader((arguments,), result)),))
 
 
 # ------------------------------------------------------------------- Python and Gemma
 
 
-def _compile_python(spec: FormatSpec) -> CompiledReaders:
+def _compile_python(spec: FormatSpec) -> CompiledFormat:
     opening, closing = spec.section
     if spec.head.strip():
         return _compile_marked_python(spec)
@@ -216,37 +216,43 @@ def _compile_python(spec: FormatSpec) -> CompiledReaders:
         raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls do not form a list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
     if not opening:
-        return CompiledReaders(unmarked=read_list)
+        return CompiledFormat(unmarked=read_list)
     if not closing:
         raise UnsupportedLayoutError(f"the Python calls after {opening!r} have no closing marker")
-    return CompiledReaders(
+    return CompiledFormat(
         (CallOpener(opening, build_python_or_json_reader(opening, closing)),), unmarked=read_list, closers=(closing,)
     )
 
 
-def _compile_marked_python(spec: FormatSpec) -> CompiledReaders:
+def _compile_marked_python(spec: FormatSpec) -> CompiledFormat:
     """Compile Python calls with a marker before each call: ``CALL: f(x=1)``."""
     opening, closing = spec.head.strip(), spec.tail.strip()
     read = build_python_or_json_reader(opening, closing) if closing else read_one_call
     return wrap_in_section(strip_both(spec.section), opening, (closing,), read)
 
 
-def _compile_gemma(spec: FormatSpec) -> CompiledReaders:
+def _compile_gemma(spec: FormatSpec) -> CompiledFormat:
     opening, closing = spec.head.strip(), spec.tail.strip()
     if not opening or not closing or spec.section != ("", ""):
-        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around call:NAME are not supported")
-    return CompiledReaders((CallOpener(opening, GemmaCall(opening, closing, spec.quote)),), closers=(closing,))
+        raise UnsupportedLayoutError(
+            "call:NAME needs a marker before and after it, and no section around all calls; got "
+            f"{opening!r}, {closing!r} and the section {spec.section!r}"
+        )
+    return CompiledFormat((CallOpener(opening, GemmaCall(opening, closing, spec.quote)),), closers=(closing,))
 
 
-def _compile_channels(spec: FormatSpec) -> CompiledReaders:
+def _compile_channels(spec: FormatSpec) -> CompiledFormat:
     if not (spec.head.startswith(harmony_messages.ASSISTANT) and spec.middle.endswith(harmony_messages.MESSAGE)):
-        raise UnsupportedLayoutError(f"the call begins in the middle of a line or header, with {spec.head!r}")
-    return CompiledReaders(
+        raise UnsupportedLayoutError(
+            f"a call in channels must begin with {harmony_messages.ASSISTANT!r} and have {harmony_messages.MESSAGE!r} "
+            f"before its arguments; got {spec.head!r} and {spec.middle!r}"
+        )
+    return CompiledFormat(
         harmony_messages.OPENERS, head=harmony_messages.read_rest_of_header, tokens=harmony_messages.TOKENS
     )
 
 
-def _compile_yaml(spec: FormatSpec) -> CompiledReaders:
+def _compile_yaml(spec: FormatSpec) -> CompiledFormat:
     closing = spec.tail.strip()
     if not closing:
         raise UnsupportedLayoutError("nothing marks the end of the YAML: the text after the arguments is empty")
@@ -255,7 +261,7 @@ def _compile_yaml(spec: FormatSpec) -> CompiledReaders:
     return compile_described(spec, read, closing)
 
 
-_COMPILERS: dict[str, Callable[[FormatSpec], CompiledReaders]] = {
+_COMPILERS: dict[str, Callable[[FormatSpec], CompiledFormat]] = {
     "json": _compile_json,
     "named json": _compile_named_json,
     "labels": _compile_labels,

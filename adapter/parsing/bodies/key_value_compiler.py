@@ -9,8 +9,8 @@ from adapter.parsing.bodies import invoke_tags, tool_call_tag, tool_calls_tag, x
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader, KeyValueTags
 from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.bodies.compiled_readers import (
-    CompiledReaders,
+from adapter.parsing.bodies.compiled_format import (
+    CompiledFormat,
     UnsupportedLayoutError,
     compile_described,
     is_marker,
@@ -25,29 +25,29 @@ from adapter.parsing.format import BodyReader, CallOpener
 from adapter.parsing.format_spec import FormatSpec
 
 
-def compile_function(spec: FormatSpec) -> CompiledReaders:
+def compile_function(spec: FormatSpec) -> CompiledFormat:
     assert spec.pairs is not None
     is_inline = not spec.pairs.openings["string"].endswith("\n")
     before = f"{spec.section[0]}{spec.head}".removesuffix("<function=").strip()
     after = spec.pairs.last.partition("</function>")[2].strip() or spec.section[1].strip()
     closers = ("</function>", "</parameter>", after)
     if not before:
-        return CompiledReaders(
+        return CompiledFormat(
             (CallOpener("<function=", read_unwrapped_function), xml_named_function.OPENER), closers=closers
         )
     if before == tool_call_tag.OPEN and not is_inline:
         openers = (*tool_call_tag.OPENERS, CallOpener("<function=", read_unwrapped_function), xml_named_function.OPENER)
-        return CompiledReaders(openers, closers=tool_call_tag.STRAYS)
+        return CompiledFormat(openers, closers=tool_call_tag.STRAYS)
     if " " in before or "\n" in before or not after:
         raise UnsupportedLayoutError(f"the text before a function is not supported: {before!r}")
     read = read_inline_function if is_inline else read_xml_function
     call_section = CallSection(
         opens=(before,), closes=(after,), call_opens=("<function=", "<function "), read_call=read
     )
-    return CompiledReaders(call_section.openers, closers=closers)
+    return CompiledFormat(call_section.openers, closers=closers)
 
 
-def compile_pairs(spec: FormatSpec) -> CompiledReaders:
+def compile_pairs(spec: FormatSpec) -> CompiledFormat:
     pairs = spec.pairs
     assert pairs is not None
     first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
@@ -83,7 +83,7 @@ def compile_pairs(spec: FormatSpec) -> CompiledReaders:
             f"keys and values are between {', '.join(map(repr, tags.all))}, which are not markers"
         )
     if replace(tags, separator=GLM.separator, section_close=GLM.section_close) == GLM:
-        return CompiledReaders(
+        return CompiledFormat(
             (*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all
         )
     read = KeyValueReader(tags, own=(spec.name,)).read
@@ -101,7 +101,7 @@ _ELEMENT_OPENING = re.compile(r"\"(?:\s+[\w:.-]+=\"[^\"]*\")*(?P<end>\S*)\s*")
 _ELEMENT_LAST = re.compile(r"\s*(?P<value></[^>]*>|\S+)\s*(?P<call></[^>]*>|\S+)\s*")
 
 
-def compile_elements(spec: FormatSpec) -> CompiledReaders:
+def compile_elements(spec: FormatSpec) -> CompiledFormat:
     pairs = spec.pairs
     assert pairs is not None
     head, first = _ELEMENT_HEAD.fullmatch(spec.head), _ELEMENT_FIRST.fullmatch(pairs.first)
@@ -116,7 +116,7 @@ def compile_elements(spec: FormatSpec) -> CompiledReaders:
         )
     section = strip_both(spec.section)
     if head["call"] in _INVOKE and section[0] in invoke_tags.SECTION.opens:
-        return CompiledReaders(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
+        return CompiledFormat(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
     tags = XmlInvokeTags(
         call=(head["call"],),
         call_close=(last["call"],),
@@ -135,7 +135,7 @@ def compile_elements(spec: FormatSpec) -> CompiledReaders:
 _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 
 
-def compile_lines(spec: FormatSpec) -> CompiledReaders:
+def compile_lines(spec: FormatSpec) -> CompiledFormat:
     pairs = spec.pairs
     assert pairs is not None
     value_close = pairs.value_close

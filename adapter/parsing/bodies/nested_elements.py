@@ -227,8 +227,8 @@ def _guess_value(text: str) -> Json:
 
 
 def encode_call(token: str, name: str, arguments: JsonObject) -> str:
-    """Encode a call as elements. If they would be parsed differently, encode its arguments as one JSON object in
-    ``<invoke>``."""
+    """Encode a call as elements, or its arguments as one JSON object in ``<invoke>`` if the elements would be parsed
+    back to other values."""
     try:
         body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
     except ValueError:

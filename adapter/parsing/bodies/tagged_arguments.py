@@ -173,8 +173,8 @@ def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | No
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value``. If the argument is repeated and its type is a list, the list gets all values. If it has another
-    type, the last value replaces the others."""
+    """Add ``value`` to ``arguments``. A repeated argument keeps all its values if its type is a list, otherwise only
+    the last."""
     if key in arguments:
         fixes["repeated-argument"] = None
         if schema and "array" in list_types(schema):
@@ -195,8 +195,8 @@ def encode_unescaped(value: Json) -> str:
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
-    """Return whether an encoded pair would be parsed differently: ``text`` contains one of ``tags`` or ends in
-    ``</KEY>``, or ``key`` contains a ``forbidden`` character."""
+    """Return whether an encoded pair would be parsed back to another value: ``text`` contains one of ``tags`` or ends
+    in ``</KEY>``, or ``key`` contains a ``forbidden`` character."""
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
     return not is_plain_key or any(tag.lower() in lowered for tag in tags) or find_named_close(text, key, ()) != ""

@@ -1,7 +1,7 @@
-"""`XmlInvokeTags`: the tags of one model family for the elements of a call, with an encoder. `xml_invoke` parses the
-elements.
+"""The tags with which one model family writes a call (`XmlInvokeTags`), and an encoder for them. `xml_invoke` parses
+the calls.
 
-If one of the parameters would be parsed differently, one JSON object replaces all parameters.
+If a parameter would not be parsed back to the same value, all parameters are written as one JSON object.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Return whether a parameter, which cannot be escaped, would be parsed differently."""
+    """Return whether a parameter would be parsed back to another value. Values cannot be escaped."""
     written = encode_unescaped(value)
     text = written.lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"

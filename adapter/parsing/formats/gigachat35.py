@@ -1,4 +1,4 @@
-"""GigaChat 3.5: DeepSeek's elements under the name GCML, after ``<think>``.
+"""GigaChat 3.5: DeepSeek's DSML elements, written with ``GCML`` in place of ``DSML``, after reasoning in ``<think>``.
 
 Format: the chat template of the ai-sage/GigaChat3.5 releases; see `dsml`.
 """

@@ -267,7 +267,7 @@ def encode_call(name: str, arguments: JsonObject) -> str:
 
 
 def _is_ambiguous(key: str, value: Json) -> bool:
-    """Return whether an element would be parsed differently, for example because the value contains a tag."""
+    """Return whether an element would be parsed back to another value, for example because it contains a tag."""
     text = encode_unescaped(value)
     is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
     return "<" in text or text.startswith(("\n", "\r\n")) or reads_as_null(value) or not is_tag

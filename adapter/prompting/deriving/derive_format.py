@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from adapter.parsing.bodies import harmony_messages
-from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
+from adapter.parsing.bodies.compiled_format import UnsupportedLayoutError
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.format_spec import FormatSpec

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import harmony_messages
-from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
+from adapter.parsing.bodies.compiled_format import UnsupportedLayoutError
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout

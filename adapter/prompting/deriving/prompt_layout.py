@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from adapter.core.events import JsonObject
-from adapter.parsing.bodies.compiled_readers import is_marker
+from adapter.parsing.bodies.compiled_format import is_marker
 from adapter.parsing.marker_tables import END_OF_TURN, REASONING
 from adapter.prompting.deriving.probe_conversations import (
     ANSWER,

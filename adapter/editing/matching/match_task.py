@@ -1,5 +1,4 @@
-"""A patch, the document that it is matched against, and the lines at which the model expects the old text (line
-hints)."""
+"""The task of finding a patch's old text in a document, with the lines at which the model expects it (line hints)."""
 
 from __future__ import annotations
 
@@ -17,7 +16,9 @@ NEAR_HINT = 10
 """Maximum distance, in lines, between a line hint and a text to which it points."""
 
 
-class PatchContext:
+class MatchTask:
+    """A patch, the document to search, and the tool's parameter names, which errors use."""
+
     def __init__(self, search: DocumentIndex, patch: Patch, names: ParameterNames) -> None:
         self.search, self.document, self.patch, self.names = search, search.document, patch, names
 

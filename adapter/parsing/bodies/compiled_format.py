@@ -1,4 +1,4 @@
-"""`CompiledReaders`: the fields of a format that `format_compiler` builds from a specification."""
+"""The result of compiling a format specification (`CompiledFormat`), and helpers that the compilers share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UnsupportedLayoutError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledReaders:
+class CompiledFormat:
     """The fields of a `Format` that depend on how its calls are written.
 
     - ``unmarked``, ``head``: the fields ``read_unmarked`` and ``read_header`` of the format.
@@ -45,21 +45,21 @@ def strip_both(section: tuple[str, str]) -> tuple[str, str]:
 
 def wrap_in_section(
     section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
-) -> CompiledReaders:
+) -> CompiledFormat:
     """Build the readers of calls that begin with ``opening`` and that ``read`` parses.
 
     ``section`` is the text before and after all calls, and ``closes`` are the closing markers of a call.
     """
     read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):
-        return CompiledReaders((CallOpener(opening, read),), closers=closers)
+        return CompiledFormat((CallOpener(opening, read),), closers=closers)
     if not section[1]:
         raise UnsupportedLayoutError(f"{section[0]!r} opens a section that has no closing marker")
     call_section = CallSection(opens=(section[0],), closes=(section[1],), call_opens=(opening,), read_call=read)
-    return CompiledReaders(call_section.openers, closers=closers)
+    return CompiledFormat(call_section.openers, closers=closers)
 
 
-def compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> CompiledReaders:
+def compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> CompiledFormat:
     """Build the readers of calls that ``read`` parses after the head of ``spec``, up to the marker ``closing``."""
     opening = spec.head.strip()
     if not re.search(r"\w", opening):
