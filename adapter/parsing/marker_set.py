@@ -167,7 +167,9 @@ class MarkerSet:
     @cached_property
     def _exact_pattern(self) -> re.Pattern[str]:
         """A pattern with one branch per anchor, which includes the characters that may surround the anchor."""
-        strong = starmap(_build_branch, self._group_by_anchor(self._strong).items())
+        passed = {literal: re.compile(quick) for literal, quick in self.quick.items()}
+        found = {it for it in self._strong if it[0] in passed and not passed[it[0]].match(it, 1)}  # at the weak marker
+        strong = starmap(_build_branch, self._group_by_anchor(it for it in self._strong if it not in found).items())
         weak = (
             _build_anchor(literal, self._find_anchor(literal), self.quick.get(literal, idle))
             for literal, idle in self.weak.items()

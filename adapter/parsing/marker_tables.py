@@ -249,7 +249,7 @@ def _build_other_start(names: Iterable[str]) -> str:
     begun = "|".join(sorted({re.escape(word[:3]) for word in words}))
     partly = "|".join(sorted({re.escape(word[:length]) for word in words for length in (1, 2)}))
     word = rf"(?=[^\W_])(?!(?i:{begun}|(?:{partly})\Z))"
-    return rf"[ \t]{{0,9}}+(?:[#*-]{{1,4}}+[ \t]?+)?+(?:[\n`|>+\d{others}]|{word})"
+    return rf"[ \t]{{0,9}}+(?:[#*-]{{1,4}}+[ \t]{{0,9}}+)?+(?:[\n`|>+}}\])\"',;./$&%\d{others}]|{word})"
 
 
 def _lower_markers(markers: Iterable[str]) -> frozenset[str]:
