@@ -265,3 +265,21 @@ def test_spaces_before_part_of_a_line_are_not_added():
     """The place has one blank there, the texts have two."""
     patch = {"old_text": "  eval  x", "new_text": "  source y"}
     assert patch_text("run: `A= eval x`\n", [patch]).text == "run: `A= source y`\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "added", "result"),
+    [
+        ("class A:\n  def f(self):\n    return 1\n", "def f(self):\n    return 1", "\n\ndef g(self):\n    return 2",
+         "class A:\n  def f(self):\n    return 1\n\n  def g(self):\n    return 2\n"),
+        ("class A:\n    def f(self):\n        return 1\n", "def f(self):\n        return 1", "\n\ndef g(self): pass",
+         "class A:\n    def f(self):\n        return 1\n\n    def g(self): pass\n"),
+        ("a:\n  b:\n    c: 1\n", "b:\n    c: 1", "\nd:\n    e: 1", "a:\n  b:\n    c: 1\n  d:\n    e: 1\n"),
+        ("class A {\n  f() {\n    go()\n  }\n}\n", "f() {\n    go()\n  }", "\n\n  g() {}",
+         "class A {\n  f() {\n    go()\n  }\n\n  g() {}\n}\n"),
+    ],
+)  # fmt: skip
+def test_lines_after_a_text_without_its_first_indentation_stay_in_the_block(text, old, added, result):
+    """The old text occurs verbatim in the middle of a line, because the model's unit of indentation is twice the
+    file's, or because only its first line is stripped."""
+    assert patched(text, (old, old + added)) == result

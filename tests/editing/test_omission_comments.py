@@ -104,6 +104,13 @@ def test_a_comment_that_is_meant_can_be_added_after_the_lines_are_deleted():
     assert comment in patch_text(shorter, [{"old_text": above, "new_text": above + comment}]).text
 
 
+@pytest.mark.parametrize("comment", ["{/* existing children */}", "<!-- existing nodes -->"])
+def test_existing_things_that_a_comment_names_are_not_lost(comment):
+    old, new = (f"<A>\n{lines}</A>\n" for lines in ("  <B />\n  <C />\n", f"  {comment}\n  <D />\n"))
+    with pytest.raises(EditError, match="instead of real lines"):
+        patch_text(old, [{"old_text": old, "new_text": new}], "a.tsx")
+
+
 @pytest.mark.parametrize("comment", LITERAL)
 def test_comments_about_the_rest_of_something_are_written(comment):
     patch = {"old_text": "  check(b);\n  return b;\n", "new_text": f"  // {comment}\n  return verify(b);\n"}

@@ -46,12 +46,12 @@ MatchStrategy: TypeAlias = Callable[[DocumentIndex, Interpretation], Iterator[Te
 def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
     """Match the old text verbatim, at any position, and insert the new text unchanged.
 
-    If all matches start inside a line's indentation, yield none: `match_whole_lines` also finds them, and reindents the
-    new lines.
+    If all matches start inside a line's indentation, and the texts are indented less, yield none: `match_whole_lines`
+    also finds them, and reindents the new lines.
     """
     starts = _find_exact_starts(search.document, interpretation)
     if "\n" in interpretation.old + interpretation.new and all(
-        _is_indented_less(search.document, interpretation.old, start) for start in starts
+        _is_indented_less(search.document, interpretation, start) for start in starts
     ):
         return
     for start in starts:
@@ -100,12 +100,18 @@ def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iter
     )
 
 
-def _is_indented_less(document: TextDocument, old: str, start: int) -> bool:
-    """Return whether a match would be one of whole lines if the old text had all of the first line's indentation."""
-    end = start + len(old)
+def _is_indented_less(document: TextDocument, interpretation: Interpretation, start: int) -> bool:
+    """Return whether a match would be one of whole lines if the old text had all of the first line's indentation, and
+    the old text has some of it, or the new text has lines that would be outside the block of the first line."""
+    old, end = interpretation.old, start + len(interpretation.old)
     line_start = document.get_view_offset(document.find_line(start))
     is_closed = old.endswith("\n") or document.view[end : end + 1] in ("", "\n")
-    return start > line_start and is_closed and old[0] in " \t" and not document.view[line_start:start].strip()
+    indent = document.view[line_start:start]
+    if start == line_start or not is_closed or indent.strip():
+        return False
+    rest, added = ([line for line in text.split("\n")[1:] if line.strip()] for text in (old, interpretation.new))
+    is_inside = bool(rest) and all(line.startswith(indent) for line in rest)
+    return old[0] in " \t" or (is_inside and not all(line.startswith(indent) for line in added))
 
 
 def _build_exact_match(document: TextDocument, interpretation: Interpretation, start: int) -> TextMatch:

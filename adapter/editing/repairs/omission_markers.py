@@ -60,6 +60,8 @@ MIN_COPIED = 0.5
 fewer, the file is written anew."""
 MAX_REPLACEMENT_WORDS = 8
 """Maximum number of words of a comment that can stand for code without naming what is omitted."""
+MAX_NAMED_WORDS = 3
+"""Maximum number of words of a comment such as ``existing child nodes`` that stands for what it names."""
 _REST = ("rest", "remaining", "remainder")
 _OMITTED = {"omitted", "elided", "snipped", "truncated"}
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -202,7 +204,8 @@ def may_be_elision(line: str) -> bool:
         return match is not None
     words = _split_words(match["words"])
     is_marked = bool(match["opening"] or match["after"])
-    return is_marked and any(map(_LEFT_OUT.fullmatch, words)) and _has_only_known_words(words)
+    is_named = words[:1] == ["existing"] and len(words) <= MAX_NAMED_WORDS
+    return is_marked and (is_named or (any(map(_LEFT_OUT.fullmatch, words)) and _has_only_known_words(words)))
 
 
 def _may_be_omission(lines: Sequence[str], index: int) -> bool:
