@@ -39,35 +39,10 @@ LINE_LIMIT = 4000
 
 _ANNOUNCING = ("tool", "function", "func", "action", "call", "calling", "invoke", "invoking", "invocation", "using")
 _OTHER = (
-    *(
-        "running",
-        "executing",
-        "execute",
-        "request",
-        "name",
-        "recipient",
-        "assistant",
-        "commentary",
-        "to",
-        "with",
-        "the",
-    ),
-    *(
-        "and",
-        "input",
-        "arguments",
-        "argument",
-        "args",
-        "parameters",
-        "params",
-        "json",
-        "code",
-        "print",
-        "begin",
-        "start",
-    ),
-    *("end", "block", "default_api", "id", "use"),
-)
+    "running", "executing", "execute", "request", "name", "recipient", "assistant", "commentary", "to", "with", "the",
+    "and", "input", "arguments", "argument", "args", "parameters", "params", "json", "code", "print", "begin", "start",
+    "end", "block", "default_api", "id", "use",
+)  # fmt: skip
 _WORDS = "|".join(rf"{word}s?" for word in (*_ANNOUNCING, *_OTHER))
 _SIGN = r"(?![.!?]\s|<[^\w<])[^\w{¤]"
 _ID = r"(?:call_)?id\s*[=:]\s*[\w-]+|call_\w+"
