@@ -313,7 +313,7 @@ def sample(pid: int, started: float, ours: int) -> Sample:
         int(status["VmRSS"].split()[0]) / 1024,
         len(os.listdir(f"/proc/{pid}/fd")),  # noqa: PTH208
         int(status["Threads"]),
-        len(list(supervisor.find_descendants(pid))) - ours,
+        len(list(supervisor.iter_descendants(pid))) - ours,
     )
 
 
@@ -325,7 +325,7 @@ def run(folder: Path, seconds: float, calls: int, seed: int, every_s: float, soa
         served() as (server, chats),
         answering("identity", lambda: iter([b"a page\n" * 50])) as page,
     ):
-        ours = len(list(supervisor.find_descendants(os.getpid())))
+        ours = len(list(supervisor.iter_descendants(os.getpid())))
         while not stop.is_set() and (time.monotonic() - started < seconds or soak.calls < calls):
             try:
                 work(folder, chance.choice(list_dialect_names()), chance, page, soak)

@@ -140,10 +140,10 @@ TOLD: dict[str, Case | str] = {
     "dialects/proxyai/session_tools.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
         "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was truncated to 4 words"
     ),
-    "workspace/sandbox/background.py start: "
+    "workspace/sandbox/background_commands.py start: "
     "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
-    "workspace/capabilities/host_planner.py _run_batch: operation.calls[:ops.MAX_BATCH]": BATCH,
-    "workspace/capabilities/host_planner.py _run_batch: operation.calls[ops.MAX_BATCH:]": BATCH,
+    "workspace/capabilities/host_operation_planner.py _run_batch: operation.calls[:ops.MAX_BATCH]": BATCH,
+    "workspace/capabilities/host_operation_planner.py _run_batch: operation.calls[ops.MAX_BATCH:]": BATCH,
     "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
@@ -154,19 +154,19 @@ TOLD: dict[str, Case | str] = {
     "workspace/sandbox/output_capture.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap names its size",
     "workspace/changes/history.py commit: summary[:journal.MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
-    "workspace/capabilities/host_planner.py _search: hits[:operation.limit]": "as many as requested",
+    "workspace/capabilities/host_operation_planner.py _search: hits[:operation.limit]": "as many as requested",
     "workspace/capabilities/http_search_and_docs.py search: min(request.limit, self.most)": Case(
         "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were requested; the service returns at most 5"
     ),
     "workspace/capabilities/http_search_and_docs.py read: text[:MAX_DOCS]": (
         "(cut at 10000 characters; see the next page)"
     ),
-    "workspace/capabilities/library_docs.py _read_code: modules[:MAX_FILES]": "the last page has a note",
-    "workspace/capabilities/library_docs.py find: "
+    "workspace/capabilities/installed_package_docs.py _read_code: modules[:MAX_FILES]": "the last page has a note",
+    "workspace/capabilities/installed_package_docs.py find: "
     "[other for other in installed if key and key in other][:MAX_FOUND]": "the best matches",
-    "workspace/capabilities/library_docs.py find: limit=MAX_FOUND": "the nearest names are requested, not all",
-    "workspace/capabilities/library_docs.py find: list(chosen)[:MAX_FOUND]": "likewise",
-    "workspace/capabilities/library_docs.py read: text[start:start + PAGE_CHARACTERS]": DOCS,
+    "workspace/capabilities/installed_package_docs.py find: limit=MAX_FOUND": "the nearest names are requested",
+    "workspace/capabilities/installed_package_docs.py find: list(chosen)[:MAX_FOUND]": "likewise",
+    "workspace/capabilities/installed_package_docs.py read: text[start:start + PAGE_CHARACTERS]": DOCS,
     "workspace/capabilities/local_search.py search_with_notes: "
     "rank_sections(sections, request.query)[:request.limit]": "as many as requested",
     "workspace/capabilities/local_search.py _read_sections: limit=MAX_FILES": Case(

@@ -37,7 +37,7 @@ class NativeToolsChat:
         names: dict[int, str] = {}
         arguments: dict[int, list[str]] = {}
         for chunk in self._chat.stream(messages, stop=stop, extra={"tools": self._tools}):
-            for index, function in _list_functions(chunk.raw or {}):
+            for index, function in _iter_functions(chunk.raw or {}):
                 names.setdefault(index, str(function.get("name") or ""))
                 piece = function.get("arguments") or ""
                 arguments.setdefault(index, []).append(piece if isinstance(piece, str) else json.dumps(piece))
@@ -65,7 +65,7 @@ class NativeToolsChat:
 _REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 
-def _list_functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
+def _iter_functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
     """Yield the index and function of each partial call in a server's event."""
     for position, call in enumerate(list_native_calls(raw)):
         if isinstance(call, dict) and isinstance(function := call.get("function"), dict):

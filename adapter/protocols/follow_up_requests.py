@@ -16,7 +16,7 @@ from adapter.core.events import (
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
 from adapter.prompting.tool_shortlist import LOOKUPS
-from adapter.protocols.choice_output import ChoiceOutput
+from adapter.protocols.choice_deltas import ChoiceDeltas
 from adapter.protocols.pending_answer import PendingAnswer
 from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
@@ -36,7 +36,7 @@ def list_remaining(rest: Rest) -> Sequence[Event]:
     return events[position:]
 
 
-class FollowedChoice(ChoiceOutput):
+class FollowedChoice(ChoiceDeltas):
     """An answer that can lead to further requests. This is a base class of `ChoiceStream`."""
 
     def start_next_attempt(self) -> TranslatedRequest | None:

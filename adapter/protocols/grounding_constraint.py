@@ -46,7 +46,7 @@ def ground_conversation(
     request = next((text for role, text in reversed(texts) if role == "user"), "")
     results = "\n".join(text for role, text in texts if role == "tool")
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
-    every = ((tool, *argument) for tool in tools.values() for argument in _list_arguments(tool.parameters))
+    every = ((tool, *argument) for tool in tools.values() for argument in _iter_arguments(tool.parameters))
     for tool, name, schema in every:
         named = _find_named(tool, name, schema, request, results) if ground is None or is_risky(tool) else None
         if ground is not None and (values := _ask_ground(ground, tool.name, name, messages)) is not None:
@@ -86,11 +86,11 @@ def _get_text(message: Mapping[str, Json]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _list_arguments(schema: Json) -> Iterator[tuple[str, Json]]:
+def _iter_arguments(schema: Json) -> Iterator[tuple[str, Json]]:
     """Yield all arguments of a schema, including arguments inside lists and objects."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     for name, inner in (properties if isinstance(properties, Mapping) else {}).items():
         yield name, inner
-        yield from _list_arguments(inner)
+        yield from _iter_arguments(inner)
     if isinstance(schema, Mapping) and "items" in schema:
-        yield from _list_arguments(schema["items"])
+        yield from _iter_arguments(schema["items"])

@@ -22,7 +22,7 @@ from adapter.core.events import (
     ToolCallDelta,
 )
 from adapter.parsing.formats import get_format
-from adapter.protocols.choice_output import EXCLUDED
+from adapter.protocols.choice_deltas import EXCLUDED
 from adapter.protocols.follow_up_requests import NOTHING, FollowedChoice, Rest
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object

@@ -99,7 +99,7 @@ def _convert_messages(
         before = conversation.hash_before(index, beginning)
         return memory.recall(format.name, before, content, calls) if isinstance(content, str) else None
 
-    for index, (path, message, content) in enumerate(read_messages(conversation.messages, start), start):
+    for index, (path, message, content) in enumerate(iter_messages(conversation.messages, start), start):
         role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
             calls = parse_calls(message["tool_calls"], f"{path}.tool_calls")
@@ -125,7 +125,7 @@ def _convert_messages(
         beginning.update(encode_messages([message]))
 
 
-def read_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObject, Content]]:
+def iter_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObject, Content]]:
     """Yield the path, the message and its content for each message from ``start`` on. Raises RequestError for an
     invalid message or an empty list."""
     if not isinstance(messages, list) or not messages:

@@ -101,10 +101,10 @@ def build_shortlist(body: JsonObject, tools: ToolSet, limit: int | None) -> Tool
     """Select tools by the user's messages and the earlier calls. Return None if there are at most ``limit`` tools."""
     if limit is None or len(tools) <= limit:
         return None
-    return shortlist_tools(tools, list(_list_user_requests(body.get("messages"))), limit)
+    return shortlist_tools(tools, list(_iter_user_requests(body.get("messages"))), limit)
 
 
-def _list_user_requests(messages: Json) -> Iterator[UserRequest]:
+def _iter_user_requests(messages: Json) -> Iterator[UserRequest]:
     used: set[str] = set()
     for message in messages if isinstance(messages, list) else ():
         match message:

@@ -30,7 +30,7 @@ from adapter.protocols.conversation_cache import (
     VerbatimCallCache,
     encode_messages,
 )
-from adapter.protocols.plain_text_messages import parse_calls, read_messages, split_texts, with_system, with_texts
+from adapter.protocols.plain_text_messages import iter_messages, parse_calls, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
 from adapter.protocols.tool_list_cache import build_once
 from adapter.tools.tool import Tool, ToolSet
@@ -141,7 +141,7 @@ class _MessageReader:
         self._closed_format = _get_closed_format(self.format, self.traits.closers)
 
     def read(self, conversation: Conversation, start: int, beginning: Blake2b) -> Iterator[JsonObject]:
-        for index, (path, message, content) in enumerate(read_messages(conversation.messages, start), start):
+        for index, (path, message, content) in enumerate(iter_messages(conversation.messages, start), start):
             role = message["role"]
             if role == "assistant":
                 yield self._prepare_answer(message, content, index, path, conversation.hash_before(index, beginning))

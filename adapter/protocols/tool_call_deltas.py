@@ -52,7 +52,7 @@ class NativeCalls:
 
     def add(self, calls: Json) -> list[tuple[NativeCall, str]]:
         """Add calls, or fragments of calls. Return the call of each fragment, and the fragment's arguments."""
-        return [self._add(*fragment) for fragment in _read_fragments(calls)]
+        return [self._add(*fragment) for fragment in _iter_fragments(calls)]
 
     def _add(self, index: int, call_id: str, name: str, arguments: str) -> tuple[NativeCall, str]:
         call = self._last.get(index)
@@ -69,7 +69,7 @@ class NativeCalls:
         return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self.calls)]
 
 
-def _read_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
+def _iter_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
     """Yield the index, id, name and arguments of each call, or fragment of a call."""
     for position, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict) and isinstance(function := call.get("function"), dict):

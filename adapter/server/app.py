@@ -40,6 +40,7 @@ from adapter.server.access_control import AccessControl
 from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
 from adapter.server.error_responses import ErrorResponses
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
+from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import check_passing, normalize_path, remove_keys
 from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
@@ -51,7 +52,6 @@ from adapter.server.telemetry.request_info import RequestObserver
 from adapter.server.telemetry.setup import WORKERS_DIR, make_metrics, make_traces, require_packages
 from adapter.server.translation_threads import COLLECTED, SWITCH_S
 from adapter.server.upstream_connection import RETRY_S, SILENCE_S
-from adapter.server.upstream_server import ModelServer
 
 if TYPE_CHECKING:
     import uvicorn

@@ -14,10 +14,10 @@ from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
 from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.model_server import ModelServer
 from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import count_prompt_tokens, estimate_prompt_tokens
-from adapter.server.upstream_server import ModelServer
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:

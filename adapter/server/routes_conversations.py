@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_responses_items import convert_items
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
+from adapter.server.model_server import ModelServer
 from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
-from adapter.server.upstream_server import ModelServer
 
 Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JsonObject | None]
 """A function that answers a request from the store and the request's JSON body. It returns None if the store lacks the

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.protocols.model_descriptions import ModelDescription
+from adapter.server.model_server import ModelServer
 from adapter.server.upstream_connection import UpstreamError
-from adapter.server.upstream_server import ModelServer
 
 PassOn: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 

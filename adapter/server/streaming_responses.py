@@ -23,10 +23,10 @@ from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.error_responses import find_error_format
+from adapter.server.model_server import ModelServer
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.translation_threads import QUICK_BYTES
 from adapter.server.upstream_connection import UpstreamError
-from adapter.server.upstream_server import ModelServer
 
 CHAT = "/v1/chat/completions"
 

@@ -172,7 +172,7 @@ def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validate
     except ValidationError as error:
         wrong = {str(each["loc"][0]) for each in error.errors(include_url=False) if each["loc"]}
         right = {name: value for name, value in arguments.items() if wrong and name not in wrong}
-        raise ToolError(_describe_problems(tool, right, list(_list_field_errors(error, tool)), unknown)) from error
+        raise ToolError(_describe_problems(tool, right, list(_iter_field_errors(error, tool)), unknown)) from error
     if not callable(getattr(validated, "to_operation", None)):
         raise build_result_error(
             tool.validate, "Tool.validate", validated, "an object with to_operation(), render() and list_notes()"
@@ -180,7 +180,7 @@ def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validate
     return validated
 
 
-def _list_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
+def _iter_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
     for detail in error.errors(include_url=False):
         path = ".".join(str(part) for part in detail["loc"])
         top = str(detail["loc"][0]) if detail["loc"] else ""

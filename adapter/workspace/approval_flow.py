@@ -126,7 +126,7 @@ class ApprovalFlow:
 
     def _build_approval(self, tool: str, operation: ops.Operation, planned: Plan) -> ApprovalRequest:
         effect = ops.find_effect(operation)
-        paths = planned.paths or tuple(self._list_resolved_paths(operation))
+        paths = planned.paths or tuple(self._iter_resolved_paths(operation))
         command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
         return ApprovalRequest(
             tool,
@@ -153,13 +153,13 @@ class ApprovalFlow:
                 return resolved.is_directory and holds_repository("/".join((top, *resolved.parts)))
         return False
 
-    def _list_resolved_paths(self, operation: ops.Operation) -> Iterator[str]:
+    def _iter_resolved_paths(self, operation: ops.Operation) -> Iterator[str]:
         """Yield the paths that rules apply to: each path of the operation and, if it is a link, the link's target."""
         if isinstance(operation, ops.ViewMemory | ops.WriteMemory | ops.DeleteMemory):
             return  # not in the workspace
         if ops.find_effect(operation) == "read" and not self.policy.rules:
             return
-        for path in _list_paths(operation):
+        for path in _iter_paths(operation):
             places = []
             for follow in (False, True):
                 with self.root.locate(path, follow=follow, parents="assume") as resolved:
@@ -240,7 +240,7 @@ class ApprovalFlow:
                 return outcome
 
 
-def _list_paths(operation: ops.Operation) -> Iterator[str]:
+def _iter_paths(operation: ops.Operation) -> Iterator[str]:
     """Yield the paths in the fields of an operation."""
     if isinstance(operation, ops.PatchFiles):
         for edit in operation.files:

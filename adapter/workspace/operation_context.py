@@ -11,7 +11,7 @@ from adapter.tools.operations import Edits
 from adapter.workspace.changes.history import History
 from adapter.workspace.changes.read_tracker import ReadTracker
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox.background import BackgroundCommands
+from adapter.workspace.sandbox.background_commands import BackgroundCommands
 from adapter.workspace.sandbox.sandbox import UNSANDBOXED, ActiveSandbox
 
 

@@ -30,7 +30,7 @@ from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.atomic_calls import run_atomically
 from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.host_planner import SessionCapabilities
+from adapter.workspace.capabilities.host_operation_planner import SessionCapabilities
 from adapter.workspace.changes.encoding_detection import parse_encoding
 from adapter.workspace.changes.history import History, RecordedChange, UndoResult
 from adapter.workspace.changes.operation_plan import Plan

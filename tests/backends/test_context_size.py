@@ -11,7 +11,7 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.run_task import run_task
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.server.upstream_server import ModelServer
+from adapter.server.model_server import ModelServer
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 

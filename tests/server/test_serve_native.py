@@ -18,8 +18,8 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.upstream_failures import refuses_tools
 from adapter.server.app import ServerSettings, build_uvicorn_config
+from adapter.server.model_server import ModelServer
 from adapter.server.upstream_connection import KeyRedactor
-from adapter.server.upstream_server import ModelServer
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta

@@ -86,14 +86,14 @@ def parse_simple_command(line: str) -> Words | None:
 def iter_possible_commands(line: str) -> Iterator[Words]:
     """Yield the commands that the line may run: words such as ``sudo`` before a program are omitted, and so is its
     folder."""
-    for program, *rest in _list_commands(line):
-        for name in _list_names(program):
+    for program, *rest in _iter_commands(line):
+        for name in _iter_names(program):
             yield _fold((name, *rest))
 
 
 def iter_possible_programs(line: str) -> Iterator[str]:
     """Yield the names and paths of the programs and scripts that the line may run."""
-    for words in _list_commands(line):
+    for words in _iter_commands(line):
         yield from iter_programs(words)
 
 
@@ -115,7 +115,7 @@ def iter_programs(words: Words) -> Iterator[str]:
             yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")
 
 
-def _list_names(program: str) -> Iterator[str]:
+def _iter_names(program: str) -> Iterator[str]:
     """Yield the names that a program may have. On Windows, cmd.exe runs ``del`` for ``del/q`` and ``@del``."""
     yield program.rpartition("/")[2]
     if IS_WINDOWS:
@@ -131,7 +131,7 @@ def _fold(command: Words) -> Words:
     return (_CMD_ENDING.sub("", name), *rest)
 
 
-def _list_commands(line: str) -> Iterator[Words]:
+def _iter_commands(line: str) -> Iterator[Words]:
     if IS_WINDOWS:
         line = line.replace("\\", "/")
     for part in _BREAKS.split(line):

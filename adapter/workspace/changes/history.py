@@ -133,7 +133,7 @@ class History:
         if not self.store.exists:
             return ()
         with self.store.lock_journal() as store_fd:
-            return tuple(change for change, _ in self._list_undoable(store_fd, session))
+            return tuple(change for change, _ in self._iter_undoable(store_fd, session))
 
     def render_diff(self, session: str | None = None) -> str:
         """Return a diff per file, from its content before the oldest undoable change to its current content."""
@@ -141,7 +141,7 @@ class History:
             return ""
         with self.store.lock_journal() as store_fd:
             names = journal.list_changes(store_fd)
-            undoable = [(names[change.number], record) for change, record in self._list_undoable(store_fd, session)]
+            undoable = [(names[change.number], record) for change, record in self._iter_undoable(store_fd, session)]
             return render_net_diff(self._root, store_fd, reversed(undoable))
 
     def undo(self, session: str | None = None, review: UndoReview | None = None) -> UndoResult:
@@ -153,9 +153,9 @@ class History:
         if self.store.exists:
             with self.store.lock_journal() as store_fd:
                 self._repair(store_fd)
-                for change, record in self._list_undoable(store_fd, session):
+                for change, record in self._iter_undoable(store_fd, session):
                     return self._undo(store_fd, change, record, "undo", review)
-                other = next((change.summary for change, _ in self._list_undoable(store_fd, None)), "")
+                other = next((change.summary for change, _ in self._iter_undoable(store_fd, None)), "")
         if other:
             raise ToolError(
                 f"there is nothing to undo: this session has no recorded change. The last change of an earlier session "
@@ -171,7 +171,7 @@ class History:
         if self.store.exists:
             with self.store.lock_journal() as store_fd:
                 self._repair(store_fd)
-                for change, record in self._list_newest_first(store_fd):
+                for change, record in self._iter_newest_first(store_fd):
                     if session in (None, change.session) and record.kept_as != "redo":
                         if record.kept_as == "undo":
                             return self._undo(store_fd, change, record, "redo", review)
@@ -230,7 +230,7 @@ class History:
 
     def _undo_after(self, store_fd: int, number: int, review: UndoReview | None = None) -> None:
         """Undo the changes after ``number``, newest first. If one cannot be undone, stop there and add a note."""
-        for change, record in self._list_newest_first(store_fd):
+        for change, record in self._iter_newest_first(store_fd):
             if change.number <= number:
                 break
             try:
@@ -239,15 +239,15 @@ class History:
                 self.store.notes.append(f"could not be undone: {change.summary} ({error})")
                 break
 
-    def _list_undoable(
+    def _iter_undoable(
         self, store_fd: int, session: str | None
     ) -> Iterator[tuple[RecordedChange, journal.ChangeRecord]]:
         """Yield the changes that can be undone, newest first."""
-        for change, record in self._list_newest_first(store_fd):
+        for change, record in self._iter_newest_first(store_fd):
             if record.kept_as != "undo" and session in (None, change.session):
                 yield change, record
 
-    def _list_newest_first(self, store_fd: int) -> Iterator[tuple[RecordedChange, journal.ChangeRecord]]:
+    def _iter_newest_first(self, store_fd: int) -> Iterator[tuple[RecordedChange, journal.ChangeRecord]]:
         for number, name in reversed(journal.list_changes(store_fd).items()):
             record = journal.read_record(store_fd, name)
             if record is not None:

@@ -290,7 +290,7 @@ class _SymbolSearch:
     def _find_declared_symbols(self, text: str, shown: str, language: Language, lines: list[str]) -> Iterator[_Symbol]:
         try:
             get_parser(language)
-            yield from _list_outline_symbols(extract_outline(text, shown, language).items, "")
+            yield from _iter_outline_symbols(extract_outline(text, shown, language).items, "")
         except MissingGrammar:
             self._missing_grammars.add(language.name)
             yield from _guess_symbols(lines)
@@ -314,7 +314,7 @@ class _SymbolSearch:
         )
 
 
-def _list_outline_symbols(items: Iterable[ops.OutlineItem], parent: str) -> Iterator[_Symbol]:
+def _iter_outline_symbols(items: Iterable[ops.OutlineItem], parent: str) -> Iterator[_Symbol]:
     for item in items:
         kind = _KINDS.get(item.section)
         if kind is None:
@@ -323,7 +323,7 @@ def _list_outline_symbols(items: Iterable[ops.OutlineItem], parent: str) -> Iter
         for name in item.names:
             yield _Symbol(name, kind, parent)
         first = item.names[0].text if item.names else item.text
-        yield from _list_outline_symbols(item.members, f"{kind} {first}")
+        yield from _iter_outline_symbols(item.members, f"{kind} {first}")
 
 
 def _guess_symbols(lines: Iterable[str]) -> Iterator[_Symbol]:

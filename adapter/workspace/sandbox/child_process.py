@@ -259,8 +259,8 @@ class ChildProcess:
         give_up = time.monotonic() + supervisor.GIVE_UP_S
         while time.monotonic() < give_up:
             processes = [
-                *(pid for pid, *_ in supervisor.find_descendants(self._supervisor.pid)),
-                *_find_processes_with_token(self._token),
+                *(pid for pid, *_ in supervisor.iter_descendants(self._supervisor.pid)),
+                *_iter_processes_with_token(self._token),
             ]
             for pid in processes:
                 supervisor.kill(pid)
@@ -293,7 +293,7 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
     )
 
 
-def _find_processes_with_token(token: str) -> Iterator[int]:
+def _iter_processes_with_token(token: str) -> Iterator[int]:
     """Yield the ids of the processes that have ``token`` in their environment."""
     needle = f"{_TOKEN}={token}".encode()
     for folder in Path("/proc").glob("[0-9]*") if supervisor.HAS_PROC else ():

@@ -295,7 +295,7 @@ def _watch(
                 return status, ""
         if os.getppid() != host:
             return None, "stopped"
-        if _count() - processes > max_processes and sum(1 for _ in find_descendants(os.getpid())) > max_processes:
+        if _count() - processes > max_processes and sum(1 for _ in iter_descendants(os.getpid())) > max_processes:
             return None, "multiplied"
 
 
@@ -305,7 +305,7 @@ def _terminate(program: int, is_wrapped: bool) -> None:
         if not is_wrapped:
             signal_group(program, number)
             continue
-        for pid, group in find_descendants(os.getpid()):
+        for pid, group in iter_descendants(os.getpid()):
             if group == program and pid != program:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
@@ -318,40 +318,40 @@ def _read_available(descriptor: int) -> bytes:
         return b""
 
 
-def find_descendants(ancestor: int) -> Iterator[tuple[int, int]]:
+def iter_descendants(ancestor: int) -> Iterator[tuple[int, int]]:
     """Yield the id and the process group of each living descendant of ``ancestor``.
 
     Processes are read one at a time in the order of their ids. A caller that kills each of them therefore also finds
     most processes that are forked in the meantime, because they get higher ids.
     """
-    for pid, group, _ in _find_family(ancestor):
+    for pid, group, _ in _iter_family(ancestor):
         yield pid, group
 
 
-def _find_family(ancestor: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the same descendants as `find_descendants`, with the id of the parent as a third value."""
+def _iter_family(ancestor: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the same descendants as `iter_descendants`, with the id of the parent as a third value."""
     family, others = {ancestor}, list[tuple[int, int, bytes]]()
-    for pid, status in _list_processes():
+    for pid, status in _iter_processes():
         parent = int(_find_field(status, b"PPid"))
         if parent in family:
             family.add(pid)
-            yield from _list_living(pid, parent, status)
+            yield from _iter_living(pid, parent, status)
         else:
             others.append((pid, parent, status))
     # After the highest id, the kernel starts again at low ids, so a child may come before its parent.
     while found := [other for other in others if other[1] in family and other[0] not in family]:
         for pid, parent, status in found:
             family.add(pid)
-            yield from _list_living(pid, parent, status)
+            yield from _iter_living(pid, parent, status)
 
 
-def _list_living(pid: int, parent: int, status: bytes) -> Iterator[tuple[int, int, int]]:
+def _iter_living(pid: int, parent: int, status: bytes) -> Iterator[tuple[int, int, int]]:
     if not _find_field(status, b"State").startswith(b"Z"):
         with suppress(ProcessLookupError):
             yield pid, os.getpgid(pid), parent
 
 
-def _list_processes() -> Iterator[tuple[int, bytes]]:
+def _iter_processes() -> Iterator[tuple[int, bytes]]:
     """Yield every process id, in ascending order, with its /proc/PID/status (proc_pid_status(5)).
 
     /proc/PID/stat is not read, because reading it waits for a program that is just starting (exec_update_lock). Among a
@@ -390,13 +390,13 @@ def _end_all(program: int, is_wrapped: bool) -> int:
         return 0  # an orphan would have become our child
     # Bubblewrap's own two processes are our child and its child, which is reparented to us when the first ends.
     own = {os.getpid(), program} if is_wrapped else set()
-    left = {pid for pid, _, parent in _find_family(os.getpid()) if parent not in own} - {program}
+    left = {pid for pid, _, parent in _iter_family(os.getpid()) if parent not in own} - {program}
     give_up = time.monotonic() + GIVE_UP_S
     if not HAS_PROC:
         signal_group(program, signal.SIGKILL)
     while time.monotonic() < give_up:
         groups = {os.getpgrp()}
-        for pid, group in find_descendants(os.getpid()):
+        for pid, group in iter_descendants(os.getpid()):
             if group not in groups:  # each session has its own groups, without unrelated processes
                 groups.add(group)
                 signal_group(group, signal.SIGKILL)
@@ -457,7 +457,7 @@ def _limit_resources(processes: int) -> None:
 def _count_threads_of_user() -> int:
     """Return the number of threads that RLIMIT_NPROC counts. If it is unknown, return a number typical of a desktop."""
     threads = 0
-    for pid, status in _list_processes():
+    for pid, status in _iter_processes():
         with suppress(OSError):
             threads += int(_find_field(status, b"Threads")) if os.stat(f"/proc/{pid}").st_uid == os.getuid() else 0
     return threads or 4_096

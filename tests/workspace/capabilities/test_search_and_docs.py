@@ -12,7 +12,7 @@ from adapter.tools.operations import SearchHit, SearchWeb
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.http_search_and_docs import HttpDocs, HttpSearch
-from adapter.workspace.capabilities.library_docs import InstalledDocs
+from adapter.workspace.capabilities.installed_package_docs import InstalledDocs
 from adapter.workspace.capabilities.predefined_search_services import SERVICES, get_search_service
 from adapter.workspace.capabilities.web_fetch import is_in_domains
 from tests.hosted_dialect import HOSTED

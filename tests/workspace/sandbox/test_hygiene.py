@@ -226,20 +226,20 @@ def test_idle_timeout_stops_only_idle_commands(root):
 def test_descendants_excludes_unrelated_processes(monkeypatch, order):
     """Also after ids wrapped around, so that a child has a lower id than its parent."""
     if order == "started again":
-        ascending = supervisor._list_processes
-        monkeypatch.setattr(supervisor, "_list_processes", lambda: reversed(list(ascending())))
+        ascending = supervisor._iter_processes
+        monkeypatch.setattr(supervisor, "_iter_processes", lambda: reversed(list(ascending())))
     child = subprocess.Popen(["sh", "-c", "sleep 30 & echo; wait"], stdout=subprocess.PIPE)
     try:
         assert child.stdout is not None
         child.stdout.readline()
-        found = [pid for pid, _ in supervisor.find_descendants(os.getpid())]
+        found = [pid for pid, _ in supervisor.iter_descendants(os.getpid())]
         assert child.pid in found
-        (below,) = [pid for pid, _ in supervisor.find_descendants(child.pid)]
+        (below,) = [pid for pid, _ in supervisor.iter_descendants(child.pid)]
         assert below in found
         assert os.getpid() not in found
         assert os.getppid() not in found
     finally:
-        for pid, _ in supervisor.find_descendants(child.pid):
+        for pid, _ in supervisor.iter_descendants(child.pid):
             supervisor.kill(pid)
         child.kill()
         child.communicate()

@@ -21,7 +21,7 @@ from adapter.tools.operations.permissions import NO_SANDBOX, PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import landlock, sandbox
-from adapter.workspace.sandbox.background import BackgroundCommands
+from adapter.workspace.sandbox.background_commands import BackgroundCommands
 from adapter.workspace.sandbox.bubblewrap import CHANGED, find_identity
 from adapter.workspace.sandbox.readable_paths import find_git_folder_elsewhere, list_tool_folders, read_git_identity
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, find_unavailable_reason

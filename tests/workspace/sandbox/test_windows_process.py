@@ -14,7 +14,7 @@ from adapter.core.errors import ToolError
 from adapter.core.program_lookup import find_program
 from adapter.tools.operations import KillCommand, ReadCommandOutput, RunCommand, RunProgram, StartCommand
 from adapter.workspace import Workspace
-from adapter.workspace.sandbox.background import BackgroundCommands
+from adapter.workspace.sandbox.background_commands import BackgroundCommands
 from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.invoked_programs import identify_programs
 from adapter.workspace.sandbox.shell import run_command

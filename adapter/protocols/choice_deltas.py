@@ -33,7 +33,7 @@ EXCLUDED = "tool_choice"
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
-class ChoiceOutput:
+class ChoiceDeltas:
     """Builds the deltas of one answer. This is a base class of `ChoiceStream`."""
 
     def __init__(self, index: int, attempt: PendingAnswer, *, is_whole: bool = False) -> None:

@@ -10,8 +10,8 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.tools.operations import KillCommand, ReadCommandOutput, StartCommand
 from adapter.workspace import Workspace
-from adapter.workspace.sandbox import background
-from adapter.workspace.sandbox.background import BackgroundCommands
+from adapter.workspace.sandbox import background_commands
+from adapter.workspace.sandbox.background_commands import BackgroundCommands
 from adapter.workspace.sandbox.output_capture import UnreadOutput
 from tests.workspace.sandbox.running import living, wait_for
 
@@ -141,8 +141,8 @@ def test_unread_output_is_bounded(root, commands):
 
 def test_number_of_commands_is_limited(root, commands, monkeypatch):
     """Completed commands do not count, and the oldest are forgotten."""
-    monkeypatch.setattr(background, "MAX_RUNNING", 2)
-    monkeypatch.setattr(background, "MAX_REMEMBERED", 1)
+    monkeypatch.setattr(background_commands, "MAX_RUNNING", 2)
+    monkeypatch.setattr(background_commands, "MAX_REMEMBERED", 1)
     for _ in range(2):
         commands.start(root, StartCommand("sleep 60"))
     with pytest.raises(ToolError, match=r"2 background commands are running.*shell_1, shell_2"):
@@ -167,7 +167,7 @@ def test_commands_end_with_a_host_that_does_not_close(directory, nap):
     code = """
         import sys
         from adapter.tools.operations import StartCommand
-        from adapter.workspace.sandbox.background import BackgroundCommands
+        from adapter.workspace.sandbox.background_commands import BackgroundCommands
         from adapter.workspace.paths.resolver import WorkspaceRoot
         BackgroundCommands().start(WorkspaceRoot(sys.argv[1]), StartCommand(sys.argv[2]))
     """

@@ -24,7 +24,7 @@ def list_available_tools(definitions: Json, messages: list[Json]) -> list[JsonOb
     defined: dict[str, JsonObject] = {}
     is_searched = any(str(tool.get("type")).startswith("tool_search_tool_") for tool in tools)
     deferred = {str(tool.get("name")) for tool in tools if tool.get("defer_loading") and not is_searched}
-    for block in _list_blocks(messages):
+    for block in _iter_blocks(messages):
         match block:
             case {"type": "tool_reference", "tool_name": str(name)}:
                 deferred.discard(name)
@@ -53,7 +53,7 @@ def describe_tool_change(block: JsonObject) -> str | None:
     return None
 
 
-def _list_blocks(messages: list[Json]) -> Iterator[JsonObject]:
+def _iter_blocks(messages: list[Json]) -> Iterator[JsonObject]:
     """Yield the blocks of all messages in order, including blocks inside tool results."""
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None

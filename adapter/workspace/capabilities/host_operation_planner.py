@@ -30,7 +30,7 @@ from adapter.workspace.capabilities.host_capabilities import (
     SearchProvider,
 )
 from adapter.workspace.capabilities.http_search_and_docs import HttpSearch
-from adapter.workspace.capabilities.library_docs import InstalledDocs
+from adapter.workspace.capabilities.installed_package_docs import InstalledDocs
 from adapter.workspace.capabilities.local_search import LocalSearch
 from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.operation_context import WorkspaceContext

@@ -117,7 +117,7 @@ def _read_code(distribution: metadata.Distribution) -> tuple[list[DocSection], l
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue  # the file is unreadable or for another Python version
         module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
-        sections += _list_sections(tree, module, str(file))
+        sections += _iter_sections(tree, module, str(file))
     notes = [f"({too_large} files larger than {MAX_SOURCE_BYTES:,} bytes were not read)"] if too_large else []
     if len(modules) > MAX_FILES:
         notes.append(f"(only the first {MAX_FILES} of {len(modules)} files were read)")
@@ -135,7 +135,7 @@ def _is_private(part: str) -> bool:
     return (part.startswith("_") and part != "__init__") or part in ("tests", "test", "..")
 
 
-def _list_sections(tree: ast.Module, module: str, path: str) -> Iterator[DocSection]:
+def _iter_sections(tree: ast.Module, module: str, path: str) -> Iterator[DocSection]:
     if text := ast.get_docstring(tree):
         yield DocSection(module, path, 1, f"# {module}\n\n{text}")
     for node in tree.body:
