@@ -121,10 +121,10 @@ def replace_draft_text(change: FileChange, text: str) -> FileChange:
     Raises ToolError if the encoding of the file lacks a character of ``text``.
     """
     ((file, after),) = change.files
-    shown = file.display_path
-    data = encode(text, decode(after or b"", shown).encoding, shown)
-    before = decode(file.data or b"", shown).text
-    diff = render_unified_diff(before, text, shown)
+    display_path = file.display_path
+    data = encode(text, decode(after or b"", display_path).encoding, display_path)
+    before = decode(file.data or b"", display_path).text
+    diff = render_unified_diff(before, text, display_path)
     outcome = replace(change.outcome, diff=diff)
     if isinstance(outcome, ops.FileWritten):
         outcome = replace(outcome, size=len(data))

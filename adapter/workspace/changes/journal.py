@@ -235,20 +235,20 @@ def remove_expired(home: str, current: str) -> None:
                     shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def lock(descriptor: int, shown: str) -> None:
+def lock(descriptor: int, display_path: str) -> None:
     """Lock an open file or directory until it is closed. Raises ToolError if that takes more than ``LOCK_WAIT_S``."""
     deadline = time.monotonic() + LOCK_WAIT_S
     while not try_lock(descriptor):
         if time.monotonic() > deadline:
-            raise ToolError(f"{shown} is being written by another program; try again later")
+            raise ToolError(f"{display_path} is being written by another program; try again later")
         time.sleep(0.01)
 
 
 @contextmanager
-def lock_directory(dirfd: int, shown: str) -> Iterator[None]:
+def lock_directory(dirfd: int, display_path: str) -> Iterator[None]:
     """Lock an open directory against other processes during the ``with`` body. Raises ToolError as `lock` does."""
     with hold_descriptor(calls.open_lock_file(dirfd)) as lock_file:
-        lock(lock_file, shown)
+        lock(lock_file, display_path)
         yield
 
 

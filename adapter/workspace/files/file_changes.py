@@ -136,16 +136,16 @@ def _apply_patches(
     context: WorkspaceContext, file: FileState, data: bytes, operation: ops.PatchText
 ) -> tuple[PatchResult, bytes]:
     """Return the patched text and its bytes. Patches must match exactly if the file changed since the model read it."""
-    shown = file.display_path
+    display_path = file.display_path
     operation = replace(operation, patches=apply_edit_mode(operation.patches, context.edits))
     changed = context.read_tracker.describe_change(file.parts, data) if data == file.data else ""
-    since = f" {shown} has changed since you read it ({changed}); read it again." * bool(changed)
+    since = f" {display_path} has changed since you read it ({changed}); read it again." * bool(changed)
     try:
-        result, after = patch_bytes(data, operation, shown, context.encoding)
+        result, after = patch_bytes(data, operation, display_path, context.encoding)
     except EditError as error:
-        raise EditError(f"{shown}: {error}{since}", error.failures, error.kinds) from None
+        raise EditError(f"{display_path}: {error}{since}", error.failures, error.kinds) from None
     if since and any(match.notes or match.strictness != "exact" for match in result.matches):
-        raise EditError(f"{shown}: the patches match only approximately and were not applied.{since}")
+        raise EditError(f"{display_path}: the patches match only approximately and were not applied.{since}")
     return result, after
 
 

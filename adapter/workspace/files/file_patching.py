@@ -42,7 +42,7 @@ def describe_choice(
 
 
 def patch_bytes(
-    data: bytes, operation: PatchText, shown: str, encoding: str | None = None
+    data: bytes, operation: PatchText, display_path: str, encoding: str | None = None
 ) -> tuple[PatchResult, bytes]:
     """Return the patched text of a file and its bytes. Bytes outside of the patches do not change.
 
@@ -51,32 +51,34 @@ def patch_bytes(
     often than it seems. Raises EditError if the patches do not match, ToolError if the file is binary or cannot be
     written.
     """
-    decoded = decode(data, shown, encoding)
-    result = _patch(decoded.text, operation.patches, operation, shown)
+    decoded = decode(data, display_path, encoding)
+    result = _patch(decoded.text, operation.patches, operation, display_path)
     if not decoded.guessed:
-        return result, encode(result.text, decoded.encoding, shown)
-    check_new_characters(data, decoded.encoding, decoded.text, result.text, shown)
-    patches = [_to_bytes_patch(patch, decoded.encoding, shown) for patch in operation.patches]
+        return result, encode(result.text, decoded.encoding, display_path)
+    check_new_characters(data, decoded.encoding, decoded.text, result.text, display_path)
+    patches = [_to_bytes_patch(patch, decoded.encoding, display_path) for patch in operation.patches]
     try:
-        after = encode_text(_patch(decode_bytes(data), patches, operation, shown).text)
+        after = encode_text(_patch(decode_bytes(data), patches, operation, display_path).text)
     except EditError:
         after = b""
     if after.decode(decoded.encoding, "replace") != result.text:
         raise EditError(
-            f"the encoding of {shown} is unknown ({decoded.encoding} was guessed), and the old texts match its decoded "
-            "text and its bytes in different places; give longer old texts, copied from the file. Nothing was changed."
+            f"the encoding of {display_path} is unknown ({decoded.encoding} was guessed), and the old texts match "
+            "its decoded text and its bytes in different places; give longer old texts, copied from the file. Nothing was changed."
         )
     return result, after
 
 
-def _patch(text: str, patches: Sequence[Patch], operation: PatchText, shown: str) -> PatchResult:
+def _patch(text: str, patches: Sequence[Patch], operation: PatchText, display_path: str) -> PatchResult:
     basis, empty_old_text = operation.basis, operation.empty_old_text
-    return patch_text(text, patches, shown, basis=basis, empty_old_text=empty_old_text, names=operation.names)
+    return patch_text(text, patches, display_path, basis=basis, empty_old_text=empty_old_text, names=operation.names)
 
 
-def _to_bytes_patch(patch: Patch, encoding: str, shown: str) -> Patch:
+def _to_bytes_patch(patch: Patch, encoding: str, display_path: str) -> Patch:
     old = patch.old_text.encode(encoding, "replace")
-    return replace(patch, old_text=decode_bytes(old), new_text=decode_bytes(encode(patch.new_text, encoding, shown)))
+    return replace(
+        patch, old_text=decode_bytes(old), new_text=decode_bytes(encode(patch.new_text, encoding, display_path))
+    )
 
 
 def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refuse") -> bool:

@@ -171,21 +171,21 @@ class _GrepSearch:
         lowered = data.lower()
         return any(needle in lowered for needle in self._needles)
 
-    def _search_data(self, data: bytes, shown: str, modified: int) -> None:
+    def _search_data(self, data: bytes, display_path: str, modified: int) -> None:
         try:
-            text = decode(data, shown).text
+            text = decode(data, display_path).text
         except ToolError:  # binary
             return
         if "\r" in text:
             text = to_lf(text)
-        matches = self._find_matches(text, shown)
+        matches = self._find_matches(text, display_path)
         if not matches:
             return
         room = max(0, (MAX_HITS if self.operation.order == "newest" else self._max_hits) - self._hit_count)
         lines = split_line_texts(text) if self.operation.context_lines and room else []
-        hits = [self._build_hit(shown, number, line, lines) for number, line in matches[:room]]
+        hits = [self._build_hit(display_path, number, line, lines) for number, line in matches[:room]]
         self._hit_count += len(hits)
-        self.files.append(_FileMatches(shown, len(matches), modified, hits))
+        self.files.append(_FileMatches(display_path, len(matches), modified, hits))
 
     def build_result(self) -> GrepResult:
         if self.operation.order == "newest":
@@ -202,22 +202,22 @@ class _GrepSearch:
         limit = self.operation.max_results
         return MAX_HITS if limit is None else min(limit, MAX_HITS)
 
-    def _find_matches(self, text: str, shown: str) -> list[tuple[int, str]]:
+    def _find_matches(self, text: str, display_path: str) -> list[tuple[int, str]]:
         """Return the matching lines with their 1-based numbers."""
         if self._in_text is not None:
             try:
-                return self._find_matches_in_text(self._in_text, text, shown)
+                return self._find_matches_in_text(self._in_text, text, display_path)
             except TimeoutError:
                 pass
         lines: list[tuple[int, str]] = []
         for number, line in enumerate(split_line_texts(text), 1):
-            if self._is_match(line, shown):
+            if self._is_match(line, display_path):
                 lines.append((number, line))
             if not number % 1_000 and time.monotonic() > self._deadline:
                 break
         return lines
 
-    def _find_matches_in_text(self, pattern: regex.Pattern[str], text: str, shown: str) -> list[tuple[int, str]]:
+    def _find_matches_in_text(self, pattern: regex.Pattern[str], text: str, display_path: str) -> list[tuple[int, str]]:
         """Search the whole text for candidate lines, then check each line separately."""
         lines: list[tuple[int, str]] = []
         number, counted, position = 1, 0, 0
@@ -231,29 +231,29 @@ class _GrepSearch:
             number += text.count("\n", counted, start)
             counted = start
             line = text[start:end]
-            if self._is_match(line, shown):
+            if self._is_match(line, display_path):
                 lines.append((number, line))
             position = end + 1
         return lines
 
-    def _is_match(self, line: str, shown: str) -> bool:
+    def _is_match(self, line: str, display_path: str) -> bool:
         try:
             return self._pattern.search(clip_searched_part(self._pattern, line), timeout=PATTERN_SECONDS) is not None
         except TimeoutError:
             raise ToolError(
-                f"the pattern took too long on a line of {shown}; avoid nested repeats such as (a+)+"
+                f"the pattern took too long on a line of {display_path}; avoid nested repeats such as (a+)+"
             ) from None
 
-    def _stop(self, shown: str) -> None:
+    def _stop(self, display_path: str) -> None:
         if not self.is_over:
             self.is_over = True
-            self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s in {shown}; give a narrower path")
+            self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s in {display_path}; give a narrower path")
 
-    def _build_hit(self, shown: str, number: int, line: str, lines: Sequence[str]) -> GrepMatch:
+    def _build_hit(self, display_path: str, number: int, line: str, lines: Sequence[str]) -> GrepMatch:
         around = self.operation.context_lines
         before = tuple(map(_clip, lines[max(number - 1 - around, 0) : number - 1]))
         after = tuple(map(_clip, lines[number : number + around]))
-        return GrepMatch(shown, number, _clip(line), before, after)
+        return GrepMatch(display_path, number, _clip(line), before, after)
 
 
 def _clip(line: str) -> str:

@@ -76,10 +76,10 @@ def describe_media(mime: str, size: int, head: bytes) -> str:
     return f"{mime}{pixels}, {size} bytes"
 
 
-def build_refusal(shown: str, kind: MediaKind, mime: str, size: int, head: bytes) -> ToolError:
+def build_refusal(display_path: str, kind: MediaKind, mime: str, size: int, head: bytes) -> ToolError:
     cannot = "see" if kind == "image" else "process"
     return ToolError(
-        f"{shown} is {_NAMES[kind]} ({describe_media(mime, size, head)}), which this model cannot {cannot}; "
+        f"{display_path} is {_NAMES[kind]} ({describe_media(mime, size, head)}), which this model cannot {cannot}; "
         f"{_NEXT[kind]}"
     )
 
@@ -94,22 +94,22 @@ def _read_pixels(head: bytes) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def read_pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
+def read_pdf_text(data: bytes, display_path: str) -> tuple[str, tuple[str, ...]]:
     """Return the text of a PDF, each page under a line with its number, and notes. Raises ToolError if it has no text.
 
     A separate process reads the PDF. If it exceeds `PDF_SECONDS` or `PDF_MEMORY`, the pages read by then are returned.
     """
     if find_spec("pypdf") is None:
         raise ToolError(
-            f"{shown} is a PDF; reading its text requires pypdf ({build_install_command('pdf')}). "
+            f"{display_path} is a PDF; reading its text requires pypdf ({build_install_command('pdf')}). "
             f"Until then {_NEXT['pdf']}"
         )
     texts, total, end = _read_pages(data)
     pages = [f"--- page {number} of {total} ---\n{text.strip()}\n" for number, text in enumerate(texts, 1)]
     if end and not texts:
-        raise ToolError(f"{shown} is a PDF that cannot be read ({end}); {_NEXT['pdf']}")
+        raise ToolError(f"{display_path} is a PDF that cannot be read ({end}); {_NEXT['pdf']}")
     if not any(text.strip() for text in texts):
-        raise ToolError(f"{shown} is a PDF without text ({len(pages)} pages), probably scanned; use OCR on it")
+        raise ToolError(f"{display_path} is a PDF without text ({len(pages)} pages), probably scanned; use OCR on it")
     return "\n".join(pages), (f"only {len(pages)} of {total} pages were read: {end}",) if end else ()
 
 

@@ -43,15 +43,16 @@ def _check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[ResolvedPath,
     with root.locate(operation.path, follow=False, write=True) as resolved:
         require_existing(resolved)
         _check_not_holding_records(root, resolved)
-    state, shown = _read_state(root, resolved), resolved.display_path
+    state, display_path = _read_state(root, resolved), resolved.display_path
     if not resolved.is_directory:
-        return resolved, f"delete {shown}", state
+        return resolved, f"delete {display_path}", state
     entries = len(state) - 1
     if not operation.recursive:
         raise ToolError(
-            f"{shown} is a directory with {entries} entries and was not deleted; pass recursive=true to delete it all"
+            f"{display_path} is a directory with {entries} entries and was not deleted; "
+            "pass recursive=true to delete it all"
         )
-    return resolved, f"delete the directory {shown} and the {entries} entries in it", state
+    return resolved, f"delete the directory {display_path} and the {entries} entries in it", state
 
 
 def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
@@ -132,20 +133,20 @@ def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> _TransferPaths:
         if moving:
             _check_not_holding_records(root, source)
     with root.locate(operation.destination, follow=False, write=True, parents="assume") as destination:
-        shown = destination.display_path
+        display_path = destination.display_path
         if destination.is_directory:
             name = escape_for_display(source.parts[-1]) if source.parts else "name"
-            raise ToolError(f"{shown} is a directory; give the full new path, such as {shown}/{name}")
+            raise ToolError(f"{display_path} is a directory; give the full new path, such as {display_path}/{name}")
         if destination.parts == source.parts:
-            raise ToolError(f"{shown} is both source and destination; choose another destination")
+            raise ToolError(f"{display_path} is both source and destination; choose another destination")
         if destination.status is not None:
-            raise ToolError(f"{shown} already exists and was not overwritten; delete it first")
+            raise ToolError(f"{display_path} already exists and was not overwritten; delete it first")
         if destination.parts[: len(source.parts)] == source.parts and source.is_directory:
-            raise ToolError(f"{shown} is inside {source.display_path}; choose a destination outside of it")
+            raise ToolError(f"{display_path} is inside {source.display_path}; choose a destination outside of it")
     if not (source.is_directory or source.is_file or moving):
         raise ToolError(f"{source.display_path} is not a regular file (a device, pipe or socket) and is not copied")
     verb = "move" if moving else "copy"
-    return _TransferPaths(source, destination, f"{verb} {source.display_path} to {shown}")
+    return _TransferPaths(source, destination, f"{verb} {source.display_path} to {display_path}")
 
 
 def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:
@@ -160,7 +161,7 @@ def _read_state(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
 
     Raises ToolError if the directory is too large or contains a git repository.
     """
-    path, shown = "/".join(resolved.parts), resolved.display_path
+    path, display_path = "/".join(resolved.parts), resolved.display_path
     state = {path: tree_ops.build_identity(resolved.status)} if resolved.status is not None else {}
     if not resolved.is_directory:
         return state
@@ -168,11 +169,12 @@ def _read_state(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
     for node in walk:
         if is_git(node.name):
             raise ToolError(
-                f"{shown} contains git's own data ({escape_for_display(node.path)}), which is read-only for tools"
+                f"{display_path} contains git's own data ({escape_for_display(node.path)}), "
+                "which is read-only for tools"
             )
         state[f"{path}/{node.path}"] = tree_ops.build_identity(node.read_status())
     if walk.notes:
-        raise ToolError(f"{shown} was not changed, because not all of it could be checked: {walk.notes[0]}")
+        raise ToolError(f"{display_path} was not changed, because not all of it could be checked: {walk.notes[0]}")
     return state
 
 

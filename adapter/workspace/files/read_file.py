@@ -99,23 +99,23 @@ def _list_encoding_notes(decoded: DecodedText) -> tuple[str, ...]:
     return (f"the encoding was guessed: {decoded.encoding}",) if decoded.guessed else ()
 
 
-def _select_lines(operation: ReadText, lines: Sequence[str], shown: str, notes: tuple[str, ...]) -> FileText:
+def _select_lines(operation: ReadText, lines: Sequence[str], display_path: str, notes: tuple[str, ...]) -> FileText:
     """Return the requested part of ``lines``, the lines of the whole file."""
     if operation.start_line is None and operation.end_line is None:
         first, last = min(1, len(lines)), len(lines)
     else:
-        first, last = _find_line_range(operation, len(lines), shown)
+        first, last = _find_line_range(operation, len(lines), display_path)
     end = last if operation.max_lines is None else min(last, first + operation.max_lines - 1)
     selected = lines[first - 1 : end] if first else []
     text, cut = _cut(selected, first, operation.max_line_characters)
-    return FileText(shown, text, first, end, len(lines), end < last, notes=(*notes, *cut))
+    return FileText(display_path, text, first, end, len(lines), end < last, notes=(*notes, *cut))
 
 
-def _find_line_range(operation: ReadText, total: int, shown: str) -> tuple[int, int]:
+def _find_line_range(operation: ReadText, total: int, display_path: str) -> tuple[int, int]:
     """Return the 1-based numbers of the first and last line to read, including the requested context."""
     start = 1 if operation.start_line is None else operation.start_line
     end = total if operation.end_line is None else operation.end_line
-    lines = f"{shown} has {pluralize(total, 'line')}"
+    lines = f"{display_path} has {pluralize(total, 'line')}"
     _check_range(operation, lines)
     if start > total:
         raise ToolError(f"{_describe_requested_line(operation, start)} is beyond the end: {lines}")

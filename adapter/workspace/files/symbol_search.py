@@ -235,24 +235,24 @@ class _SymbolSearch:
     _deadline: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
 
     def add_file(self, resolved: ResolvedPath, path: str) -> None:
-        shown = escape_for_display(path)
+        display_path = escape_for_display(path)
         file_type = self.operation.file_type
         if file_type and resolved.name.rpartition(".")[2].lower() not in find_extensions(file_type):
             return
         if time.monotonic() > self._deadline:
             self.is_over = True
-            self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s at {shown}; give a narrower scope")
+            self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s at {display_path}; give a narrower scope")
             return
         self._add_if_matching(
             escape_for_display(resolved.name),
             "file",
-            ops.SymbolMatch(shown, 1, 1, escape_for_display(resolved.name), shown, "file"),
+            ops.SymbolMatch(display_path, 1, 1, escape_for_display(resolved.name), display_path, "file"),
         )
         language = find_language(resolved.name)
         if language is not None and self.operation.context != "files":
-            self._search_symbols(resolved, shown, language)
+            self._search_symbols(resolved, display_path, language)
 
-    def _search_symbols(self, resolved: ResolvedPath, shown: str, language: Language) -> None:
+    def _search_symbols(self, resolved: ResolvedPath, display_path: str, language: Language) -> None:
         try:
             with open_regular(resolved) as descriptor:
                 text = _read_source_text(descriptor, resolved)
@@ -260,17 +260,19 @@ class _SymbolSearch:
             return
         except OSError as error:
             reason = os.strerror(error.errno or 0).lower()
-            self.notes.append(f"{shown} was not searched for symbols: {reason}")
+            self.notes.append(f"{display_path} was not searched for symbols: {reason}")
             return
         if text is None:
-            self.notes.append(f"{shown} is larger than {MAX_SOURCE_BYTES} bytes; its symbols were not searched")
+            self.notes.append(f"{display_path} is larger than {MAX_SOURCE_BYTES} bytes; its symbols were not searched")
             return
         lines = split_line_texts(text)
-        for symbol in self._find_declared_symbols(text, shown, find_language(resolved.name, text) or language, lines):
+        for symbol in self._find_declared_symbols(
+            text, display_path, find_language(resolved.name, text) or language, lines
+        ):
             name, line = symbol.name, shorten(lines[symbol.name.line - 1].strip(), MAX_TEXT)
             context = f"{symbol.kind} of {symbol.parent}" if symbol.parent else symbol.kind
             match = ops.SymbolMatch(
-                shown,
+                display_path,
                 name.line,
                 name.column,
                 name.text,
@@ -287,15 +289,17 @@ class _SymbolSearch:
         if rank is not None:
             self.matches.append((rank, match))
 
-    def _find_declared_symbols(self, text: str, shown: str, language: Language, lines: list[str]) -> Iterator[_Symbol]:
+    def _find_declared_symbols(
+        self, text: str, display_path: str, language: Language, lines: list[str]
+    ) -> Iterator[_Symbol]:
         try:
             get_parser(language)
-            yield from _iter_outline_symbols(extract_outline(text, shown, language).items, "")
+            yield from _iter_outline_symbols(extract_outline(text, display_path, language).items, "")
         except MissingGrammar:
             self._missing_grammars.add(language.name)
             yield from _guess_symbols(lines)
         except ToolError as error:  # took too long
-            self.notes.append(f"{shown}: {error}")
+            self.notes.append(f"{display_path}: {error}")
             yield from _guess_symbols(lines)
 
     def build_result(self) -> ops.SymbolMatches:
