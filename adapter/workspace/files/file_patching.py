@@ -64,7 +64,8 @@ def patch_bytes(
     if after.decode(decoded.encoding, "replace") != result.text:
         raise EditError(
             f"the encoding of {display_path} is unknown ({decoded.encoding} was guessed), and the old texts match "
-            "its decoded text and its bytes in different places; give longer old texts, copied from the file. Nothing was changed."
+            "its decoded text and its bytes in different places; give longer old texts, copied from the file. Nothing "
+            "was changed."
         )
     return result, after
 
