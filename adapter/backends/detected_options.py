@@ -175,7 +175,7 @@ class ModelOptions:
 
 
 def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
-    """Add the chat template and the file name of llama.cpp's only model, because requests can use any model name."""
+    """Add the chat template and the file name of llama.cpp's only model, which answers requests with any model name."""
     template, path = props.get("chat_template"), props.get("model_path")
     return options.with_prompt(
         template=template if isinstance(template, str) else None,

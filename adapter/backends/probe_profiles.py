@@ -167,7 +167,7 @@ def find_profile(name: str) -> Profile:
 
 
 def validate_profile_name(choice: str) -> None:
-    """Raise UsageError for an unknown profile."""
+    """Raise UsageError unless ``choice`` is ``auto``, ``none``, or the name or path of a profile."""
     if choice not in ("auto", "none"):
         find_profile(choice)
 

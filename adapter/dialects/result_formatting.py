@@ -160,7 +160,7 @@ def format_grouped_matches(found: ops.GrepResult, pattern: str) -> str:
 
 
 def format_omitted_matches(found: ops.GrepResult) -> list[str]:
-    """Return a line with the number of matches beyond the limit, or an empty list if there are none."""
+    """Return a list with a line about the matches beyond the limit, or an empty list if there are none."""
     if found.total <= len(found.hits):
         return []
     files = pluralize(len(found.files), "file")

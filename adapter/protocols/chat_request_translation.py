@@ -211,7 +211,8 @@ def _start_guardrails(
 
 
 def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHistory | None:
-    """Return the call history of a conversation. Only messages that no earlier request contained are read."""
+    """Return the call history of a conversation. The history of earlier requests is cached, so only new messages are
+    read."""
     if not (request.allowed and options.retry_policy.on):
         return None
     before = request.conversation.get_built(request.allowed, UNREAD)

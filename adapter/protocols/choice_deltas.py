@@ -211,7 +211,8 @@ class ChoiceDeltas:
         return bool(reason)
 
     def _count_dropped(self, start: int | None = None) -> int:
-        """Return the number of calls dropped by guardrails in this answer, or since ``start``."""
+        """Return the number of calls dropped by guardrails in this answer, or, if ``start`` is given, after the first
+        ``start`` dropped calls."""
         start = self._dropped_before if start is None else start
         return sum(each.guardrail != EXCLUDED for each in self._dropped[start:])
 

@@ -157,8 +157,8 @@ def build_extra_fields(body: JsonObject) -> JsonObject:
 
 
 def convert_to_native(plain: JsonObject) -> JsonObject:
-    """Convert a translated request to a request to ``/api/chat``. It has the fields of the client's request, and the
-    messages and the constraint of ``plain``."""
+    """Convert the translated request ``plain`` to a request to ``/api/chat``, with its messages and constraint, and all
+    other fields as the client sent them."""
     native: JsonObject = dict(plain[EXTRA])
     if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
         native["format"] = plain["response_format"]["json_schema"]["schema"]

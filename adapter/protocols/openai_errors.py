@@ -33,7 +33,7 @@ def find_reason(value: Json) -> str:
 
 
 def is_error(value: Json) -> bool:
-    """Return whether an answer, a chunk of one, or one of its choices is an error."""
+    """Return whether an answer or a chunk of a stream reports an error, either as a whole or in its first choice."""
     if not isinstance(value, dict):
         return False
     if value.get("error") or value.get("object") == "error" or _get_choice_error(value):

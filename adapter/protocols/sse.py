@@ -139,7 +139,7 @@ def encode_json(value: Json) -> bytes:
 
 
 def is_cut(event: bytes) -> bool:
-    """Return whether ``event`` is the beginning of JSON, or of the end of a stream."""
+    """Return whether ``event`` is only the beginning of JSON, or of the ``[DONE]`` at the end of a stream."""
     try:
         from_json(event, allow_partial=True)
     except ValueError:

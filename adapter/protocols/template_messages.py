@@ -231,7 +231,8 @@ class _MessageReader:
 
 @lru_cache(maxsize=64)
 def _get_closed_format(format: Format, closers: tuple[str, ...]) -> Format:
-    """Return a format for `escape_control_tokens`, in which results end as in the template."""
+    """Return ``format`` with results that end as in the template, so that `escape_control_tokens` escapes these
+    ends."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 

@@ -250,7 +250,7 @@ def continue_text(body: JsonObject, text: str, prefill: Prefill) -> JsonObject:
 
 
 def with_final_message(body: JsonObject, text: str, *, is_vllm: bool) -> JsonObject:
-    """Append ``text`` to the messages, as an answer to continue."""
+    """Append ``text`` to the messages, as the beginning of an answer that the model continues."""
     fields = {"add_generation_prompt": False, "continue_final_message": True} if is_vllm else {}
     return {**body, "messages": [*body["messages"], {"role": "assistant", "content": text}], **fields}
 

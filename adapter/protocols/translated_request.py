@@ -79,7 +79,7 @@ class ParserSettings:
 
     @classmethod
     def from_recording(cls, exchange: RecordedExchange) -> ParserSettings:
-        """Return the settings that a recorded text was parsed with."""
+        """Return the settings with which a recorded text was parsed."""
         return cls(
             format=exchange.format,
             policy=exchange.policy,

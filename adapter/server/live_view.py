@@ -47,7 +47,8 @@ _SAFE = {
     "x-content-type-options": "nosniff",
 }  # fmt: skip
 _FORM = _SAFE | {"referrer-policy": "same-origin"}
-"""Headers of the page with the form for the key. With the policy no-referrer, browsers would send ``Origin: null``."""
+"""Headers of the page with the form for the key. Its policy is not no-referrer, with which browsers would send
+``Origin: null``."""
 
 
 class LiveView:

@@ -144,8 +144,8 @@ class ModelServer(UpstreamConnection):
         return (encode_json(fitted), shortened) if shortened else (content, "")
 
     def with_reasoning_field(self, body: JsonObject) -> JsonObject:
-        """If the server is vLLM, rename the field for the reasoning budget as vLLM calls it. Remove the field if the
-        server has rejected it before."""
+        """If the server is vLLM, give the field for the reasoning budget the name that vLLM uses. Remove the field if
+        the server has rejected it before."""
         if BUDGET_FIELD not in body or self._server_info is None or self._server_info.kind != "vllm":
             return body
         renamed = {} if self._rejects_budget else {VLLM_FIELD: body[BUDGET_FIELD]}

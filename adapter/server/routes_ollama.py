@@ -139,7 +139,8 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
 
 
 def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer], Awaitable[ASGIApp]]) -> Route:
-    """Return a GET route. If the model server is Ollama, requests are passed through; if not, ``answer`` responds."""
+    """Return a GET route. Requests are passed through if the model server is Ollama; otherwise, ``answer`` handles
+    them."""
 
     async def answer_or_pass(http: HttpRequest) -> ASGIApp:
         if await _is_ollama(upstream):

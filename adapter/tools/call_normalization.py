@@ -72,7 +72,7 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
 
 
 def _is_absent(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is null, or a word for null or an empty text where the schema does not allow text."""
+    """Return whether ``value`` is null or, if the schema allows no strings, an empty string or a word for null."""
     if value is not None and not isinstance(value, str):
         return False
     types = list_types(schema)

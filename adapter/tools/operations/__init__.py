@@ -59,8 +59,8 @@ Operation: TypeAlias = ReadOperation | ChangeOperation | ProgramOperation | Host
 
 
 def find_effect(operation: Operation) -> Effect:
-    """Return the effect of an operation. Edits to several files have the most severe effect; custom tools declare their
-    effect."""
+    """Return the effect of an operation. Edits to several files have the most severe effect among them; custom tools
+    declare theirs."""
     if isinstance(operation, CallFunction):
         return operation.effect
     if isinstance(operation, PatchFiles) and any(edit.action == "delete" for edit in operation.files):

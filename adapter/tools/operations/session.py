@@ -20,8 +20,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. If it has no options, any text is accepted. ``allow_other``: whether text is accepted in addition to
-    the options."""
+    """A question to the user. If it has no options, any text is accepted. ``allow_other``: whether text is accepted in
+    addition to the options."""
 
     text: str
     header: str = ""
