@@ -67,7 +67,7 @@ from adapter.tools.operations import (
 from adapter.tools.operations.permissions import ApprovalRequest
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.memory_notes import find_project_folder
+from adapter.workspace.capabilities.memory_notes import find_project_directory
 from benchmarks import stopping
 from benchmarks.naive import check_confined, confine
 from benchmarks.random_calls import World, random_call
@@ -285,7 +285,7 @@ class Ground:
         self.outside = folder / "outside"
         self.directory = folder / "ws"
         self.state = folder / "state"
-        self.memory = find_project_folder(os.path.realpath(self.directory), self.state) / "memory"
+        self.memory = find_project_directory(os.path.realpath(self.directory), self.state) / "memory"
         self.folders = [*(self.directory / name for name in FOLDERS), self.memory]
         self.outside.mkdir(parents=True)
         text = f"{CANARY}\ndef canary_text(): ...\n"

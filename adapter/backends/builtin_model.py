@@ -54,7 +54,7 @@ SMOLLM2 = BuiltinModel(
 
 
 def find_cache_directory() -> Path:
-    """Return the platform's folder for this program's cache."""
+    """Return the platform's directory for this program's cache."""
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "toolcall-adapter"
     if sys.platform == "win32":
@@ -75,8 +75,8 @@ def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
 def download_builtin_model(progress: Progress | None = None, weights: BuiltinModel = SMOLLM2) -> Path:
     """Return the path of the weights, and download them first if necessary. Several processes can call this at once.
 
-    Raises TransportError if the download fails or the checksum is wrong, and UsageError if the cache folder cannot be
-    written.
+    Raises TransportError if the download fails or the checksum is wrong, and UsageError if the cache directory cannot
+    be written.
     """
     if found := find_builtin_model(weights):
         return found

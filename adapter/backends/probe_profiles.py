@@ -97,8 +97,8 @@ class Profile(_ProfileTable):
         return tuple(reasons)
 
 
-def find_profile_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder that contains the profiles."""
+def find_profile_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory that contains the profiles."""
     config = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
     return Path(config) / "toolcall-adapter" / "profiles"
 
@@ -106,7 +106,7 @@ def find_profile_folder(environ: Mapping[str, str] = os.environ) -> Path:
 def build_profile_path(model: str) -> Path:
     """Return the path of a model's profile."""
     name = re.sub(r"[^\w.-]+", "_", model).strip("._") or "model"
-    return find_profile_folder() / f"{name}.toml"
+    return find_profile_directory() / f"{name}.toml"
 
 
 def save_profile(profile: Profile, path: Path) -> None:
@@ -162,7 +162,7 @@ def find_profile(name: str) -> Profile:
         with suppress(OSError):  # the name is too long for a file
             if path.is_file():
                 return load_profile(path)
-    present = ", ".join(sorted(path.stem for path in find_profile_folder().glob("*.toml"))) or "none"
+    present = ", ".join(sorted(path.stem for path in find_profile_directory().glob("*.toml"))) or "none"
     raise UsageError(f"unknown profile {name!r}; existing profiles: {present}. Create one with `adapter probe`.")
 
 

@@ -1,6 +1,6 @@
 """Load chat templates from files, and render them in a worker process with limits.
 
-A template file is Jinja (``*.jinja``), a ``tokenizer_config.json``, a folder with either, or a GGUF file.
+A template file is Jinja (``*.jinja``), a ``tokenizer_config.json``, a directory with either, or a GGUF file.
 `adapter.prompting.chat_template` is the sandbox; the operating system limits the worker's memory and processor time.
 """
 

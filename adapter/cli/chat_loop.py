@@ -89,7 +89,7 @@ def _converse(conversation: ChatSession, settings: RunSettings) -> int:
     console.note(
         f"/help lists the commands, Ctrl-D ends the chat; {settings.approve}: {_APPROVALS.get(settings.approve, '')}"
     )
-    history = Path(conversation.workspace.history.store.create_folder("talks"), "typed")
+    history = Path(conversation.workspace.history.store.create_directory("talks"), "typed")
     read = make_line_reader(console, history, [f"/{name}" for name in COMMANDS])
     was_interrupted = False
     while True:

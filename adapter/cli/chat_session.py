@@ -31,7 +31,7 @@ MAX_TOLD = 4_000
 
 def open_chat_store(workspace: Workspace) -> ChatStore:
     """Open the store of this workspace's saved chats."""
-    return ChatStore(Path(workspace.history.store.create_folder("talks")))
+    return ChatStore(Path(workspace.history.store.create_directory("talks")))
 
 
 @dataclass(slots=True)

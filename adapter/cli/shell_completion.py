@@ -71,9 +71,9 @@ def _list_dialects() -> Iterable[str]:
 
 
 def _list_profiles() -> Iterable[str]:
-    from adapter.backends.probe_profiles import find_profile_folder
+    from adapter.backends.probe_profiles import find_profile_directory
 
-    return ("auto", "none", *sorted(path.stem for path in find_profile_folder().glob("*.toml")))
+    return ("auto", "none", *sorted(path.stem for path in find_profile_directory().glob("*.toml")))
 
 
 _LISTS: dict[tuple[str, str], Callable[[], Iterable[str]]] = {

@@ -1,4 +1,4 @@
-"""Remember the content approved by the user, such as a tools file or a skill, by its hash in the state folder."""
+"""Remember the content approved by the user, such as a tools file or a skill, by its hash in the state directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ MAX_BYTES = 4 << 20
 
 
 class TrustedContent:
-    """The approved content of one ``kind``, such as ``skills``. The hashes are in one file in the folder ``home``."""
+    """The approved content of one ``kind``, such as ``skills``. The hashes are in one file in the directory
+    ``home``."""
 
     def __init__(self, home: str, kind: str) -> None:
         self._file = Path(home, f"trusted-{kind}")

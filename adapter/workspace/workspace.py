@@ -169,7 +169,7 @@ class Workspace:
 
     @property
     def parent_path(self) -> tuple[str, ...]:
-        """Path from the session's workspace to this subsession's folder."""
+        """Path from the session's workspace to this subsession's directory."""
         return self._approvals.parent_path
 
     @property
@@ -299,8 +299,8 @@ class Workspace:
     def open_subsession(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
         """Open a session for a sub-agent. It shares rules, grants and locks, and has its own todo list.
 
-        The caller closes it. ``host``: capabilities of the sub-agent. ``cwd``: its folder in this workspace. Raises
-        ToolError if that folder does not exist.
+        The caller closes it. ``host``: capabilities of the sub-agent. ``cwd``: its directory in this workspace. Raises
+        ToolError if that directory does not exist.
         """
         host.require_sync()
         other = copy.copy(self)

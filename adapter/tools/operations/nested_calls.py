@@ -60,7 +60,7 @@ class RunSubagent:
     model: str | None = None
     """A model or a tier of models, by its name in the dialect."""
     cwd: str | None = None
-    """The sub-agent's folder in the workspace."""
+    """The sub-agent's directory in the workspace."""
 
 
 @dataclass(frozen=True, slots=True)

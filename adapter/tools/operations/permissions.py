@@ -85,7 +85,7 @@ class ApprovalRequest:
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
     state: Mapping[str, str] = field(default_factory=dict)
-    """Identities of files used by the call whose content the request does not show: entries of a folder, programs,
+    """Identities of files used by the call whose content the request does not show: entries of a directory, programs,
     skills."""
 
     @property
@@ -259,12 +259,12 @@ def _matches_path(pattern: str, path: str) -> bool:
 
 def _restricts_path(pattern: str, path: str) -> bool:
     """Return whether the pattern of a ``deny`` or ``ask`` rule matches the path, ignoring letter case: on macOS and
-    Windows, ``Secrets`` is the folder ``secrets``."""
+    Windows, ``Secrets`` is the directory ``secrets``."""
     return _matches_path(pattern, path) or _matches_path(pattern.casefold(), path.casefold())
 
 
-def _to_folder_pattern(pattern: str) -> str:
-    """Convert a pattern for the whole content of a folder to one for the folder: ``secrets/**`` to ``/secrets/``.
+def _to_directory_pattern(pattern: str) -> str:
+    """Convert a pattern for the whole content of a directory to one for the directory: ``secrets/**`` to ``/secrets/``.
     Return any other pattern unchanged."""
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
 
@@ -304,7 +304,7 @@ class PermissionPolicy:
             pattern
             for rule in self.rules
             if rule.verdict == "deny" and rule.pattern and rule.tool in ("*", *tools)
-            for pattern in (rule.pattern, _to_folder_pattern(rule.pattern))
+            for pattern in (rule.pattern, _to_directory_pattern(rule.pattern))
         ]
         return (lambda path: any(_restricts_path(pattern, path) for pattern in patterns)) if patterns else None
 

@@ -159,7 +159,7 @@ class LoadSkill:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Instructions from a ``SKILL.md``. ``folder``: path of the folder with the files that they refer to."""
+    """Instructions from a ``SKILL.md``. ``folder``: path of the directory with the files that they refer to."""
 
     name: str
     title: str

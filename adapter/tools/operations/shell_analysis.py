@@ -53,7 +53,7 @@ _PROJECT_FILES = {
     "rake": ("Rakefile",),
     "ninja": ("build.ninja",),
 }
-"""Files that a program runs automatically, in the current folder or in a folder that its arguments name."""
+"""Files that a program runs automatically, in the current directory or in a directory that its arguments name."""
 _CODE = re.compile(
     r".*\.(?:py|pyw|sh|bash|zsh|fish|[cm]?[jt]sx?|rb|pl|php|lua|r|jl|go|rs|java|jar|kts?|groovy|gradle|scala|cs|fsx|ps1"
     r"|bat|cmd|mk|cmake|awk|sed|tcl|exp|sql|ipynb|tf|nix)",
@@ -85,7 +85,7 @@ def parse_simple_command(line: str) -> Words | None:
 
 def iter_possible_commands(line: str) -> Iterator[Words]:
     """Yield the commands that the line may run: words such as ``sudo`` before a program are omitted, and so is its
-    folder."""
+    directory."""
     for program, *rest in _iter_commands(line):
         for name in _iter_names(program):
             yield _fold((name, *rest))

@@ -152,11 +152,11 @@ class Host:
     events: Callable[[HostEvent], Awaitable[None] | None] | None = None
     memory: bool = True
     state: str | None = None
-    """Folder for data that outlives a session (notes), by default ``toolcall-adapter`` in ``$XDG_STATE_HOME`` or
+    """Directory for data that outlives a session (notes), by default ``toolcall-adapter`` in ``$XDG_STATE_HOME`` or
     ``~/.local/state``.
     """
     skill_folders: tuple[str, ...] = ()
-    """The user's skill folders, in addition to those in the workspace."""
+    """The user's skill directories, in addition to those in the workspace."""
     media: frozenset[ops.MediaKind] = frozenset()
     """Media types accepted by the model; such files are passed in the results' ``data``."""
 

@@ -81,8 +81,8 @@ class SessionCapabilities:
 
     @cached_property
     def memory(self) -> memory.NoteStore:
-        state = memory.find_state_folder(self.host.state)
-        return memory.NoteStore(memory.find_project_folder(self.root.path, state) / "memory")
+        state = memory.find_state_directory(self.host.state)
+        return memory.NoteStore(memory.find_project_directory(self.root.path, state) / "memory")
 
     @property
     def skills(self) -> tuple[ops.Skill, ...]:

@@ -1,8 +1,8 @@
-"""Store notes that outlive the session, in one folder per project outside the workspace.
+"""Store notes that outlive the session, in one directory per project outside the workspace.
 
-The folder is ``projects/<name>-<hash>/memory`` below the state folder (`find_state_folder`). The name and the hash
-identify the git repository that contains the workspace, or the workspace itself if there is no repository. Paths of
-notes are confined to this folder. Notes are written atomically, like all files.
+The directory is ``projects/<name>-<hash>/memory`` below the state directory (`find_state_directory`). The name and the
+hash identify the git repository that contains the workspace, or the workspace itself if there is no repository. Paths
+of notes are confined to this directory. Notes are written atomically, like all files.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ MAX_NAMED = 10
 """Maximum number of notes listed in an error message."""
 
 
-def find_state_folder(state: str | None) -> Path:
-    """Return the folder for persistent data: ``state``, or if it is None, the user's default folder
+def find_state_directory(state: str | None) -> Path:
+    """Return the directory for persistent data: ``state``, or if it is None, the user's default directory
     (https://specifications.freedesktop.org/basedir-spec/)."""
     return Path(find_state_home() if state is None else state)
 
 
-def find_project_folder(root: str, state: Path) -> Path:
-    """Return the folder of the project that the workspace ``root`` belongs to."""
+def find_project_directory(root: str, state: Path) -> Path:
+    """Return the directory of the project that the workspace ``root`` belongs to."""
     here = Path(root)
     project = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:16]
@@ -85,7 +85,7 @@ class NoteStore:
     def check(self, path: str, content: str) -> None:
         """Raise ToolError if the name is invalid, or the new note would exceed a limit on length, number or size."""
         path = _normalize_path(path)
-        _check_folders(path, [name for name, _ in self.list().entries])
+        _check_directories(path, [name for name, _ in self.list().entries])
         lines = len(split_lines(content))
         if lines > MAX_LINES:
             raise ToolError(f"the note has {lines} lines; the maximum is {MAX_LINES}. Keep the essentials")
@@ -137,7 +137,8 @@ class NoteStore:
 
 
 def _normalize_path(path: str) -> str:
-    """Return the normalized path of a note in the memory folder. Raises ToolError if it is outside of that folder."""
+    """Return the normalized path of a note in the memory directory. Raises ToolError if it is outside of that
+    directory."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts:
         raise ToolError(
@@ -147,8 +148,8 @@ def _normalize_path(path: str) -> str:
     return "/".join(parts)
 
 
-def _check_folders(path: str, names: list[str]) -> None:
-    """Raise ToolError if a parent of ``path`` is a note, or if ``path`` is a folder of notes."""
+def _check_directories(path: str, names: list[str]) -> None:
+    """Raise ToolError if a parent of ``path`` is a note, or if ``path`` is a directory of notes."""
     for parent in map(str, PurePosixPath(path).parents):
         if escape_for_display(parent) in names:
             raise ToolError(f"{escape_for_display(parent)} is a note, not a folder of notes; choose another name")
@@ -158,7 +159,7 @@ def _check_folders(path: str, names: list[str]) -> None:
 
 @contextmanager
 def _convert_memory_errors() -> Iterator[None]:
-    """Convert the UsageError for an inaccessible folder to a ToolError that asks the model to continue."""
+    """Convert the UsageError for an inaccessible directory to a ToolError that asks the model to continue."""
     try:
         yield
     except UsageError as error:

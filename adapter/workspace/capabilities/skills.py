@@ -1,4 +1,4 @@
-"""Find and parse skills. A skill is a folder with a ``SKILL.md``, which contains instructions for a model.
+"""Find and parse skills. A skill is a directory with a ``SKILL.md``, which contains instructions for a model.
 
 The file starts with front matter between ``---`` lines, with a ``name`` and a ``description``
 (https://agentskills.io/specification). If it has no ``title``, the title is the first heading, or the name if there is
@@ -21,7 +21,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import list_files_below
 
 FOLDERS = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
-"""Folders of skills in the workspace. If two skills have the same title, the first skill is used."""
+"""Directories of skills in the workspace. If two skills have the same title, the first skill is used."""
 MAX_SKILLS = 100
 """Maximum number of skills of a session."""
 MAX_NAME, MAX_DESCRIPTION = 64, 1_024

@@ -186,8 +186,8 @@ class ChangeJournal:
                 store_fd, self._store_fd = self._store_fd, -1
                 calls.close(store_fd)
 
-    def create_folder(self, name: str) -> str:
-        """Create and return a folder for other data of this workspace. It is removed together with the records."""
+    def create_directory(self, name: str) -> str:
+        """Create and return a directory for other data of this workspace. It is removed together with the records."""
         calls.close(self._open())
         os.utime(self.directory)  # its new time prevents removal
         path = os.path.join(self.directory, name)  # noqa: PTH118

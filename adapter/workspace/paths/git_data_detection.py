@@ -1,4 +1,4 @@
-"""Detect git's data by the contents of a folder, not by its name.
+"""Detect git's data by the contents of a directory, not by its name.
 
 Git recognizes a repository by these entries (setup.c, `is_git_directory`)::
 
@@ -22,7 +22,7 @@ from itertools import islice
 from adapter.workspace.paths.open_flags import OPEN_ANY_FILE
 
 MAX_ENTRIES = 5_000
-"""Maximum number of entries checked in a folder to move or copy; a larger folder counts as a repository."""
+"""Maximum number of entries checked in a directory to move or copy; a larger directory counts as a repository."""
 MAX_SEEN = 10_000
 """Maximum number of workspace entries searched for repositories. The search takes about 10 ms before each command."""
 MAX_REPOSITORIES = 50
@@ -50,8 +50,8 @@ def is_repository(folder: str, new_name: str = "") -> bool:
 
 
 def is_git_data(top: str, parts: Sequence[str]) -> bool:
-    """Return whether changing the file at ``parts``, relative to ``top``, would change git's own data or turn a folder
-    into a repository."""
+    """Return whether changing the file at ``parts``, relative to ``top``, would change git's own data or turn a
+    directory into a repository."""
     folder = top
     if parts and parts[-1].casefold() in SETTINGS:
         return True
@@ -66,7 +66,8 @@ def is_git_data(top: str, parts: Sequence[str]) -> bool:
 
 
 def holds_repository(folder: str) -> bool:
-    """Return whether ``folder`` is or contains a repository. A folder with too many entries to search counts as one."""
+    """Return whether ``folder`` is or contains a repository. A directory with too many entries to search counts as
+    one."""
     seen = 0
     for inner, folders, names in os.walk(folder):
         seen += len(folders) + len(names)
@@ -76,18 +77,18 @@ def holds_repository(folder: str) -> bool:
 
 
 def find_repositories(top: str) -> list[str]:
-    """Return the paths of all git data below ``top``, including repositories whose folder is not named ``.git``.
+    """Return the paths of all git data below ``top``, including repositories whose directory is not named ``.git``.
 
     The search is breadth first and limited: see `MAX_REPOSITORIES` and `MAX_SEEN`.
     """
     paths = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
     count = 0
-    for folder, names in _walk_folders(top):
+    for folder, names in _walk_directories(top):
         if folder != top and _is_repository_with(names):
             paths.append(folder)
         elif ".git" in names:
             named = (f"{folder}/{path}" for path in find_paths_run_by_git(folder))
-            data = (f"{folder}/.git", find_git_folder(folder) or "", *named)
+            data = (f"{folder}/.git", find_git_directory(folder) or "", *named)
             paths += [path for path in data if path.startswith(f"{top}/")]
         else:
             continue
@@ -97,8 +98,8 @@ def find_repositories(top: str) -> list[str]:
     return [path for path in dict.fromkeys(paths) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
 
 
-def _walk_folders(top: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the folders below ``top`` breadth first, each with the names in it. Git's data is not entered."""
+def _walk_directories(top: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the directories below ``top`` breadth first, each with the names in it. Git's data is not entered."""
     pending, left = deque([top]), MAX_SEEN
     while pending and left > 0:
         folder, names = pending.popleft(), list[str]()
@@ -121,7 +122,7 @@ def _is_repository_with(names: frozenset[str]) -> bool:
 
 def find_paths_run_by_git(top: str) -> Iterator[str]:
     """Yield the paths below ``top`` that its repository's configuration names as programs or files to include."""
-    folder = find_git_folder(top)
+    folder = find_git_directory(top)
     if folder is None:
         return
     common = os.path.join(folder, _read(f"{folder}/commondir").strip())  # noqa: PTH118 - for linked worktrees
@@ -149,8 +150,8 @@ def _split_words(value: str) -> Iterator[str]:
         yield from (found[0].strip("\"'") for found in islice(pattern.finditer(plain), 20))
 
 
-def find_git_folder(top: str) -> str | None:
-    """Return the repository folder of the work tree ``top``, or None if it has none."""
+def find_git_directory(top: str) -> str | None:
+    """Return the repository directory of the work tree ``top``, or None if it has none."""
     entry = f"{top}/.git"
     with suppress(OSError, ValueError):
         if os.path.isdir(entry):  # noqa: PTH112

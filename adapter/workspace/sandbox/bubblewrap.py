@@ -1,6 +1,6 @@
 """Build bubblewrap command lines that give a program a separate file system with only the granted paths.
 
-The rest of the home folder, other processes, other users' sockets and the network do not exist for the program. Two
+The rest of the home directory, other processes, other users' sockets and the network do not exist for the program. Two
 options are not needed: ``--new-session``, because the supervisor already starts a session without a terminal, and
 ``--die-with-parent``, because the supervisor ends and counts remaining processes.
 """
@@ -32,12 +32,13 @@ class MountView:
     workspace: str
     read: tuple[str, ...]
     private: tuple[tuple[str, str], ...]
-    """Pairs (source, path): the session's folder ``source`` appears at ``path``."""
+    """Pairs (source, path): the session's directory ``source`` appears at ``path``."""
     write: tuple[str, ...] = ()
     frozen: tuple[tuple[str, str], ...] = ()
     """Read-only paths in the workspace, each with its identity (``device:inode``)."""
     pinned: tuple[tuple[str, str], ...] = ()
-    """Folders in the workspace that may be changed but not moved or removed, outermost first, with their identities."""
+    """Directories in the workspace that may be changed but not moved or removed, outermost first, with their
+    identities."""
     hidden: tuple[str, ...] = ()
     """Paths that the program sees as empty."""
     network: bool = False
@@ -46,7 +47,7 @@ class MountView:
 def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> tuple[str | None, tuple[str, ...]]:
     """Return the path of bwrap, and the candidates on PATH that were rejected because a model could have written them.
 
-    ``writable``: folders in which a model can write. Relative folders of PATH are skipped.
+    ``writable``: directories in which a model can write. Relative directories of PATH are skipped.
     """
     if os.access(SYSTEM_BINARY, os.X_OK):
         return SYSTEM_BINARY, ()
@@ -61,7 +62,7 @@ def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> 
 
 
 def _is_trusted(path: str, writable: Sequence[str]) -> bool:
-    """Return whether only root and the user can change ``path``, its parent folders, and every link in it."""
+    """Return whether only root and the user can change ``path``, its parent directories, and every link in it."""
     owners = {0, os.geteuid()}
     real = os.path.realpath(path)
     unshared = {real, os.path.dirname(real), os.path.realpath(os.path.dirname(path))}  # noqa: PTH120
@@ -76,7 +77,7 @@ def _is_trusted(path: str, writable: Sequence[str]) -> bool:
 
 
 def _lookup_steps(path: str) -> Iterator[str]:
-    """Yield each folder, link and file that the kernel looks up to open ``path``."""
+    """Yield each directory, link and file that the kernel looks up to open ``path``."""
     pending, at = list(PurePosixPath(path).parts), "/"
     while pending:
         name = pending.pop(0)
@@ -147,7 +148,7 @@ def find_identity(folder: str, path: str) -> str | None:
 
 
 def _is_covered_by_read(path: str, view: MountView) -> bool:
-    """Return whether the nearest mounted folder that contains ``path`` is a readable one, not a private one."""
+    """Return whether the nearest mounted directory that contains ``path`` is a readable one, not a private one."""
     covers = {*view.read, *(private for _, private in view.private)} - {path}
     nearest = max((cover for cover in covers if is_below(path, cover)), key=len, default=None)
     return nearest in view.read

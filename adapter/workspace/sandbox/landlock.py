@@ -1,7 +1,7 @@
 """Build Landlock rulesets, with which the kernel restricts a program's access to files on systems without bubblewrap.
 
 A process gives up rights for itself and its descendants (landlock(7)). A ruleset can only grant access, and a granted
-folder includes everything below it. Landlock can therefore not protect parts of the workspace, not even `.git`.
+directory includes everything below it. Landlock can therefore not protect parts of the workspace, not even `.git`.
 `adapter.workspace.sandbox.supervisor` applies the ruleset between fork and exec.
 """
 

@@ -1,6 +1,6 @@
 """Find the paths outside the workspace that a command needs to read: system programs and the user's tools.
 
-In the home folder, only known locations of tools are included, never the user's files or credentials, such as
+In the home directory, only known locations of tools are included, never the user's files or credentials, such as
 ``~/.ssh``, ``~/.config`` or ``~/.cargo/credentials.toml``.
 """
 
@@ -27,24 +27,24 @@ IN_HOME = (
     *(".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/mise", ".local/share/fnm"),
     *(".local/share/virtualenvs", ".cache/pypoetry/virtualenvs"),
 )
-"""Locations below the home folder: version managers, package stores and virtual environments."""
+"""Locations below the home directory: version managers, package stores and virtual environments."""
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "GOROOT", "JAVA_HOME", "RUSTUP_HOME")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _SIBLINGS_OF_BIN = ("lib", "lib64", "libexec", "include", "share")
-"""Folders next to a ``bin`` folder on PATH that belong to the same program."""
+"""Directories next to a ``bin`` directory on PATH that belong to the same program."""
 _GIT_SECTIONS = ("user", "safe", "init")
 """Sections of the user's git configuration that programs may see. Other sections can contain passwords."""
 
 
-def list_system_folders() -> tuple[str, ...]:
-    """Return the system folders, such as ``/usr``, that exist on this machine."""
+def list_system_directories() -> tuple[str, ...]:
+    """Return the system directories, such as ``/usr``, that exist on this machine."""
     return tuple(path for path in SYSTEM if os.path.lexists(path))
 
 
 @cache
-def list_public_folders() -> tuple[str, ...]:
-    """Return the system folders. A folder that contains a secret path is replaced by its other entries."""
-    return tuple(part for path in list_system_folders() for part in _exclude_paths(path, list_secret_paths()))
+def list_public_directories() -> tuple[str, ...]:
+    """Return the system directories. A directory that contains a secret path is replaced by its other entries."""
+    return tuple(part for path in list_system_directories() for part in _exclude_paths(path, list_secret_paths()))
 
 
 @cache
@@ -79,8 +79,8 @@ def _exclude_paths(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
             yield from _exclude_paths(entry.path, left_out)
 
 
-def list_tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> tuple[str, ...]:
-    """Return the folders, except system folders, of the tools on PATH, the running Python and its packages."""
+def list_tool_directories(environment: Mapping[str, str], home: str, workspace: str) -> tuple[str, ...]:
+    """Return the directories, except system directories, of the tools on PATH, the running Python and its packages."""
     candidates = [sys.prefix, sys.base_prefix, *(environment.get(name, "") for name in _VARIABLES + _CERTIFICATES)]
     candidates += [f"{home}/{name}" for name in IN_HOME]
     for folder in environment.get("PATH", "").split(os.pathsep):
@@ -105,10 +105,10 @@ def list_tool_folders(environment: Mapping[str, str], home: str, workspace: str)
 
 
 def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tuple[str, ...]]:
-    """Return PATH for programs that run in the workspace, and the folders removed from it.
+    """Return PATH for programs that run in the workspace, and the directories removed from it.
 
-    Folders in the workspace are removed, because a model may have written the programs in them, and so are relative
-    folders. System folders always stay.
+    Directories in the workspace are removed, because a model may have written the programs in them, and so are relative
+    directories. System directories always stay.
     """
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
@@ -122,7 +122,7 @@ def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[s
     return os.pathsep.join(kept) or default, tuple(left_out)
 
 
-def find_git_folder_elsewhere(workspace: str) -> str | None:
+def find_git_directory_elsewhere(workspace: str) -> str | None:
     """Return the repository of a linked worktree, or None if it does not list the workspace as its worktree."""
     with suppress(OSError, ValueError):
         link = Path(workspace, ".git")
@@ -138,7 +138,7 @@ def find_git_folder_elsewhere(workspace: str) -> str | None:
 
 
 def read_git_identity(home: str) -> str:
-    """Return the sections of the user's git configuration that contain no secrets: identity and trusted folders."""
+    """Return the sections of the user's git configuration that contain no secrets: identity and trusted directories."""
     kept: list[str] = []
     with suppress(OSError, ValueError):
         section = ""
@@ -163,5 +163,5 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def sort_outermost(paths: Iterable[str]) -> Iterator[str]:
-    """Sort ``paths`` so that folders come before their contents."""
+    """Sort ``paths`` so that directories come before their contents."""
     return iter(sorted(paths, key=lambda path: len(PurePosixPath(path).parts)))

@@ -92,8 +92,8 @@ class UnavailableReason:
 
 
 def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
-    """Return the best available level that ``choice`` permits. A bwrap in one of the folders ``writable`` is ignored,
-    because a model could have written it.
+    """Return the best available level that ``choice`` permits. A bwrap in one of the directories ``writable`` is
+    ignored, because a model could have written it.
 
     Raises UsageError if a required level is not available.
     """
@@ -171,7 +171,7 @@ _IdentifiedPaths: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class ActiveSandbox:
-    """The sandbox for the programs of one workspace. Closing it removes its private folders."""
+    """The sandbox for the programs of one workspace. Closing it removes its private directories."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class ActiveSandbox:
         Args:
             hidden: Paths that commands must not see, as far as the level can enforce this.
             frozen: Paths that commands must not change, as far as the level can enforce this.
-            own: Folder in the workspace for this package's data.
+            own: Directory in the workspace for this package's data.
             session: The parent workspace of a subsession.
             bwrap: The bwrap program to use instead of the installed one.
         """
@@ -251,8 +251,8 @@ class ActiveSandbox:
         return tuple(real_paths)
 
     def _list_outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
-        """Return the granted folders outside the workspace. Folders inside it need no mount: granting them only keeps
-        them from becoming read-only."""
+        """Return the granted directories outside the workspace. Directories inside it need no mount: granting them only
+        keeps them from becoming read-only."""
         return tuple(path for path in self._granted[access] if not readable_paths.is_below(path, self._workspace))
 
     def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
@@ -293,10 +293,10 @@ class ActiveSandbox:
 
     @cached_property
     def _tools(self) -> tuple[str, ...]:
-        return readable_paths.list_tool_folders(os.environ, self._home, self._workspace)
+        return readable_paths.list_tool_directories(os.environ, self._home, self._workspace)
 
     def _read(self, program: str) -> tuple[str, ...]:
-        repository = readable_paths.find_git_folder_elsewhere(self._workspace)
+        repository = readable_paths.find_git_directory_elsewhere(self._workspace)
         more = [*self._list_outside("read"), *([repository] if repository else [])]
         if program.startswith("/") and not any(
             readable_paths.is_below(program, folder) for folder in (*readable_paths.SYSTEM, self._workspace)
@@ -307,11 +307,11 @@ class ActiveSandbox:
         return (*self._tools, *more)
 
     def _build_bubblewrap_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
-        private = self._create_folders()
+        private = self._create_directories()
         pinned, frozen, hidden = self._find_protected_paths()
         view = MountView(
             self._workspace,
-            (*readable_paths.list_system_folders(), *self._read(argv[0])),
+            (*readable_paths.list_system_directories(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
             write=self._list_outside("write"),
             pinned=pinned,
@@ -330,13 +330,13 @@ class ActiveSandbox:
         )
 
     def _build_landlock_job(self, argv: Sequence[str]) -> ProcessSpec:
-        private = self._create_folders()
+        private = self._create_directories()
         home = f"{private}/home"
         return ProcessSpec(
             argv,
             self._build_variables(home, f"{private}/tmp"),
             landlock=landlock.build_ruleset(
-                (*readable_paths.list_public_folders(), *self._read(argv[0]), "/proc"),
+                (*readable_paths.list_public_directories(), *self._read(argv[0]), "/proc"),
                 (self._workspace, private, *self._list_outside("write")),
                 DEVICES,
                 network=self.settings.network,
@@ -350,9 +350,9 @@ class ActiveSandbox:
         private: dict[str, str | None] = {"HOME": home, "TMPDIR": temporary, "PATH": self.search_path}
         return private | {"XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None}
 
-    def _create_folders(self) -> str:
-        """Return the folder that contains the session's private temporary and home folders. It is created on first
-        use."""
+    def _create_directories(self) -> str:
+        """Return the directory that contains the session's private temporary and home directories. It is created on
+        first use."""
         if self._private is None:
             self._private = os.path.realpath(tempfile.mkdtemp(prefix="adapter-"))
             for name in ("tmp", "home"):
@@ -365,8 +365,8 @@ class ActiveSandbox:
         return self._private
 
     def _link_tools(self, home: Path) -> None:
-        """Link the user's tools into the private home folder, where bubblewrap would mount them. Call this before any
-        command runs."""
+        """Link the user's tools into the private home directory, where bubblewrap would mount them. Call this before
+        any command runs."""
         for path in self._tools:
             if readable_paths.is_below(path, self._home):
                 link = home / PurePosixPath(path).relative_to(self._home)
@@ -374,9 +374,10 @@ class ActiveSandbox:
                 link.symlink_to(path)
 
     def _find_protected_paths(self) -> tuple[_IdentifiedPaths, _IdentifiedPaths, tuple[str, ...]]:
-        """Return the folders that commands may not move, the paths they may not change, and the paths they may not see.
+        """Return the directories that commands may not move, the paths they may not change, and the paths they may not
+        see.
 
-        Folders that contain git's data must not be moved, or a command could replace the data. Raises ToolError if
+        Directories that contain git's data must not be moved, or a command could replace the data. Raises ToolError if
         there are too many such paths.
         """
         frozen = [path for path in find_repositories(self._workspace) if not self._may_write(path)]

@@ -71,7 +71,7 @@ def run_program(
 def _find_program(root: WorkspaceRoot, program: str, sandbox: ActiveSandbox) -> str:
     """Return the program's path. A relative path starts at the workspace root.
 
-    A name is looked up only in folders of PATH that tools cannot write to.
+    A name is looked up only in directories of PATH that tools cannot write to.
     """
     if os.path.dirname(program) and not os.path.isabs(program):  # noqa: PTH120, PTH117 - as it is spelled
         with root.locate(program) as resolved:

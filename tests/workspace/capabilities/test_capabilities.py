@@ -26,7 +26,7 @@ from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.workspace import Workspace, operation_planner
 from adapter.workspace.capabilities import host_operation_planner
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_folder, find_state_folder
+from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_directory, find_state_directory
 from adapter.workspace.capabilities.skills import parse_skill
 from tests.approvals import record_requests
 from tests.hosted_dialect import HOSTED, OWN
@@ -233,7 +233,7 @@ def test_memory_is_in_the_state_folder_and_not_in_the_workspace(session, directo
     """One folder per project, readable only by the user."""
     session().run("memory", {"command": "write", "path": "a.md", "content": "x"})
     (note,) = (tmp_path / "state").rglob("a.md")
-    assert note.parent == find_project_folder(str(directory), tmp_path / "state") / "memory"
+    assert note.parent == find_project_directory(str(directory), tmp_path / "state") / "memory"
     assert note.parent.stat().st_mode & 0o077 == 0
     assert list(directory.iterdir()) == []
 
@@ -243,7 +243,7 @@ def test_memory_belongs_to_the_repository(tmp_path):
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     (tmp_path / "repo" / "sub").mkdir()
     (tmp_path / "other" / "repo").mkdir(parents=True)
-    folders = [find_project_folder(str(tmp_path / name), tmp_path) for name in ("repo", "repo/sub", "other/repo")]
+    folders = [find_project_directory(str(tmp_path / name), tmp_path) for name in ("repo", "repo/sub", "other/repo")]
     assert folders[0] == folders[1]
     assert folders[0] != folders[2]
     assert folders[0].name.startswith("repo-")
@@ -252,10 +252,10 @@ def test_memory_belongs_to_the_repository(tmp_path):
 def test_state_folder_follows_xdg(monkeypatch, tmp_path):
     """XDG_STATE_HOME if it is absolute; otherwise a folder in the home directory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert find_state_folder(None) == tmp_path / "toolcall-adapter"
+    assert find_state_directory(None) == tmp_path / "toolcall-adapter"
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert find_state_folder(None) == tmp_path / "home" / ".local" / "state" / "toolcall-adapter"
+    assert find_state_directory(None) == tmp_path / "home" / ".local" / "state" / "toolcall-adapter"
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "~/x", "", "a\0b", "link/x"])

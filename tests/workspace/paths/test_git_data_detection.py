@@ -10,7 +10,7 @@ import pytest
 
 from adapter.workspace.paths import git_data_detection
 from adapter.workspace.paths.git_data_detection import (
-    find_git_folder,
+    find_git_directory,
     find_paths_run_by_git,
     find_repositories,
     holds_repository,
@@ -47,10 +47,10 @@ def test_git_repositories_are_detected(top):
         assert is_repository(str(top / name)), name
     for name in ("work", "second", "sep/objects", "sep/refs"):
         assert not is_repository(str(top / name)), name
-    assert find_git_folder(str(top / "work")) == str(top / "sep")
+    assert find_git_directory(str(top / "work")) == str(top / "sep")
     git("config", "core.hooksPath", "hooks-here", cwd=top / "work")
     assert "hooks-here" in set(find_paths_run_by_git(str(top / "second")))
-    assert find_git_folder(str(top / "second")) == str(top / "sep/worktrees/second")
+    assert find_git_directory(str(top / "second")) == str(top / "sep/worktrees/second")
     assert holds_repository(str(top))
     assert not holds_repository(str(top / "work"))
 

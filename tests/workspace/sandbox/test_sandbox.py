@@ -23,7 +23,11 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import landlock, sandbox
 from adapter.workspace.sandbox.background_commands import BackgroundCommands
 from adapter.workspace.sandbox.bubblewrap import CHANGED, find_identity
-from adapter.workspace.sandbox.readable_paths import find_git_folder_elsewhere, list_tool_folders, read_git_identity
+from adapter.workspace.sandbox.readable_paths import (
+    find_git_directory_elsewhere,
+    list_tool_directories,
+    read_git_identity,
+)
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, find_unavailable_reason
 from adapter.workspace.sandbox.seccomp import build_socket_filter
 from adapter.workspace.sandbox.shell import run_command
@@ -433,7 +437,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path / "main")], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     subprocess.run([*git, "worktree", "add", "-q", str(tmp_path / "linked")], check=True)
-    assert find_git_folder_elsewhere(str(tmp_path / "linked")) == str(tmp_path / "main" / ".git")
+    assert find_git_directory_elsewhere(str(tmp_path / "linked")) == str(tmp_path / "main" / ".git")
     with WorkspaceRoot(tmp_path / "linked") as linked:
         confinement = ActiveSandbox(SandboxSettings(level), linked.path)
         run = run_command(linked, RunCommand("git log --format=%s && git status --short"), confinement)
@@ -441,7 +445,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     assert run.output == "first\n"
     workspace = Path(root.path)
     (workspace / ".git").write_text(f"gitdir: {tmp_path}/secret\n")
-    assert find_git_folder_elsewhere(root.path) is None
+    assert find_git_directory_elsewhere(root.path) is None
     # What a command can write: a whole repository that vouches for itself and points elsewhere.
     forged = workspace / "forged" / "worktrees" / "x"
     forged.mkdir(parents=True)
@@ -449,7 +453,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     (forged / "commondir").write_text(f"{tmp_path}/secret\n")
     (forged / "gitdir").write_text(f"{workspace}/.git\n")
     (workspace / ".git").write_text(f"gitdir: {forged}\n")
-    assert find_git_folder_elsewhere(root.path) in (None, str(workspace / "forged"))
+    assert find_git_directory_elsewhere(root.path) in (None, str(workspace / "forged"))
 
 
 def test_links_in_workspace_grant_no_access(root, confine, home, level, tmp_path, monkeypatch):
@@ -500,7 +504,7 @@ def test_repository_swapped_for_link_is_not_mounted(root, confine, bwrap, tmp_pa
     confinement = confine("bwrap")
     monkeypatch.setattr(sandbox, "find_identity", then_swapped)
     # Without a place of that name in the sandbox, bubblewrap would refuse by itself.
-    (Path(confinement._create_folders()) / "home" / ".config").mkdir()
+    (Path(confinement._create_directories()) / "home" / ".config").mkdir()
     run = run_command(root, RunCommand("cat ~/.config/token sub/.git/token; touch ran"), confinement)
     assert run.exit_code == 126
     assert run.output.strip() == CHANGED
@@ -718,7 +722,7 @@ def test_only_git_identity_is_copied(home):
 
 def test_tool_folders_exclude_home_folder(home, tmp_path):
     """Neither the home folder nor its parents, whatever PATH contains."""
-    found = list_tool_folders(
+    found = list_tool_directories(
         {"PATH": f"{home}:{tmp_path}/bin:/:relative:{home}/.local/bin"}, str(home), str(tmp_path / "ws")
     )
     assert f"{home}/.local/bin" in found
