@@ -323,7 +323,12 @@ class WeakMarkerSet(MarkerSet):
         begin, stop = index - offset, index - offset + len(literal)
         if marker is None and begin >= start and text.startswith(literal, begin, end):
             marker = self.match(text, begin, end)
-        return None if marker == (begin, stop) and self.is_ignored(literal, text, stop) else marker
+        if marker != (begin, stop):
+            return marker
+        if self.is_ignored(literal, text, stop):
+            return None
+        next_marker = self.match(text, stop, end) if literal in self.quick else None  # it says more than a line's start
+        return next_marker if next_marker and text[stop : next_marker[1]] not in self.weak else marker
 
 
 def _equals_ignoring_case(literal: str, text: str) -> bool:
