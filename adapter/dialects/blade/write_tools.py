@@ -201,7 +201,7 @@ class CreateDirectory(ToolClass):
     """Create a directory, and its parents if needed."""
 
     naming = ToolMetadata(
-        "create_directory", ops.MakeDirectory, aliases=("mkdir", "make_directory", "create_dir", "create_directory")
+        "create_directory", ops.MakeDirectory, aliases=("mkdir", "make_directory", "create_dir", "create_folder")
     )
     example = {"path": "src/modules/new_feature"}
     path: Annotated[PathText, Parameter("Directory path to create", *DIRECTORY, *PATH)]
