@@ -212,9 +212,14 @@ class MarkerSet:
     def is_ignored(self, literal: str, text: str, end: int) -> bool:
         """Return whether the weak marker ``literal``, if it ends at ``end``, is ignored because of the text after
         it."""
-        if literal not in self._idle:
-            self._idle[literal] = re.compile(self.weak[literal])
-        return self._idle[literal].match(text, end) is not None
+        if literal in self.quick and self._compile_idle(self.quick[literal]).match(text, end):
+            return True
+        return self._compile_idle(self.weak[literal]).match(text, end) is not None
+
+    def _compile_idle(self, pattern: str) -> re.Pattern[str]:
+        if pattern not in self._idle:
+            self._idle[pattern] = re.compile(pattern)
+        return self._idle[pattern]
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
         """Return the first marker that begins at ``start`` or later and ends at ``end`` or earlier, or None."""
@@ -286,7 +291,6 @@ class WeakMarkerSet(MarkerSet):
         changed = copy(self)  # most of the search is the same
         changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: idle}
-        changed._idle = {other: pattern for other, pattern in self._idle.items() if other != literal}
         return changed
 
     def with_literals(self, weak: Mapping[str, str], *literals: str, quick: Mapping[str, str] = EMPTY) -> WeakMarkerSet:
@@ -317,6 +321,8 @@ class WeakMarkerSet(MarkerSet):
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
         """Return the first marker whose anchor is at ``index``, unless it is a weak marker that is ignored."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
+        if marker is not None and self._ignores(text, marker):  # the marker whose anchor is here is longer
+            marker = None
         if weak is None or (marker is not None and marker[0] != index - weak[1]):
             return marker
         literal, offset = weak
@@ -329,6 +335,10 @@ class WeakMarkerSet(MarkerSet):
             return None
         next_marker = self.match(text, stop, end) if literal in self.quick else None  # it says more than a line's start
         return next_marker if next_marker and text[stop : next_marker[1]] not in self.weak else marker
+
+    def _ignores(self, text: str, marker: MarkerSpan) -> bool:
+        literal = text[slice(*marker)]
+        return literal in self.weak and self.is_ignored(literal, text, marker[1])
 
 
 def _equals_ignoring_case(literal: str, text: str) -> bool:

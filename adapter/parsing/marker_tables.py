@@ -246,10 +246,9 @@ def _build_other_start(names: Iterable[str]) -> str:
     words = (*FIRST_WORDS, *names)
     firsts = {spelling for word in words for spelling in (word[0].lower(), word[0].upper())}
     others = "".join(char for char in ascii_letters if char not in firsts)
-    begun = "|".join(sorted({re.escape(word[:3]) for word in words}))
-    partly = "|".join(sorted({re.escape(word[:length]) for word in words for length in (1, 2)}))
-    word = rf"(?=[^\W_])(?!(?i:{begun}|(?:{partly})\Z))"
-    return rf"[ \t]{{0,9}}+(?:[#*-]{{1,4}}+[ \t]{{0,9}}+)?+(?:[\n`|>+}}\])\"',;./$&%\d{others}]|{word})"
+    begun = build_alternatives(sorted({word[:4].lower() for word in words}))
+    word = rf"(?=[^\W_])(?!{begun}|\w{{0,3}}\Z)"
+    return rf"[ \t]*+(?:[#*-]{{1,4}}+[ \t]{{0,9}}+)?+(?:[\n`|>+}}\])\"',;./$&%\d{others}]|{word})"
 
 
 def _lower_markers(markers: Iterable[str]) -> frozenset[str]:

@@ -408,7 +408,7 @@ class Segmenter:
             yield from self._unmarked.read_unmarked()
         elif char == "<" and (yield from self._wrapped.begins_here()):
             yield from self._wrapped.read_tags()
-        if source.offset == start:
+        if char and source.offset == start:
             yield from self._unmarked.read_worded()
 
     def _read_markerless(self) -> Reader[None]:

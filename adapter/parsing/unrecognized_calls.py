@@ -28,7 +28,7 @@ _LONGEST = 2000
 MAX_OBJECTS = 20
 """Maximum number of objects whose members are compared with the tools' parameters."""
 
-_OBJECT = re.compile(r"(?<![:,\[{] )(?<![:,\[{])\{(?=\s*\"\w+\"\s*:)")
+_OBJECT = re.compile(r"\{(?<![:,\[{]\{)(?<![:,\[{] \{)(?=\s*\"\w+\"\s*:)")
 _STRUCTURE = ("{", "(", "<", "=", ":", "&lt;")
 """Every apparent call contains at least one of these strings."""
 
@@ -113,7 +113,9 @@ def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
             value = decode_strict(text, match.start())
             if value is not None and _fits_a_tool(value.value, tools):
                 forms[match.start()] = "json"
-    spellings = {spelling: None for name in tools.all_names for spelling in (name, name.replace("_", "-"))}
+    spellings = dict.fromkeys(tools.all_names)
+    if "-" in text:
+        spellings |= {name.replace("_", "-"): None for name in tools.all_names}
     for name in spellings:
         if name in text:
             tool = tools.match(name)
