@@ -43,7 +43,8 @@ _OTHER = (
     "and", "input", "arguments", "argument", "args", "parameters", "params", "json", "code", "print", "begin", "start",
     "end", "block", "default_api", "id", "use",
 )  # fmt: skip
-_WORDS = "|".join(rf"{word}s?" for word in (*_ANNOUNCING, *_OTHER))
+ANY_WORD = "|".join(rf"{word}s?" for word in (*_ANNOUNCING, *_OTHER))
+"""Pattern for a word that may precede the arguments of a call."""
 _SIGN = r"(?![.!?]\s|<[^\w<])[^\w{¤]"
 _ID = r"(?:call_)?id\s*[=:]\s*[\w-]+|call_\w+"
 _is_word = re.compile(r"[\w.<-]*").fullmatch
@@ -61,7 +62,7 @@ _QUOTES = re.compile(
 )
 """Matches words of a line below which a call is only quoted."""
 _CLOSING_SIGNS = "])}>\"'`"
-_CLOSING_TAG = re.compile(rf"[\[<(]{{1,3}}[/|]?\s*(?i:(?:(?:{_WORDS})[_ -]?)+)[|/]?[\]>)]{{1,3}}")
+_CLOSING_TAG = re.compile(rf"[\[<(]{{1,3}}[/|]?\s*(?i:(?:(?:{ANY_WORD})[_ -]?)+)[|/]?[\]>)]{{1,3}}")
 _MAY_BE_CLOSING_TAG = re.compile(r"[\[<(]{1,3}[^\[\]<>()\n]{0,40}+[\]>)]{0,3}")
 FIRST_WORDS = (*_ANNOUNCING, "running", "executing", "name", "recipient", "assistant", "default_api", "to=")
 """The first words of lines that announce a call without beginning with the tool's name."""
@@ -77,7 +78,7 @@ def _may_begin_word(text: str, words: tuple[str, ...]) -> bool:
 def _build_head(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for the text up to a tool's name, or up to JSON that contains the name."""
     name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    word = rf"(?!(?:{name})(?![\w-]))(?:{_ID}|(?:{_WORDS})_?)+(?![^\W_])"
+    word = rf"(?!(?:{name})(?![\w-]))(?:{_ID}|(?:{ANY_WORD})_?)+(?![^\W_])"
     head = rf"(?!\s*[>|*-]\s)(?P<head>(?:{_SIGN}|{word})*+)(?:(?P<name>{name})(?![\w-])|(?P<json>\{{)(?!¤))?"
     return re.compile(head, re.IGNORECASE)
 
@@ -88,7 +89,7 @@ def _build_tail(keys: tuple[str, ...]) -> re.Pattern[str]:
     key = "|".join(map(re.escape, sorted(keys, key=len, reverse=True))) or "(?!)"
     start = rf"\{{(?!¤)|\"\s*\{{(?!¤)|<parameter\b|\((?=\s*[\w\"'{{)*])|(?:{key})\s?[=:](?!\s*[\"']?\{{)"
     return re.compile(
-        rf"(?P<head>(?:(?!{start})(?:{_SIGN}|(?:{_ID}|(?i:{_WORDS})_?)+(?![^\W_])))*+)(?P<start>{start})?"
+        rf"(?P<head>(?:(?!{start})(?:{_SIGN}|(?:{_ID}|(?i:{ANY_WORD})_?)+(?![^\W_])))*+)(?P<start>{start})?"
     )
 
 

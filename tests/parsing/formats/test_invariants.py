@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from adapter.core.errors import UsageError
 from adapter.core.events import ToolCall
 from adapter.core.turn import Turn
+from adapter.parsing.bodies.worded_call import ANY_WORD
 from adapter.parsing.echoed_header import HEADERS
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import Parser, parse
@@ -123,6 +124,8 @@ def test_cut_call_is_never_accepted(name, expected_format, given_arguments):
 
 WRAPPERS = re.compile(r"(?:<[a-z_][\w.:-]{0,62}>\s*)*(?:<[\w.:-]{0,62})?")
 """Tags of any name, or their beginning, after which a call may follow if they begin a line."""
+WORDS = re.compile(rf"(?:[^\w.!?]|_|{ANY_WORD})*[\w.<-]{{0,40}}")
+"""Words that announce a call, or their beginning."""
 
 
 @LIMITS
@@ -137,6 +140,8 @@ WRAPPERS = re.compile(r"(?:<[a-z_][\w.:-]{0,62}>\s*)*(?:<[\w.:-]{0,62})?")
 )
 @example(["<｜", "A word"])
 @example(["<l", "A word"])
+@example(["<to", " "])
+@example([">", "A word"])
 def test_only_partial_markers_and_whitespace_are_buffered(pieces):
     openings = ("<function=", "<function ", "<tool_call ", "<tools>", "<parameter", "```")
     text = "".join(pieces)
@@ -156,8 +161,9 @@ def test_only_partial_markers_and_whitespace_are_buffered(pieces):
         begins_list = re.match(r"\[[\s\[]*(?:\w|$)", held) is not None and len(held) <= NAME_LIMIT
         begins_line = not text[: fed - len(held)].rpartition("\n")[2].strip()
         begins_tag = begins_line and WRAPPERS.fullmatch(held) is not None
+        begins_words = begins_line and len(held) <= NAME_LIMIT and WORDS.fullmatch(held) is not None
         is_partial = any(marker.lower().lstrip().startswith(held) for marker in markers)
-        assert not held or begins_list or begins_tag or is_partial
+        assert not held or begins_list or begins_tag or begins_words or is_partial
 
 
 PROSE = st.sampled_from(["", "I think of\n", "so:\n\n", "word "])
