@@ -27,7 +27,7 @@ from adapter.tools.argument_synonyms import OLD_TEXT
 _VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
 """Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
 _EXCEPT = re.compile(r"(?i)\b(?:but|except|if|keep|not|other|than|unless)\b")
-"""Matches words for files that are not to be deleted."""
+"""Matches words for files that must stay."""
 _CODE_NAME = re.compile(r"(?<![\w./-])[A-Za-z]\w*_(?!case\b)\w+(?!\.?\w|[/-])")
 """Matches names with an underscore, except those of notations, such as snake_case."""
 
@@ -48,7 +48,7 @@ def find_change_flaw(
         return f"{', '.join(tally.broken)} no longer parses"
     changes = parse_diff(diff or "")
     flaws = (
-        _find_missing_deletion(task, read_file),
+        _find_remaining_file(task, read_file),
         _find_unasked_deletion(task, tally, changes),
         *(_find_flaw(each, task, tally) for each in changes),
     )
@@ -101,11 +101,10 @@ def parse_diff(diff: str) -> list[DiffedFile]:
     return changes
 
 
-def _find_missing_deletion(task: str, read_file: Callable[[str], str]) -> str:
-    """Return that the file to delete is still there, or "" if it is not, or if another one is to be deleted."""
-    path = next(iter(find_paths(task)), "")
-    is_asked = find_file_action(task) == "delete" and not _EXCEPT.search(task)
-    return f"{path} was not deleted" if is_asked and read_file(path) else ""
+def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
+    """Return that the file to delete or move is still there, or "" if it is not, or if another file is meant."""
+    path, done = next(iter(find_paths(task)), ""), {"delete": "deleted", "move": "moved"}.get(find_file_action(task))
+    return f"{path} was not {done}" if done and not _EXCEPT.search(task) and read_file(path) else ""
 
 
 def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:

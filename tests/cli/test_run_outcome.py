@@ -345,9 +345,12 @@ def test_deletion_that_the_task_does_not_ask_for_fails(task, new, code):
         ("Delete b.tmp", 0),
         ("Delete everything except a.tmp", 0),
         ("Remove the first line of a.tmp", 0),
+        ("Put a.tmp into old/", 1),
+        ("Rename a.tmp to b.tmp", 1),
+        ("Rename the section a to b in a.tmp", 0),
     ],
 )
-def test_file_that_was_to_be_deleted_is_gone(task, code):
+def test_file_that_was_to_be_deleted_or_moved_is_gone(task, code):
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolResult("copy_file", content="", ok=True))
     texts = {"a.tmp": "0\n"}

@@ -26,6 +26,11 @@ _ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""
 _WHOLE_FILE = re.compile(r"\w+ (?:it|them|(?:this|that|the) file)\b", re.IGNORECASE)
 """Matches a verb whose object is a file named before."""
+_PUTS_FILE = re.compile(
+    r"put\s+(?:the\s+)?(?:file\s+)?[`'\"]?[\w./\\-]+\.\w+[`'\"]?\s+(?:in|into|inside|to|under)\s(?!\s*\S*\w\.\w)",
+    re.IGNORECASE,
+)
+"""Matches a request to put a whole file into a directory."""
 _EXPLAINS = re.compile(
     r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -51,6 +56,8 @@ def find_file_action(request: str) -> str:
     path = next(iter(find_paths(request)), "")
     if not path or action not in ("add", "create", "delete", "edit", "move"):
         return ""
+    if _PUTS_FILE.match(request, verb):
+        return "move"
     before = request[: request.index(path)]
     if action == "create":
         return "" if _ABOUT.search(before) else action
