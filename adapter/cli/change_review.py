@@ -26,6 +26,8 @@ from adapter.tools.argument_synonyms import OLD_TEXT
 
 _VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
 """Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
+_FILLS = re.compile(r"(?i)\b(?:fill|füll\w*|rellen\w*|rempli\w*|compila|preenche\w*)\b")
+"""Matches verbs of tasks to fill in a template."""
 _EXCEPT = re.compile(r"(?i)\b(?:but|except|if|keep|not|other|than|unless)\b")
 """Matches words for files that must stay."""
 _CODE_NAME = re.compile(r"(?<![\w./-])[A-Za-z]\w*_(?!case\b)\w+(?!\.?\w|[/-])")
@@ -80,6 +82,10 @@ class DiffedFile:
     def fills_variable(self, variable: str) -> bool:
         """Return whether the change replaced a template variable."""
         return variable in "".join(self.removed) and variable not in "".join(self.added)
+
+    def keeps_variable(self, variable: str) -> bool:
+        """Return whether the change replaced lines with a template variable, and left the variable."""
+        return variable in "".join(self.removed) and variable in "".join(self.added)
 
     def adds_variable(self, variable: str) -> bool:
         """Return whether the change added a template variable, which is then intended as text."""
@@ -151,7 +157,10 @@ def _find_remaining_names(
     elsewhere = {name for change in changes for name in change.find_replaced(task)}
     variables = [name for name in _VARIABLE.findall(task) if not any(change.adds_variable(name) for change in changes)]
     filled = [(change, name) for change in changes for name in variables if change.fills_variable(name)]
-    if not any(not name[0].isalpha() or change.is_described_by(task) for change, name in filled):
+    if _FILLS.search(task):
+        kept = {name for change in changes for name in variables if change.keeps_variable(name)}
+        variables = [name for name in variables if name in kept or any(name == other for _, other in filled)]
+    elif not any(not name[0].isalpha() or change.is_described_by(task) for change, name in filled):
         variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
         text = read_file(path)

@@ -308,6 +308,9 @@ CHANGED = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-cnt: NAME [DAY]\n+{new}\n"
         ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole Monday", {"a.txt": "cnt: Ole Monday"}, ""),
         ("Explain NAME in a.txt, see [DAY]", "cnt: who works [DAY]", {"a.txt": "cnt: who works [DAY]"}, ""),
         ("In a.txt, NAME is replaced by OTHER", "cnt: OTHER", {"a.txt": "cnt: OTHER"}, ""),
+        ("Fill in a.txt: NAME is Ole", "NAME is Ole", {"a.txt": "NAME is Ole"}, "NAME in a.txt"),
+        ("Fill in a.txt: NAME is Ole", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole [DAY]"}, ""),
+        ("Fill in a.txt: NAME is Ole, like the TODO says", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole TODO"}, ""),
         ("In a.txt, rename cnt; keep NAME and [DAY]", "count: NAME [DAY]", {"a.txt": "count: NAME [DAY]"}, ""),
     ],
 )
