@@ -24,6 +24,11 @@ from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import sounds_like
 from adapter.tools.argument_synonyms import OLD_TEXT
 
+_LISTED = re.compile(
+    r"(?i)\b(?:add|append|insert|put)\s+(?!(?:entries|items|it|more|one|something|that|them|this)\b)[`'\"]?([\w-]+)[`'\"]?"
+    r"\s+(?:in|into|on|to)\s+(?:the\s+)?(?:[\w-]+\s+){0,3}(?:array|enum|list)\b"
+)
+"""Matches what a task adds to a list: "add pear to the list of fruits"."""
 _VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
 """Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
 _FILLS = re.compile(r"(?i)\b(?:fill|füll\w*|rellen\w*|rempli\w*|compila|preenche\w*)\b")
@@ -172,11 +177,13 @@ def _find_remaining_names(
 def _find_missing_names(
     task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
 ) -> Iterator[str]:
-    """Yield the names of code in the task, such as "add_tax", that are neither in a changed line, nor in a file of the
-    task, nor in a result."""
+    """Yield the names of code in the task, such as "add_tax", and what it adds to a list, if they are neither in a
+    changed line, nor in a file of the task, nor in a result."""
     lines = (line for change in changes for line in (change.path, *change.removed, *change.added))
     known = "\n".join([*lines, *map(read_file, find_paths(task)), *tally.results])
-    yield from (name for name in _CODE_NAME.findall(task) if changes and name not in known)
+    names = [name for name in _CODE_NAME.findall(task) if name not in known]
+    names += [name for name in _LISTED.findall(task) if name.lower() not in known.lower()]
+    yield from names if changes else ()
 
 
 def _find_unused_values(task: str, tally: CallTally) -> list[str]:

@@ -208,6 +208,10 @@ def test_old_name_that_still_stands_is_left(task, edit, text, left):
         ("use snake_case in a.py", ""),
         ("the test in test_a.py fails, fix greet in a.py", ""),
         ("fix greet, see the note about read_only in a.py", ""),
+        ("In a.py, add staging to the environments list", "staging"),
+        ("Add Start to the list of names in a.py", ""),
+        ("Add it to the list in a.py", ""),
+        ("Add a test to the list in a.py", ""),
     ],
 )
 def test_name_of_code_that_no_change_has_is_left(task, left):
