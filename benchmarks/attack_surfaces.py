@@ -18,7 +18,7 @@ from adapter.agent.answer_reader import AgentEvent
 from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import ChatClient, Chunk, Endpoint
 from adapter.backends.native_tools_chat import NativeToolsChat
-from adapter.cli.console import Console
+from adapter.cli.agent_console import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.run_task import run_task
 from adapter.conversation.message_rendering import Message

@@ -26,7 +26,7 @@ from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.notations.parse_edits import parse_file_edits
 from adapter.tools.operations import PatchFiles
 from adapter.workspace.files.file_changes import plan_files
-from adapter.workspace.operation_context import open_context
+from adapter.workspace.workspace_context import open_context
 from benchmarks.commits import MAX_COMMITS, SUFFIXES, git_output, read_blob
 from benchmarks.other_appliers import Aider, Applier, find_appliers
 

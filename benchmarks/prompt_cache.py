@@ -33,9 +33,9 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
-from adapter.backends.chat_template_discovery import PromptDiscoverer
 from adapter.backends.endpoint_discovery import Endpoint, get_json
 from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
+from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.conversation_cache import VerbatimCallCache

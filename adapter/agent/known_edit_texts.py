@@ -20,9 +20,10 @@ from adapter.conversation.guardrails.requested_file_changes import (
     list_known_lines,
     list_paths_with_replaced_names,
 )
+from adapter.core.text.words import stem_words
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, stem_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
+from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.prompting.intent.verbs import is_stop_word
 from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
 from adapter.tools.tool import Tool, ToolSet

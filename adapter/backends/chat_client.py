@@ -18,7 +18,6 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
-from adapter.backends.chat_template_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.constraint_fields import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
@@ -31,6 +30,7 @@ from adapter.backends.openai_sdk_errors import (
     is_timeout,
     list_sdk_errors,
 )
+from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.stream_chunks import Chunk, ChunkReader
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.argument_checks import NONE, check_types

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from adapter.backends.chat_client import build_constraint_fields
-from adapter.backends.chat_template_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, find_first_model, get_json
 from adapter.backends.format_derivation import detect_format
 from adapter.backends.probe_profiles import build_setup_lookup
+from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import JsonObject

@@ -19,8 +19,8 @@ from adapter.backends.chat_client import ChatClient, Chunk, find_endpoint
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.template_files import TemplateWorker, load_chat_template
+from adapter.cli.agent_console import Console, ConsoleQuestions
 from adapter.cli.call_tally import CallTally
-from adapter.cli.console import Console, ConsoleQuestions
 from adapter.cli.model_loading import load_model
 from adapter.cli.model_setup import ModelSetup, resolve_model_setup
 from adapter.cli.options import parse_auto

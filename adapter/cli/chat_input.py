@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.cli.console import Console
+from adapter.cli.agent_console import Console
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings

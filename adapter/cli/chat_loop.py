@@ -8,10 +8,10 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from adapter.cli.agent_console import Console
 from adapter.cli.agent_factory import validate_settings
 from adapter.cli.chat_input import make_line_reader
 from adapter.cli.chat_session import ChatSession, open_chat_store
-from adapter.cli.console import Console
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.run_outcome import HINTS, describe_run_outcome
 from adapter.cli.run_settings import RunSettings

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from adapter.agent.answer_reader import AgentEvent
 from adapter.cli import agent_factory
+from adapter.cli.agent_console import Console
 from adapter.cli.call_tally import CallTally
-from adapter.cli.console import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.session_steps import AskModel, Finished
 from adapter.core.events import Event

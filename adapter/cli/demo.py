@@ -22,7 +22,7 @@ def demo(
     import tempfile
     from contextlib import ExitStack
 
-    from adapter.cli.console import Console
+    from adapter.cli.agent_console import Console
     from adapter.cli.model_loading import ensure_builtin_model
     from adapter.cli.run_settings import RunSettings
     from adapter.cli.run_task import run_task

@@ -10,9 +10,9 @@ from importlib import metadata
 from pathlib import Path
 
 from adapter.backends.builtin_model import find_builtin_model
-from adapter.backends.chat_template_discovery import PromptDiscoverer
 from adapter.backends.endpoint_discovery import LOCAL_PORTS, Endpoint, detect_server_kind, find_first_model
 from adapter.backends.in_process_llama_cpp import INSTALL, is_available
+from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.core.install_advice import build_install_command
 from adapter.core.version import __version__

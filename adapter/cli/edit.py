@@ -42,7 +42,7 @@ def edit(
     from adapter.tools.operations import PatchFiles, PatchText
     from adapter.workspace.changes.encoding_detection import parse_encoding
     from adapter.workspace.files.file_changes import plan_files, plan_patch
-    from adapter.workspace.operation_context import open_context
+    from adapter.workspace.workspace_context import open_context
 
     basis: PatchBasis = "sequence" if sequence else "original"
     is_directory = file.is_dir()

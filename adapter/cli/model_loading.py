@@ -14,7 +14,8 @@ from adapter.backends.builtin_model import SMOLLM2, download_builtin_model, find
 from adapter.backends.chat_client import ChatClient, find_endpoint
 from adapter.backends.in_process_llama_cpp import INSTALL, EmbeddedServer, find_gguf, is_available, is_gguf
 from adapter.backends.template_files import TemplateWorker
-from adapter.cli.console import Console, create_progress_bar
+from adapter.cli.agent_console import Console
+from adapter.cli.progress_bars import create_progress_bar
 from adapter.core.errors import TransportError, UsageError
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from adapter.agent.prompt_setup import choose_prompt_style
 from adapter.backends import model_queries, probe_profiles
-from adapter.backends.chat_template_discovery import PromptDiscovery
+from adapter.backends.prompt_discovery import PromptDiscovery
 from adapter.backends.small_model_detection import SmallModelCheck
-from adapter.cli.console import Console
+from adapter.cli.agent_console import Console
 from adapter.cli.model_loading import LoadedModel
 from adapter.cli.options import parse_auto
 from adapter.cli.run_settings import RunSettings

@@ -71,15 +71,15 @@ ENCODING_HELP = "Assume that files that are not UTF-8 have this encoding."
 EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, option("NAME", ENCODING_HELP, show_default="detected")]
 POLICY_HELP = (
-    "Accept as calls: valid ones with markers (strict), also repaired ones and unmarked ones that only read (safe), "
-    "unmarked ones that you approve (approved), or unmarked ones amid text (lenient)."
+    "Accept calls up to this level: strict (valid, with markers), safe (also repaired ones and unmarked ones that only "
+    "read), approved (also other unmarked ones, where a person approves changes), lenient (also those amid text)."
 )
 PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, flag("Print the result as a JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
-    "Constrain the output: arguments (every call is valid), prefer (only a valid call or a reply), required (only a "
-    "valid call), off, or auto (if needed)."
+    "Constrain the output: arguments (any text; every call in it is valid), prefer (a valid call or a plain "
+    "reply), required (always a valid call), off, or auto (if needed)."
 )
 PROFILE_HELP = "Use a profile from `adapter probe`: auto (the one saved for this model), a name, a file, or none."
 GUARDRAILS_HELP = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.options import takes_settings
+from adapter.cli.probe_settings import ProbeSettings
 
 
 @takes_settings(ProbeSettings)

@@ -18,10 +18,11 @@ from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.engine_details import query_engine_details
 from adapter.backends.model_queries import Model
 from adapter.backends.probe_profiles import Profile, ProfileSetup
-from adapter.cli.console import Console, create_task_progress
-from adapter.cli.eval_settings import ProbeSettings
+from adapter.cli.agent_console import Console
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import parse_auto
+from adapter.cli.probe_settings import ProbeSettings
+from adapter.cli.progress_bars import create_task_progress
 from adapter.core.errors import TransportError
 from adapter.core.events import JsonObject
 from adapter.core.private_files import write_private

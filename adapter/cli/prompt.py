@@ -60,7 +60,7 @@ def prompt(
 
 def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
     """Render a dialect's tools with a chat template. Print and return the prompt."""
-    from adapter.backends.chat_template_discovery import render_system_prompt
+    from adapter.backends.prompt_discovery import render_system_prompt
     from adapter.backends.template_files import TemplateWorker, load_chat_template
     from adapter.prompting.chat_template import ChatTemplateError
     from adapter.prompting.system_prompt import load_default_tools, system_prompt

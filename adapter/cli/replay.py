@@ -84,7 +84,7 @@ def _build_command_policy(
         if approve != "ask" or allow or ask or deny:
             raise UsageError("--approve, --allow, --ask and --deny need --run-commands")
         return None
-    from adapter.cli.console import Console
+    from adapter.cli.agent_console import Console
     from adapter.recording.replay_workspace import CommandReplayPolicy
     from adapter.workspace.sandbox.sandbox import choose_sandbox
 

@@ -19,9 +19,7 @@ def run(
     settings: RunSettings,
     task: Annotated[
         str | None,
-        typer.Argument(
-            help="Work on this task, or on the one in standard input if TASK is -. Without a task, a chat starts."
-        ),
+        typer.Argument(help="Work on this task; - reads it from standard input. Without a task, a chat starts."),
     ] = None,
     record: Annotated[Path | None, option("FILE", "Write a transcript of the run to this .jsonl file.")] = None,
 ) -> None:

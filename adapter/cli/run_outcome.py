@@ -9,7 +9,7 @@ from adapter.cli.call_tally import CallTally
 from adapter.cli.change_review import find_change_flaw
 from adapter.conversation.guardrails.requested_file_changes import find_file_action
 from adapter.conversation.session_steps import REASONS, Finished, Reason
-from adapter.prompting.intent.bm25 import stem_word
+from adapter.core.text.words import stem_word
 from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import ACTIONS
 

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from adapter.cli import agent_factory
+from adapter.cli.agent_console import Console
 from adapter.cli.call_tally import CallTally
-from adapter.cli.console import Console
 from adapter.cli.run_outcome import describe_run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.text_input import read_text

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from adapter.cli.console import Console
+from adapter.cli.agent_console import Console
 from adapter.core.errors import UsageError
 from adapter.core.program_lookup import find_program
 from adapter.core.text.display_escaping import escape_for_display

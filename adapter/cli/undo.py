@@ -24,8 +24,8 @@ def undo(
     import time
     from functools import partial
 
-    from adapter.workspace.operation_context import open_context
     from adapter.workspace.paths.os_errors import convert_os_errors
+    from adapter.workspace.workspace_context import open_context
 
     with open_context(workspace) as context:
         changes = context.history.list_undoable_changes()
@@ -47,7 +47,7 @@ def undo(
 def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
     """Ask the user for approval if an undo changes git's own data, or files that run code later. A program may have
     forged the record of the change. Raises DeniedError if the user refuses."""
-    from adapter.cli.console import Console
+    from adapter.cli.agent_console import Console
     from adapter.core.errors import DeniedError
     from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun
     from adapter.workspace.paths.git_data_detection import is_git_data

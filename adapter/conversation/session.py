@@ -34,12 +34,12 @@ from adapter.conversation.token_estimate import compute_usable_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import ERROR_LABEL, InvalidToolCall, ToolCall, ToolResult
 from adapter.core.text.plurals import pluralize
+from adapter.core.text.words import stem_words
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
-from adapter.prompting.intent.bm25 import stem_words
 from adapter.tools.tool import ToolSet
 
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}

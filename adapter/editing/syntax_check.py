@@ -56,7 +56,7 @@ def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem |
 
 
 def find_syntax_error(text: str, path: str) -> SyntaxProblem | None:
-    """Return the first syntax error of ``text``, by the most lenient check for the file type, or None.
+    """Return the first syntax error that the most lenient check for the file type finds in ``text``, or None.
 
     Raises UncheckableError if the text cannot be checked.
     """

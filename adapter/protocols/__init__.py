@@ -16,7 +16,7 @@ passes through these modules:
   `request_constraint` add the prompt and the constraint.
 - `template_prompt` determines the requests that are sent to the model server.
 - `answer_translation` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
-- `openai_choice` parses the text of a choice. `follow_up_requests` requests more text, `choice_deltas` writes deltas,
+- `choice_stream` parses the text of a choice. `follow_up_requests` requests more text, `choice_deltas` writes deltas,
   `pending_answer` records the answer, and `tool_call_deltas` numbers calls. `truncated_calls` recognizes calls that
   were cut off.
 - `anthropic_response`, `ollama` or `openai_responses_stream` write the answer in the client's API. They encode the
@@ -24,9 +24,9 @@ passes through these modules:
 """
 
 __all__ = [
-    "answer_translation", "anthropic_request", "anthropic_response", "chat_request_translation", "conversation_cache",
-    "dropped_fields", "exchange_guardrails", "grounding_constraint", "llama_cpp_completion", "media_parts",
-    "model_descriptions", "ollama", "openai_chat_response", "openai_choice", "openai_errors", "openai_responses_items",
+    "answer_translation", "anthropic_request", "anthropic_response", "chat_request_translation", "choice_stream",
+    "conversation_cache", "dropped_fields", "exchange_guardrails", "grounding_constraint", "llama_cpp_completion",
+    "media_parts", "model_descriptions", "ollama", "openai_chat_response", "openai_errors", "openai_responses_items",
     "openai_responses_request", "openai_responses_stream", "openai_responses_tools", "reasoning_budget",
     "recorded_exchange", "request_body_parsing", "request_errors", "request_stats", "sse", "template_messages",
     "template_prompt", "token_budgets", "tool_call_deltas", "translated_request", "translation_options",

@@ -14,7 +14,7 @@ from adapter.protocols.anthropic_client_tools import define_client_tool
 from adapter.protocols.anthropic_tool_availability import describe_tool_change, list_available_tools
 from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.exchange_guardrails import EXTENSION
-from adapter.protocols.media_parts import build_document, build_unsupported_document, decode_document
+from adapter.protocols.media_parts import build_document, build_unfetched_error, decode_document
 from adapter.protocols.reasoning_budget import BUDGET_FIELD
 from adapter.protocols.request_errors import RequestError, require_type
 from adapter.protocols.tool_list_cache import convert_once
@@ -196,7 +196,7 @@ class _ContentReader:
             case {"type": "image", "source": {"type": "url", "url": url}}:
                 return [{"type": "image_url", "image_url": {"url": url}}]
             case {"type": "image", "source": {"type": "file"}}:
-                raise build_unsupported_document("an uploaded image", path)
+                raise build_unfetched_error("an uploaded image", path, "send it in base64")
             case {"type": "document", "source": dict(source)}:
                 return self._convert_document(block, source, path)
             case {"type": "search_result", "source": source, "title": title, "content": list(content)}:
@@ -224,4 +224,4 @@ class _ContentReader:
             case {"type": "content", "content": list(content)}:
                 parts = [part for each in content for part in self._convert_block(each, path)]
                 return [build_document("", title, context), *parts] if title or context else parts
-        raise build_unsupported_document("a document URL or an uploaded document", path)
+        raise build_unfetched_error("a document URL or an uploaded document", path)

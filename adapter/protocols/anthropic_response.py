@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from adapter.core.events import JsonObject
 from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
+from adapter.protocols.custom_and_legacy_tools import read_object
 from adapter.protocols.openai_errors import get_error_text, is_error
 from adapter.protocols.sse import encode_event
-from adapter.protocols.tool_type_conversion import read_object
 from adapter.protocols.usage import count_cached_tokens
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}

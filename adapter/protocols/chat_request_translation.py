@@ -18,6 +18,7 @@ from adapter.prompting.intent.guided_choice import (
     plan_next_call,
 )
 from adapter.protocols.conversation_cache import Conversation, copy_messages
+from adapter.protocols.custom_and_legacy_tools import FUNCTIONS, convert_tools_to_functions
 from adapter.protocols.exchange_guardrails import EXTENSION, ExchangeGuardrails
 from adapter.protocols.llama_cpp_completion import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
@@ -29,7 +30,6 @@ from adapter.protocols.request_errors import RequestError, require_type
 from adapter.protocols.request_prompt import build_prompt
 from adapter.protocols.request_tools import ToolRequest, apply_shortlist, choose_request_format, parse_tool_request
 from adapter.protocols.template_prompt import Prefill, TemplatePrompt
-from adapter.protocols.tool_type_conversion import FUNCTIONS, convert_tools_to_functions
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions
 from adapter.tools.tool import ToolSet

@@ -9,10 +9,11 @@ from typing import Protocol
 from adapter.core.callback_checks import build_callback_error, require_items
 from adapter.core.events import Json
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, is_risky
 from adapter.prompting.intent.candidate_values import MAX_CHOICES
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
+from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.tools import argument_synonyms
+from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool, ToolSet
 
 _TEXTS = {

@@ -77,6 +77,6 @@ def decode_document(kind: str, data: str, title: str, path: str) -> str:
         raise RequestError(f"{path} is not valid UTF-8 text in base64: {error}", path) from error
 
 
-def build_unsupported_document(kind: str, path: str) -> RequestError:
-    """Return the error for a document that the request names by URL or id, without its content."""
-    return RequestError(f"{path} is {kind}, which this server does not fetch; send its text", path)
+def build_unfetched_error(kind: str, path: str, advice: str = "send its text") -> RequestError:
+    """Return the error for a document or image that the request names by URL or id, without its content."""
+    return RequestError(f"{path} is {kind}, which this server does not fetch; {advice}", path)

@@ -13,12 +13,12 @@ from typing import Any
 from adapter.conversation.message_content import build_image_part, get_image_url
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
+from adapter.protocols.custom_and_legacy_tools import read_object
 from adapter.protocols.dropped_fields import FieldHandling, build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.openai_errors import get_error_text, is_error
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
 from adapter.protocols.sse import encode_json
-from adapter.protocols.tool_type_conversion import read_object
 
 _SAME = (
     "temperature top_p top_k min_p seed stop presence_penalty frequency_penalty repeat_penalty repeat_last_n typical_p "

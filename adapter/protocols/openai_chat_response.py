@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_choice import ChoiceStream
+from adapter.protocols.choice_stream import ChoiceStream
 from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, get_error_text, is_error
 from adapter.protocols.pending_answer import PendingAnswer
 from adapter.protocols.translated_request import TranslatedRequest

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.media_parts import build_document, build_unsupported_document, decode_document
+from adapter.protocols.media_parts import build_document, build_unfetched_error, decode_document
 from adapter.protocols.openai_responses_tools import parse_call_item, parse_result_item
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
 
@@ -102,7 +102,7 @@ def _convert_part(part: JsonObject, path: str) -> JsonObject:
         case {"type": "input_image", "image_url": str(url)}:
             return {"type": "image_url", "image_url": {"url": url, "detail": part.get("detail") or "auto"}}
         case {"type": "input_image"}:
-            raise build_unsupported_document("an uploaded image", path)
+            raise build_unfetched_error("an uploaded image", path, "send its content as a data URL")
         case {"type": "input_file"}:
             return _convert_file(part, path)
     return part
@@ -111,7 +111,7 @@ def _convert_part(part: JsonObject, path: str) -> JsonObject:
 def _convert_file(part: JsonObject, path: str) -> JsonObject:
     title, data_url = require_type(str, part.get("filename"), f"{path}.filename"), part.get("file_data")
     if not isinstance(data_url, str):
-        raise build_unsupported_document("a file URL" if part.get("file_url") else "an uploaded file", path)
+        raise build_unfetched_error("a file URL" if part.get("file_url") else "an uploaded file", path)
     head, _, data = data_url.rpartition(",")
     kind = head.removeprefix("data:").partition(";")[0] or ("text/plain" if title.endswith((".txt", ".md")) else "")
     return build_document(decode_document(kind, data, title, path), title)

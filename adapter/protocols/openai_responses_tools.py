@@ -27,15 +27,15 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.request_errors import require_objects, require_type
-from adapter.protocols.tool_list_cache import convert_once
-from adapter.protocols.tool_type_conversion import (
+from adapter.protocols.custom_and_legacy_tools import (
     INPUT,
     build_text_function,
     describe_text,
     get_text_argument,
     read_object,
 )
+from adapter.protocols.request_errors import require_objects, require_type
+from adapter.protocols.tool_list_cache import convert_once
 
 Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"]
 

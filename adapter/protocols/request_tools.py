@@ -12,10 +12,10 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
 from adapter.prompting.escaping import with_control_tokens
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.protocols.conversation_cache import Conversation
+from adapter.protocols.custom_and_legacy_tools import ToolTypes
 from adapter.protocols.plain_text_messages import parse_content, split_texts
 from adapter.protocols.request_errors import RequestError
 from adapter.protocols.tool_definitions import parse_tool_set
-from adapter.protocols.tool_type_conversion import ToolTypes
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.tools.tool import ToolSet
 

@@ -14,7 +14,7 @@ from adapter.core.events import InvalidToolCall, Json, JsonObject, ToolCall, Too
 from adapter.core.text.string_builder import StringBuilder
 from adapter.prompting.escaping import StreamingUnescaper
 from adapter.protocols.conversation_cache import Call
-from adapter.protocols.tool_type_conversion import ToolTypes
+from adapter.protocols.custom_and_legacy_tools import ToolTypes
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.tool import ToolSet

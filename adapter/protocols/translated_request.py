@@ -14,6 +14,7 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
 from adapter.protocols.conversation_cache import VerbatimCallCache
+from adapter.protocols.custom_and_legacy_tools import FUNCTIONS, ToolTypes
 from adapter.protocols.exchange_guardrails import with_retry_message
 from adapter.protocols.llama_cpp_completion import remove_grammar
 from adapter.protocols.reasoning_budget import (
@@ -27,7 +28,6 @@ from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
 from adapter.protocols.template_prompt import LIMITS, Prefill, continue_text, find_transport, with_shorter_limit
 from adapter.protocols.token_budgets import build_shortened_header
-from adapter.protocols.tool_type_conversion import FUNCTIONS, ToolTypes
 from adapter.tools.tool import Tool, ToolSet
 
 if TYPE_CHECKING:  # not needed for replaying a recording

@@ -16,8 +16,8 @@ from adapter.core.events import Event, Json, ReasoningDelta
 from adapter.core.private_files import open_private
 from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
+from adapter.protocols.choice_stream import ABANDONED, INCOMPLETE
 from adapter.protocols.openai_chat_response import StreamedCompletion
-from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
 from adapter.protocols.recorded_exchange import Observation, RecordedCall, RecordedExchange
 from adapter.protocols.translated_request import ClientSettings, ParserSettings, TranslatedRequest
 from adapter.tools.schema_violation_messages import select_allowed_arguments

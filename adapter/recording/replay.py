@@ -19,15 +19,10 @@ from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.redaction import REDACTED
+from adapter.recording.recorded_results import RecordedResults
+from adapter.recording.replay_chat import ReplayChat
 from adapter.recording.replay_result import ReplayResult
-from adapter.recording.replay_workspace import (
-    CommandReplayPolicy,
-    RecordedResults,
-    ReplayChat,
-    ReplayWorkspace,
-    build_dialect,
-    build_host,
-)
+from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace, build_dialect, build_host
 from adapter.recording.session_recorder import SessionRecorder, restore_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import ApprovalLine, CallLine, ChunkLine, Line, NestedCallLine, ResultLine

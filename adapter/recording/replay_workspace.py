@@ -1,4 +1,4 @@
-"""Replay a recorded conversation, with recorded results for tools that depend on anything outside of the workspace.
+"""A workspace that uses recorded results for tools that depend on anything outside of it.
 
 No server, person, sub-agent or custom function is called, and no program runs. The results and file changes of all
 these are taken from the transcript. A transcript is untrusted data: recorded programs run again only if the user
@@ -7,28 +7,24 @@ requests it (`CommandReplayPolicy`), and under the user's permission rules.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from adapter.backends.stream_chunks import Chunk
-from adapter.conversation.message_rendering import Message
 from adapter.core.callback_checks import require_sync
-from adapter.core.errors import ToolError, TransportError, UsageError
-from adapter.core.events import ERROR_LABEL, Json, JsonObject, ToolResult
+from adapter.core.errors import ToolError, UsageError
+from adapter.core.events import Json, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
-from adapter.protocols.usage import Usage
-from adapter.recording.session_recorder import SessionRecorder, is_external_tool, resolve_in_root, restore_snapshot
-from adapter.recording.transcript import Transcript, TranscriptWriter
-from adapter.recording.transcript_lines import ApprovalLine, EndLine, Header, Line, NestedCallLine, ResultLine, UserTool
+from adapter.recording.recorded_results import RecordedResults, explain_unrecorded
+from adapter.recording.session_recorder import SessionRecorder, is_external_tool
+from adapter.recording.transcript_lines import Header, UserTool
 from adapter.tools import operations as ops
 from adapter.tools.function_tools import tool
 from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.operations.capabilities import Capability
-from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, PermissionRule
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
+from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
 from adapter.workspace.approval_flow import ApprovalFlow, make_policy
 from adapter.workspace.capabilities.host_capabilities import Host, WebAccess
@@ -56,110 +52,19 @@ class CommandReplayPolicy:
             require_sync(self.ask, "the approver")
 
 
-class ReplayChat:
-    """A chat that streams the recorded chunks, and ends or fails as the recorded conversation did."""
-
-    def __init__(self, transcript: Transcript) -> None:
-        self._answers = list(transcript.answers)
-        self._end = next((line for line in transcript.lines if isinstance(line, EndLine)), None)
-
-    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:  # noqa: ARG002
-        if not self._answers:
-            raise TransportError("the conversation requests more responses than were recorded")
-        for line in self._answers.pop(0):
-            usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens, line.written_tokens or 0)
-            yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)
-        if self._end is not None and not self._answers:
-            if self._end.reason == "interrupted":
-                raise KeyboardInterrupt
-            if self._end.reason == "failed":
-                raise TransportError(self._end.content)
-
-
 class _StubCapability:
     """A capability that makes its tools available. It is never used, because the results of the tools are recorded."""
 
     kinds: Mapping[str, str] = {}
 
     def ask(self, questions: Sequence[ops.Question]) -> Sequence[Sequence[str]]:
-        raise ToolError(_explain_unrecorded(f"{len(questions)} questions"))
+        raise ToolError(explain_unrecorded(f"{len(questions)} questions"))
 
     def run(self, task: ops.RunSubagent, workspace: Workspace) -> ops.AgentReport:  # noqa: ARG002
-        raise ToolError(_explain_unrecorded(f"the sub-agent {task.description!r}"))
+        raise ToolError(explain_unrecorded(f"the sub-agent {task.description!r}"))
 
     def search(self, wanted: ops.SearchWeb) -> Sequence[ops.SearchHit]:
-        raise ToolError(_explain_unrecorded(f"the search for {wanted.query!r}"))
-
-
-def _explain_unrecorded(source: str) -> str:
-    return (
-        f"the transcript has no result for {source} inside a batch or code, and the call cannot be repeated; "
-        "record with Host(events=recording.record_host_event), as `adapter run --record` does"
-    )
-
-
-class RecordedResults:
-    """The recorded results of calls, and the user's recorded decisions."""
-
-    def __init__(self, transcript: Transcript, recorder: TranscriptWriter, root: Path) -> None:
-        self._recorder, self._root = recorder, root
-        self._decisions = [line for line in transcript.lines if isinstance(line, ApprovalLine)]
-        self._inner = [line for line in transcript.lines if isinstance(line, NestedCallLine)]
-        self._pair_results = _pair_results(transcript.lines)
-        self._positions = {id(line): position for position, line in enumerate(transcript.lines)}
-        self._last_change: dict[str, int] = {}  # position of the latest change, by path
-        self._lock = threading.RLock()
-
-    def decide(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Return the user's next decision about this tool. Calls of a batch may need approval in any order."""
-        return self._decide(lambda line: line.tool == approval.tool, approval.tool)
-
-    def _decide(self, matches: Callable[[ApprovalLine], bool], tool: str) -> ApprovalDecision:
-        with self._lock:
-            line = next(filter(matches, self._decisions), None)
-            if line is not None:
-                self._decisions.remove(line)
-            decision = ApprovalDecision(False) if line is None else line.decision
-            self._recorder.write_line(ApprovalLine.from_decision(line.tool if line is not None else tool, decision))
-            return decision
-
-    def take_next_result(self) -> tuple[int, ResultLine | None]:
-        """Return the number of approval requests before the next recorded result, and that result. Return 0 and None if
-        no result is left."""
-        return next(self._pair_results, (0, None))
-
-    def replay_result(self, questions: int, line: ResultLine) -> ToolResult:
-        for _ in range(questions):
-            self._decide(lambda _line: True, "")
-        return self._to_result(line)
-
-    def replay_nested_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
-        """Return the recorded result of an equal call inside a batch or code. Raises ToolError if there is none."""
-        with self._lock:
-            same = (one for one in self._inner if one.arguments == arguments and tools.match(one.name) is tool)
-            line = next(same, None)
-            if line is None:
-                raise ToolError(_explain_unrecorded(tool.name))
-            self._inner.remove(line)
-            for name in line.asked:
-                self._decide(lambda one, name=name: one.tool == name, name)  # type: ignore[misc]
-            return self._to_result(line)
-
-    def _to_result(self, line: ResultLine | NestedCallLine) -> ToolResult:
-        self.apply_changes(line)
-        error = None if line.ok else line.content.removeprefix(ERROR_LABEL).lstrip()
-        return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
-
-    def apply_changes(self, line: ResultLine | NestedCallLine) -> None:
-        """Restore the file changes that ``line`` recorded."""
-        # The calls of a batch end in any order, and a call may have recorded a file that another call was writing.
-        # So the last recorded state is used.
-        position = self._positions[id(line)]
-        changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= position}
-        self._last_change |= dict.fromkeys(changed, position)
-        restore_snapshot({name: file for name, file in changed.items() if file is not None}, self._root)
-        for path in (resolve_in_root(self._root, name) for name, file in changed.items() if file is None):
-            path.unlink(missing_ok=True)
+        raise ToolError(explain_unrecorded(f"the search for {wanted.query!r}"))
 
 
 class ReplayWorkspace(Workspace):
@@ -195,7 +100,7 @@ class ReplayWorkspace(Workspace):
             elif line is not None:
                 result = self.record.replay_result(questions, line)
             else:
-                result = build_error_result(call.name, ToolError(_explain_unrecorded(call.name)))
+                result = build_error_result(call.name, ToolError(explain_unrecorded(call.name)))
             results.append(replace(result, call_id=call.id))
         return results
 
@@ -231,7 +136,7 @@ class ReplayWorkspace(Workspace):
         if not isinstance(operation, ops.ProgramOperation):
             return
         if self.programs is None:
-            raise ToolError(_explain_unrecorded(approval.tool))
+            raise ToolError(explain_unrecorded(approval.tool))
         self.programs.require(approval, None)
 
 
@@ -252,7 +157,7 @@ def build_dialect(header: Header) -> Dialect:
 
 def _build_own_tool(recorded: UserTool) -> Tool:
     def refuse(**_arguments: Json) -> str:
-        raise ToolError(_explain_unrecorded(recorded.name))
+        raise ToolError(explain_unrecorded(recorded.name))
 
     definition = {"name": recorded.name, "description": recorded.description, "parameters": recorded.parameters}
     built = tool(definition, refuse, effect=recorded.effect)
@@ -284,13 +189,3 @@ def build_host(header: Header, folder: Path, recording: SessionRecorder) -> Host
         skill_folders=(str(folder / "skills"),),
         media=frozenset(header.media),
     )
-
-
-def _pair_results(lines: Sequence[Line]) -> Iterator[tuple[int, ResultLine]]:
-    questions = 0
-    for line in lines:
-        if isinstance(line, ApprovalLine):
-            questions += 1
-        elif isinstance(line, ResultLine):
-            yield questions, line
-            questions = 0

@@ -16,7 +16,7 @@ from adapter.core.turn import Turn
 from adapter.parsing.formats import resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
-from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
+from adapter.protocols.choice_stream import ABANDONED, INCOMPLETE
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.replay_workspace import build_dialect
 from adapter.recording.transcript import Transcript, group_by_request

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.server.error_responses import find_error_format
-from adapter.server.streaming_responses import send_json, send_start
+from adapter.server.proxied_responses import send_json, send_start
 
 ONCE = (
     "host", "origin", "content-length", "content-type", "content-encoding", "transfer-encoding", "authorization",

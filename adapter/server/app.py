@@ -43,13 +43,14 @@ from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import check_passing, normalize_path, remove_keys
-from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
+from adapter.server.proxied_responses import CHAT, respond
+from adapter.server.request_body import read_content, read_json_body
 from adapter.server.response_store import ResponseStore
-from adapter.server.streaming_responses import CHAT, respond
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware
 from adapter.server.telemetry.request_info import RequestObserver
 from adapter.server.telemetry.setup import WORKERS_DIR, make_metrics, make_traces, require_packages
+from adapter.server.translating_endpoint import TranslatingEndpoint
 from adapter.server.translation_threads import COLLECTED, SWITCH_S
 from adapter.server.upstream_connection import RETRY_S, SILENCE_S
 

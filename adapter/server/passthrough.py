@@ -14,7 +14,7 @@ from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.token_budgets import build_shortened_header
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough_rules import is_private
-from adapter.server.streaming_responses import ProxiedResponse, StreamingProxy, send_start
+from adapter.server.proxied_responses import ProxiedResponse, StreamingProxy, send_start
 
 HOP_BY_HOP = frozenset(
     {

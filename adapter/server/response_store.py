@@ -145,7 +145,8 @@ class ResponseStore:
             return None if about is None else {**about, "output": self._load_items(response_id, outputs=True)}
 
     def load_input_items(self, response_id: str) -> list[JsonObject] | None:
-        """Return the input items that the request for a response added, or None if the response is not stored."""
+        """Return the input items of the request that created the response, without those of earlier turns. Return None
+        if the response is not stored."""
         with self._begin_transaction():
             return None if self._load_row(response_id) is None else self._load_items(response_id, outputs=False)
 

@@ -15,9 +15,9 @@ from adapter.protocols import anthropic_request
 from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
-from adapter.server.request_body import TranslatingEndpoint
-from adapter.server.streaming_responses import respond
+from adapter.server.proxied_responses import respond
 from adapter.server.token_counting import count_prompt_tokens, estimate_prompt_tokens
+from adapter.server.translating_endpoint import TranslatingEndpoint
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:

@@ -23,8 +23,9 @@ from adapter.protocols.sse import encode_json
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
-from adapter.server.request_body import TranslatingEndpoint, read_json_body
-from adapter.server.streaming_responses import ProxiedResponse, respond
+from adapter.server.proxied_responses import ProxiedResponse, respond
+from adapter.server.request_body import read_json_body
+from adapter.server.translating_endpoint import TranslatingEndpoint
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 

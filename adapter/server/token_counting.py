@@ -12,7 +12,7 @@ from adapter.protocols.llama_cpp_completion import build_template_request
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import get_object
-from adapter.server.streaming_responses import CHAT
+from adapter.server.proxied_responses import CHAT
 from adapter.server.upstream_connection import UpstreamConnection
 
 _SHOWN = ("model", "messages", "tools", "chat_template_kwargs", "prompt")

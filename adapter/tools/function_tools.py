@@ -145,7 +145,8 @@ def _from_function(function: Function, name: str) -> Tool:
         parameters = inspect.signature(function).parameters.values()
     except (NameError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{name}: cannot read the parameter types: {error}; pass a definition as the first argument"
+            f"{name}: cannot read the parameter types: {error}; pass a tool definition as the first argument and the "
+            "function as the second"
         ) from error
     fields: dict[str, Any] = {}
     for parameter in parameters:

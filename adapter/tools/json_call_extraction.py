@@ -103,8 +103,9 @@ def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:
 
 
 def find_container_key(value: JsonObject, tools: ToolSet) -> str | None:
-    """Return the key of ``value`` that announces calls of the session's tools, and contains nothing else: an object,
-    or a list. Return None if ``value`` has a name itself, or no such key."""
+    """Return the key that announces calls in ``value``, such as ``tool_calls``, if its value (an object or a list)
+    consists only of calls of the session's tools. Return None if there is no such key, or if ``value`` has a name
+    itself, as a call does."""
     if find_name_key(value, tools) is not None:
         return None
     keys = (key for key, item in value.items() if _ANNOUNCES.search(key) and isinstance(item, dict | list))

@@ -59,7 +59,7 @@ class AllowedArguments:
 
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
-    """Remove the arguments forbidden by the schema, including those in nested objects."""
+    """Return the arguments without those that the schema forbids, including those in nested objects."""
     if arguments.keys() <= tool.properties.keys() and not any(
         isinstance(each, dict | list) for each in arguments.values()
     ):

@@ -5,6 +5,6 @@ from __future__ import annotations
 from adapter.workspace.workspace import Workspace
 
 __all__ = [
-    "Workspace", "approval_flow", "approved_content", "operation_context", "pausable_deadline", "tool_results",
-    "workspace",
+    "Workspace", "approval_flow", "approved_content", "pausable_deadline", "tool_results", "workspace",
+    "workspace_context",
 ]  # fmt: skip

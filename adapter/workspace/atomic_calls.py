@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, ToolCall, ToolResult
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.tool_results import build_error_result
+from adapter.workspace.workspace_context import WorkspaceContext
 
 
 class _CallFailed(ToolError):

@@ -20,11 +20,11 @@ from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.changes.text_codec import decode, encode
 from adapter.workspace.files import file_changes, file_info, listing, move_copy_delete, read_file
 from adapter.workspace.files.file_changes import FileChange
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.sandbox import shell, user_tool_runner
 from adapter.workspace.sandbox.invoked_programs import identify_files, identify_programs
 from adapter.workspace.sandbox.platform_processes import SHELL
+from adapter.workspace.workspace_context import WorkspaceContext
 
 _SHELL = f"with {SHELL} " if sys.platform == "win32" else ""
 

@@ -1,4 +1,4 @@
-"""Deadlines that pause while the user is asked."""
+"""Deadlines that pause while the program waits for the user's answer."""
 
 from __future__ import annotations
 

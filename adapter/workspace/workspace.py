@@ -35,7 +35,6 @@ from adapter.workspace.changes.encoding_detection import parse_encoding
 from adapter.workspace.changes.history import History, RecordedChange, UndoResult
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.files.file_patching import resolve_edit_mode
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.paths.os_errors import convert_memory_errors, convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
@@ -43,6 +42,7 @@ from adapter.workspace.pausable_deadline import Deadline, with_deadline
 from adapter.workspace.sandbox import sandbox_notes
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Choice, SandboxSettings
 from adapter.workspace.tool_results import build_error_result, build_tool_result, describe_user_change, make_encodable
+from adapter.workspace.workspace_context import WorkspaceContext
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 """Effects allowed to a read-only sub-agent."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.backends.chat_template_discovery import PromptDiscoverer
 from adapter.backends.endpoint_discovery import (
     MAX_MODELS,
     Endpoint,
@@ -18,6 +17,7 @@ from adapter.backends.endpoint_discovery import (
     parse_ollama_host,
     sees_images,
 )
+from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.core.errors import TransportError, UsageError
 from tests.scripted_server import as_json

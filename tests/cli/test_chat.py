@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from adapter.cli.agent_console import Console
 from adapter.cli.chat_session import ChatSession
-from adapter.cli.console import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.slash_commands import COMMANDS, is_slash_command
 from adapter.recording.transcript import Transcript

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adapter.cli.console import Console, _parse_choice, parse_approval_answer
+from adapter.cli.agent_console import Console, _parse_choice, parse_approval_answer
 from adapter.conversation.guardrails.verdicts import DroppedCall
 from adapter.conversation.session_steps import Finished, RunTools
 from adapter.core.events import TextDelta
@@ -334,7 +334,7 @@ def test_task_can_be_typed_at_the_terminal(model, tmp_path):
 def test_question_accepts_numbers_labels_and_text(tmp_path, typed, expected):
     """Invalid answers repeat the question; Ctrl-D is refused."""
     (tmp_path / "ask.py").write_text(
-        "from adapter.cli.console import Console, ConsoleQuestions\n"
+        "from adapter.cli.agent_console import Console, ConsoleQuestions\n"
         "from adapter.core.errors import ToolError\n"
         "from adapter.tools.operations import Option, Question\n"
         "asked = Question('Which?', options=(Option('red', 'warm'), Option('blue')))\n"

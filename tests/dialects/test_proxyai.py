@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapter.cli.console import Console
+from adapter.cli.agent_console import Console
 from adapter.conversation.session import Session
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.events import ToolResult

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from adapter.cli.agent_console import Console
 from adapter.cli.app import make_app
-from adapter.cli.console import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.core.errors import UsageError
 from adapter.dialects.promptly.tool_files import (

@@ -16,7 +16,7 @@ from adapter.editing import patch_text
 from adapter.tools.operations import Patch, PatchText
 from adapter.workspace.changes.text_codec import decode
 from adapter.workspace.files.file_changes import plan_patch
-from adapter.workspace.operation_context import open_context
+from adapter.workspace.workspace_context import open_context
 from tests.effort import examples
 
 END = st.sampled_from(["\n", "\r\n", "\r"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.backends.chat_template_discovery import probe_capabilities
+from adapter.backends.prompt_discovery import probe_capabilities
 from adapter.parsing.formats import get_format, guess_format
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 from adapter.protocols.conversation_cache import Conversation

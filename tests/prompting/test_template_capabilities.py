@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.backends.chat_template_discovery import probe_capabilities
+from adapter.backends.prompt_discovery import probe_capabilities
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 from adapter.prompting.template_capabilities import TemplateCapabilities
 from tests.template_server import CHATML, TOOLLESS

@@ -14,10 +14,10 @@ from adapter.agent.agent import Agent
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.small_model_detection import SMALL, SmallModelCheck, query_parameter_count
-from adapter.prompting.intent.bm25 import is_risky
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
+from adapter.tools.risky_tools import is_risky
 from adapter.workspace import Workspace
 from tests.command_line import started
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta

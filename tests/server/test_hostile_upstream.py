@@ -15,7 +15,7 @@ from typing import Any
 import openai
 import pytest
 
-from adapter.protocols import answer_translation, openai_choice
+from adapter.protocols import answer_translation, choice_stream
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.chat_request_translation import MAX_ANSWERS, translate_chat_request
 from adapter.protocols.sse import encode_event
@@ -168,9 +168,9 @@ def test_choices_are_limited_to_n(stream):
     def ask(client: openai.OpenAI, words: str) -> list[str | None]:
         fields: Any = {**ASKING, "n": 2, "messages": [{"role": "user", "content": words}]}
         if not stream:
-            return [openai_choice.message.content for openai_choice in client.chat.completions.create(**fields).choices]
+            return [choice.message.content for choice in client.chat.completions.create(**fields).choices]
         with client.chat.completions.stream(**fields) as events:
-            return [openai_choice.message.content for openai_choice in events.get_final_completion().choices]
+            return [choice.message.content for choice in events.get_final_completion().choices]
 
     with LiveUpstream(said) as upstream, serving(upstream.url) as url, connected(url) as client:
         assert ask(client, "Some.") == ["Hi", "Hi"]
@@ -205,7 +205,7 @@ FRAGMENT = {"index": 0, "function": {"name": "f", "arguments": "x" * 100}}
     ids=["text", "openings", "calls", "reasoning", "nothing"],
 )
 def test_endless_answer_is_stopped(monkeypatch, event, why):
-    monkeypatch.setattr(openai_choice, "MAX_ANSWER_CHARACTERS", 5_000)
+    monkeypatch.setattr(choice_stream, "MAX_ANSWER_CHARACTERS", 5_000)
     monkeypatch.setattr(answer_translation, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b""

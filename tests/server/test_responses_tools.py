@@ -126,8 +126,9 @@ def test_text_file_is_included_and_others_rejected(client, upstream):
     file = {"type": "input_file", "filename": "a.zip", "file_data": "data:application/zip;base64,SGVsbG8="}
     with pytest.raises(openai.BadRequestError, match=r"a\.zip of type 'application/zip', but only text"):
         ask(client, False, input=[{"role": "user", "content": [file]}])
-    with pytest.raises(openai.BadRequestError, match="does not fetch"):
-        ask(client, False, input=[{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}])
+    for kind, advice in (("input_file", "send its text"), ("input_image", "send its content as a data URL")):
+        with pytest.raises(openai.BadRequestError, match=f"does not fetch; {advice}"):
+            ask(client, False, input=[{"role": "user", "content": [{"type": kind, "file_id": "f"}]}])
 
 
 @pytest.mark.parametrize("api", ["responses", "messages"])

@@ -12,8 +12,8 @@ import adapter
 from adapter.agent.agent import Agent
 from adapter.agent.async_agent import AsyncAgent
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.chat_template_discovery import PromptDiscoverer
 from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.backends.template_files import TemplateWorker
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.workspace import Workspace

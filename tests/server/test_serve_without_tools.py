@@ -118,7 +118,7 @@ def test_logprobs_are_aligned_with_content(client, upstream, stream):
 
 def test_repeated_function_calls_get_distinct_ids():
     """As sent by older clients, without ids: the second result belongs to the second call."""
-    from adapter.protocols.tool_type_conversion import convert_tools_to_functions
+    from adapter.protocols.custom_and_legacy_tools import convert_tools_to_functions
 
     call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
     said = {"role": "function", "name": "ls", "content": "a"}

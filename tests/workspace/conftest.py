@@ -7,8 +7,8 @@ import pytest
 
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import History
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.workspace_context import WorkspaceContext
 
 
 @pytest.fixture

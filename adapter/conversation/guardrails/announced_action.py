@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from adapter.prompting.intent.bm25 import split_words, stem_word
+from adapter.core.text.words import split_words, stem_word
 from adapter.prompting.intent.verbs import ACTIONS
 
 MAX_TAIL = 400

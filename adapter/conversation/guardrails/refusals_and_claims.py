@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.prompting.intent.bm25 import stem_words
+from adapter.core.text.words import stem_words
 from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
 from adapter.tools.tool import Tool, ToolSet
 

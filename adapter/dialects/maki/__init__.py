@@ -9,15 +9,8 @@ from __future__ import annotations
 from adapter.dialects.dialect import Dialect
 from adapter.dialects.maki.command_tools import Batch, CodeExecution, MakiBash
 from adapter.dialects.maki.file_tools import GrepTool, Index, MakiEdit, MakiGlobTool, MakiWrite, MultiEdit, Read
-from adapter.dialects.maki.session_tools import (
-    MakiMemory,
-    MakiTask,
-    MakiTodoWrite,
-    MakiWebSearch,
-    QuestionTool,
-    SkillTool,
-    WebFetch,
-)
+from adapter.dialects.maki.session_tools import MakiMemory, MakiTask, MakiTodoWrite, QuestionTool, SkillTool
+from adapter.dialects.maki.web_tools import MakiWebSearch, WebFetch
 
 __all__ = ["DIALECT"]
 

@@ -1,9 +1,8 @@
-"""Maki's tools for subagents, the web, questions, to-do lists, memory and skills."""
+"""Maki's tools for subagents, questions, to-do lists, memory and skills."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from functools import partial
 from operator import attrgetter
 from typing import Annotated, Literal
@@ -13,7 +12,6 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.command_tools import SECONDS
 from adapter.dialects.tool_class import (
     NestedModel,
     Parameter,
@@ -21,11 +19,10 @@ from adapter.dialects.tool_class import (
     Rendered,
     ToolClass,
     ToolMetadata,
-    Unsigned,
     render_as,
 )
 from adapter.tools import operations as ops
-from adapter.tools.argument_synonyms import CONTENT, PATH, PATTERN
+from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations import TodoPriority, TodoStatus, parse_todo_status
 
 
@@ -66,35 +63,6 @@ class MakiTask(ToolClass):
     def render(self, report: ops.AgentReport) -> Rendered:
         fields = {"output": report.output, "seconds": round(report.seconds, 3), "tokens": report.tokens}
         return report.output or "(no response)", fields
-
-
-class WebFetch(ToolClass):
-    """Fetch the contents of a URL (at most 5 MB). HTTP is upgraded to HTTPS."""
-
-    naming = ToolMetadata(
-        "webfetch",
-        ops.FetchPage,
-        aliases=("fetch", "fetch_url", "fetch_webpage", "read_url", "get_url"),
-        needs="web",
-    )
-    example = {"url": "https://docs.rs/serde", "format": "text"}
-    url: Annotated[str, Parameter("URL to fetch", "uri", "link", "href", "address")]
-    format: Annotated[ops.PageFormat, Parameter("Output format"), BeforeValidator(lower_text)] = "markdown"
-    timeout: Annotated[Unsigned, Parameter("Timeout in seconds", *SECONDS)] = 30
-
-
-class MakiWebSearch(ToolClass):
-    """Search the web for information that is not in the codebase."""
-
-    naming = ToolMetadata(
-        "websearch", ops.SearchWeb, aliases=("google_web_search", "search_web", "internet_search"), needs="search"
-    )
-    example = {"query": "tokio select cancellation", "num_results": 5}
-    query: Annotated[str, Parameter("Search query", *PATTERN)]
-    num_results: Annotated[Unsigned, Parameter("Number of results", "limit", "max_results", "count", "n")] = 8
-
-    def render(self, found: ops.SearchHits) -> Rendered:
-        return result_formatting.format_search(found), [asdict(hit) for hit in found.hits]
 
 
 MAX_QUESTIONS = 20

@@ -1,6 +1,6 @@
-"""HTTP transport for MCP servers with a maximum message size.
+"""Transport to MCP servers over HTTP that limits the size of messages.
 
-The SDK limits the events of a stream, but not the size of all other responses.
+The SDK limits the size of the events in a stream, but not the size of other responses.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from adapter.integrations.openai_client.wrap import find_http_library
 from adapter.integrations.pytest.replay_matching import NotRecordedError, ReplayModel
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.chat_request_translation import translate_chat_request
+from adapter.protocols.choice_stream import ABANDONED, INCOMPLETE
 from adapter.protocols.exchange_guardrails import RetryPolicy
-from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import DONE, encode_event, encode_json

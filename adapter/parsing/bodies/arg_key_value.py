@@ -92,8 +92,8 @@ TELECHAT = KeyValueTags(
 class KeyValueReader:
     """Parse a call after its opening tag.
 
-    ``own`` names the formats that write these tags. Several formats share the ``<tool_call>`` tag. In this tag, GLM's
-    pairs are also accepted as the notation of every format whose ``tool_call_body`` is ``"pairs"``.
+    ``own`` names the formats whose own notation these tags are. Several formats share the ``<tool_call>`` tag. Inside
+    it, GLM's pairs also count as the own notation of every format whose ``tool_call_body`` is ``"pairs"``.
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:

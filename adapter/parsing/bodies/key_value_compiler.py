@@ -52,7 +52,9 @@ def compile_pairs(spec: FormatSpec) -> CompiledFormat:
     assert pairs is not None
     first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
     if len(set(pairs.openings.values())) > 1:
-        raise UnsupportedLayoutError(f"the text between key and value depends on the value: {dict(pairs.openings)!r}")
+        raise UnsupportedLayoutError(
+            f"the text between key and value depends on the type of the value: {dict(pairs.openings)!r}"
+        )
     if not (1 <= len(first) <= 2 and 1 <= len(_find_tags(pairs.openings["string"])) <= 2):
         raise UnsupportedLayoutError(
             f"unsupported text before the first key ({pairs.first!r}) and a value ({pairs.openings['string']!r})"
@@ -144,8 +146,8 @@ def compile_lines(spec: FormatSpec) -> CompiledFormat:
     before_first = pairs.first.removesuffix(first) if first.strip() else pairs.first
     if not value_close.strip(" ") or not opening.strip(" ") or not closing:
         raise UnsupportedLayoutError(
-            f"the text is {opening!r} before a value, {pairs.following!r} after it and {pairs.last!r} after the last "
-            "value; expected text between key and value, the same text after each value, and a closing marker"
+            f"the text before a value is {opening!r}, after it {pairs.following!r}, and after the last value "
+            f"{pairs.last!r}; expected text between key and value, the same text after each value, and a closing marker"
         )
     after_name = (pairs.first, *filter(None, (pairs.none,)))
     decode = build_pairs_decoder(before_first, first, opening, value_close, pairs.none.strip().removesuffix(closing))

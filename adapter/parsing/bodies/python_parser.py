@@ -190,8 +190,8 @@ class _PythonReader:
         return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 
     def parse_later_calls(self, start: int, depth: int) -> BodyResult:
-        """Parse the calls after the damaged call at ``start``, from the first call with which all text can be parsed
-        without repairs. ``depth``: number of open lists."""
+        """Parse the calls after the damaged call at ``start``. They begin at the first call from which the rest of the
+        text can be parsed without repairs. ``depth``: number of open lists."""
         positions = _NEXT_CALL.finditer(self.text, start + 1) if self.recovers else ()
         for match in islice(positions, MAX_LATER):
             if self.tools and self.tools.match(match[1]) is None:

@@ -262,10 +262,10 @@ def strip_line_break(value: str) -> str:
 
 
 def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Return ``value`` without a misspelled closing tag at its end. This is for a value that lacks its closing tag, so
-    that the tag of another element ended it.
+    """Return ``value`` without a broken closing tag at its end. A value has one if its own closing tag was misspelled,
+    so that it was read up to the tag of another element.
 
-    A misspelled closing tag is the start of one of ``closes``, one of ``others``, or ``</KEY>``.
+    A broken closing tag is one of ``closes`` cut off or misspelled, one of ``others``, or ``</KEY>``.
     """
     bare = value.rstrip()
     for other in others:

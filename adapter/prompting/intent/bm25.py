@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
-from adapter.core.events import Json
+from adapter.core.text.words import stem_words
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
+from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds, get_description
 from adapter.tools.coercion import list_types
+from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
@@ -25,55 +26,6 @@ NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
 MISFIT_FACTOR = 0.06
 """Factor applied to the score of an unsuitable tool: one that requires more paths or numbers than the request contains,
 has no parameters for all of the request's quoted strings, or is risky and shares no word with the request."""
-
-_STOP_WORDS = """
-a an the and or of to in on at by for from with without into is are was were be been am do does did has have had it its
-this that these those i me my we our us you your he she they them what which who whom whose where when why how can could
-would should will shall may might must please let need want like get got give make there here if than then so not no any
-some all every one also just now tell about as s t re ll d m up out
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ers?|ies|es|ed|s|e|y)$")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-PATHS = frozenset({"_path_", "_folder_"})
-_HINTS = {
-    "_mail_": r"^\S*mail|mail address|recipient",
-    "_url_": r"ur[il]|link|website",
-    "_date_": r"date|day|YYYY",
-    "_time_": r"\btime|hour|HH",
-    "_folder_": r"folder|director",
-    "_path_": r"(?<!pro)file(?!d\b)|^(?!.*(?:folder|director)).*path",
-    "_text_": r"text|message|content|subject|quer|pattern|title|command|search|body|note|comment",
-    "_code_": r"\bid\b|_id|number of|sku|symbol|code|currenc",
-    "_name_": r"\bname\b|[a-z]Name\b|_name\b",
-}
-"""Patterns for the name and description of a string parameter, by the kind of value that the parameter accepts."""
-_RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
-
-
-def is_risky(tool: Tool) -> bool:
-    """Return whether a tool deletes, moves or overwrites data, or executes commands."""
-    return tool.effect in ("delete", "execute") or bool(_RISKY.search(tool.name))
-
-
-def split_words(text: str) -> list[str]:
-    """Return the words of ``text`` in lower case. snake_case and camelCase are split into words, CJK text into pairs of
-    characters."""
-    plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
-    words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
-    pairs = (
-        [word[at : at + 2] for at in range(max(len(word) - 1, 1))] if _CJK.search(word) else [word] for word in words
-    )
-    return [piece for word in pairs for piece in word]
-
-
-def stem_word(word: str) -> str:
-    """Return a word without its English ending."""
-    return _ENDING.sub("", word)
-
-
-def stem_words(text: str) -> list[str]:
-    return [stem_word(word) for word in split_words(text) if word not in STOP_WORDS]
 
 
 def list_request_terms(text: str) -> list[str]:
@@ -137,19 +89,6 @@ def _build_document(tool: Tool) -> Iterator[str]:
         yield from stem_words(f"{name} {get_description(schema)}")
         yield from find_value_kinds(name, schema)
         yield from stem_words(" ".join(map(str, (schema.get("enum") or ()) if isinstance(schema, dict) else ())))
-
-
-def get_description(schema: Json) -> str:
-    return str(schema.get("description") or "") if isinstance(schema, dict) else ""
-
-
-def find_value_kinds(name: str, schema: Json) -> set[str]:
-    """Return the kinds of values that a parameter accepts."""
-    if not isinstance(schema, dict):
-        return set()
-    types, text = list_types(schema), f"{name} {get_description(schema)}"
-    kinds = {kind for kind, hint in _HINTS.items() if "string" in types and re.search(f"(?i){hint}", text)}
-    return kinds | {"_number_"} if (types | list_types(schema.get("items"))) & {"integer", "number"} else kinds
 
 
 def _count_text_room(tool: Tool) -> int:

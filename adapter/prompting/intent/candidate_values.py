@@ -13,20 +13,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.text.words import STOP_WORDS, split_words, stem_word, stem_words
 from adapter.prompting.intent import text_values as spelled
-from adapter.prompting.intent.bm25 import (
-    PATHS,
-    STOP_WORDS,
-    find_value_kinds,
-    get_description,
-    is_risky,
-    split_words,
-    stem_word,
-    stem_words,
-)
 from adapter.prompting.intent.text_values import Value
+from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds, get_description
 from adapter.tools.argument_synonyms import COMMAND, DESTINATION, SOURCE
 from adapter.tools.coercion import list_types
+from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, ToolRanking, find_value_kinds, is_risky, list_request_terms
+from adapter.prompting.intent.bm25 import ToolRanking, list_request_terms
 from adapter.prompting.intent.candidate_values import has_all_required, narrow_tool
 from adapter.prompting.intent.further_calls import find_further_arguments
 from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted, unquote
+from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import list_types
+from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")

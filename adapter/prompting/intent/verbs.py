@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from adapter.prompting.intent.bm25 import STOP_WORDS, split_words, stem_word, stem_words
+from adapter.core.text.words import STOP_WORDS, split_words, stem_word, stem_words
 
 _TABLE = """
 read: cat read view / load open

@@ -19,7 +19,7 @@ from adapter.core.text.plurals import pluralize
 from adapter.tools import operations as ops
 from adapter.tools.operations.capabilities import ABSENT, Capability
 from adapter.tools.tool import ToolSet
-from adapter.workspace.capabilities import editor, function_runner, skills, user_questions, web_fetch
+from adapter.workspace.capabilities import editor_operations, function_runner, skills, user_questions, web_fetch
 from adapter.workspace.capabilities import memory_notes as memory
 from adapter.workspace.capabilities.host_capabilities import (
     DocsProvider,
@@ -32,11 +32,12 @@ from adapter.workspace.capabilities.host_capabilities import (
 from adapter.workspace.capabilities.http_search_and_docs import HttpSearch
 from adapter.workspace.capabilities.installed_package_docs import InstalledDocs
 from adapter.workspace.capabilities.local_search import LocalSearch
+from adapter.workspace.capabilities.memory_editor import CheckedEditor, MemoryEditor
 from adapter.workspace.changes.operation_plan import Plan, summarize
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import fingerprint_bytes
 from adapter.workspace.pausable_deadline import Deadline
+from adapter.workspace.workspace_context import WorkspaceContext
 
 T = TypeVar("T")
 MAX_TODOS = 100
@@ -69,7 +70,7 @@ class SessionCapabilities:
     @cached_property
     def editor(self) -> Editor | None:
         host_editor = self.host.editor
-        return editor.MemoryEditor() if host_editor == "embedded" else host_editor and editor.CheckedEditor(host_editor)
+        return MemoryEditor() if host_editor == "embedded" else host_editor and CheckedEditor(host_editor)
 
     @cached_property
     def search(self) -> SearchProvider | None:
@@ -150,7 +151,7 @@ def _build_missing_error(name: Capability) -> ToolError:
 
 def _plan_editor(context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.EditorOperation) -> Plan:
     used = _require(capabilities.editor, "editor")
-    planned = editor.plan_editor_operation(context, used, operation)
+    planned = editor_operations.plan_editor_operation(context, used, operation)
 
     def commit() -> ops.Outcome:
         outcome = planned.commit()

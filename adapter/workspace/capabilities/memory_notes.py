@@ -31,10 +31,10 @@ from adapter.tools.operations import (
 from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.files import file_changes, file_info, move_copy_delete
 from adapter.workspace.files.read_file import read_text_file
-from adapter.workspace.operation_context import WorkspaceContext, open_context
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import list_files_below
+from adapter.workspace.workspace_context import WorkspaceContext, open_context
 
 MAX_LINES = 200
 """Maximum number of lines of a note."""

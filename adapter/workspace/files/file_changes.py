@@ -29,12 +29,12 @@ from adapter.workspace.files.file_patching import (
     iter_changed_lines,
     patch_bytes,
 )
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import ResolvedPath, describe_missing, open_regular, require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import fingerprint_bytes
+from adapter.workspace.workspace_context import WorkspaceContext
 
 MAX_FILES = 200
 """Maximum number of files in one change, each of which may need a lock."""

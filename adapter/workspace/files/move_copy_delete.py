@@ -15,7 +15,6 @@ from adapter.tools.operations import Copy, Delete, Move, OperationDone
 from adapter.workspace.changes.journal import ChangeStep
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.transactions import StagedContent
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
@@ -30,6 +29,7 @@ from adapter.workspace.paths.resolved_path import (
 )
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk, WalkLimits
+from adapter.workspace.workspace_context import WorkspaceContext
 
 TREE_LIMITS = WalkLimits(entries=20_000, depth=64, seconds=30.0)
 """Limits of a tree that a tool call deletes, moves or copies."""

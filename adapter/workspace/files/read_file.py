@@ -13,9 +13,9 @@ from adapter.core.text.plurals import pluralize
 from adapter.tools.operations import FileText, Listing, Media, ReadText, Tree
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, PROBE_BYTES, DecodedText, decode
 from adapter.workspace.files import listing, media
-from adapter.workspace.operation_context import WorkspaceContext
 from adapter.workspace.paths.resolved_path import ResolvedPath, read_at
 from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.workspace_context import WorkspaceContext
 
 BYTE_ORDER_MARK = "\ufeff"
 PIECE = 1024 * 1024

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 import regex
 
-from adapter.cli.console import Console
+from adapter.cli.agent_console import Console
 from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import collapse_blanks, dump_for_display, escape_for_display
 from adapter.tools.operations import RunCommand, WriteText

@@ -9,8 +9,8 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.dialects import get_dialect
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.editor import MemoryEditor
 from adapter.workspace.capabilities.host_capabilities import Host
+from adapter.workspace.capabilities.memory_editor import MemoryEditor
 
 
 @pytest.fixture

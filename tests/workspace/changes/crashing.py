@@ -29,9 +29,9 @@ from adapter.tools.operations import (
     PatchText,
     WriteText,
 )
-from adapter.workspace.operation_context import open_context
 from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.paths.os_errors import convert_os_errors
+from adapter.workspace.workspace_context import open_context
 
 CALLS = (
     *("open", "write", "read", "fsync", "rename", "replace", "link", "unlink", "mkdir", "rmdir", "symlink"),

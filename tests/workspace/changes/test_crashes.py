@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from adapter.tools.operations import WriteText
-from adapter.workspace.operation_context import open_context
 from adapter.workspace.operation_planner import plan_operation
 from adapter.workspace.paths.os_errors import FULL
+from adapter.workspace.workspace_context import open_context
 from tests.apart import apart
 from tests.effort import EFFORT
 from tests.workspace.changes.crashing import (

@@ -11,7 +11,7 @@ import pytest
 from adapter.core.errors import ToolError
 from adapter.tools.operations import Delete, Move
 from adapter.workspace import Workspace
-from adapter.workspace.operation_context import open_context
+from adapter.workspace.workspace_context import open_context
 from tests.apart import apart
 from tests.workspace.changes.crashing import SCENARIOS, Failing, Killing, content_of, intercepted, killed, lay_out
 from tests.workspace.changes.crashing import perform as make

@@ -2,7 +2,7 @@
 
 The input of a ``custom`` tool is one string, so the tool becomes a function with one string parameter. OpenAI replaced
 ``functions`` and ``function_call`` in November 2023; they become tools, and each answer calls at most one of them.
-`adapter.protocols.openai_choice` converts calls back.
+`adapter.protocols.choice_stream` converts calls back.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` and the deprecated fields.
 """
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.message_roles import RESULT_ROLES, check_roles
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
 
 INPUT = "input"
@@ -56,7 +57,7 @@ def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonOb
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_list_custom_names(body.get("tools")))
     messages = body.get("messages")
-    _check_roles(messages[start:] if isinstance(messages, list) else (), start)
+    check_roles(messages[start:] if isinstance(messages, list) else (), start)
     if not is_legacy and not custom and not _has_other_calls(messages[start:] if isinstance(messages, list) else ()):
         return body, FUNCTIONS
     request = {key: value for key, value in body.items() if key not in ("functions", "function_call")}
@@ -84,26 +85,10 @@ def _list_custom_names(tools: Json) -> list[str]:
     return [require_type(str, each.get("name"), "tools.custom.name") for each in custom if isinstance(each, dict)]
 
 
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_RESULT_ROLES = ("ipython", "observation")
-"""Roles of tool results in the templates of Llama and GLM, which some clients send."""
-_TEMPLATE_ROLES = ("control",)
-"""Roles that only a model's template knows: Granite's switch for thinking."""
-
-
-def _check_roles(messages: Sequence[Json], start: int) -> None:
-    """Raise RequestError for a message with an unknown role."""
-    for index, message in enumerate(messages, start):
-        role = message.get("role") if isinstance(message, dict) else None
-        if isinstance(role, str) and role not in ROLES + _RESULT_ROLES + _TEMPLATE_ROLES:
-            path = f"messages[{index}].role"
-            raise RequestError(f"{path} must be one of {', '.join(ROLES)}, got {role[:80]!r}", path)
-
-
 def _has_other_calls(messages: Sequence[Json]) -> bool:
     for message in messages:
         if isinstance(message, dict):
-            if message.get("role") in _RESULT_ROLES:
+            if message.get("role") in RESULT_ROLES:
                 return True
             calls = message.get("tool_calls")
             for call in calls if isinstance(calls, list) else ():

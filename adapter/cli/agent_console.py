@@ -10,17 +10,6 @@ import json
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from rich.console import Console as Rich
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-
 from adapter.agent.answer_reader import AgentEvent
 from adapter.backends.chat_client import Chunk
 from adapter.cli.external_editor import edit_in_external_editor
@@ -272,19 +261,6 @@ def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
         is_choice = all(1 <= number <= len(labels) for number in numbers) and (question.multiple or len(numbers) == 1)
         return tuple(labels[number - 1] for number in numbers) if is_choice else ()
     return (answer,) if answer and (question.allow_other or not labels) else ()
-
-
-def create_progress_bar(*columns: ProgressColumn, transient: bool = False) -> Progress:
-    """Return a progress bar on stderr. It is disabled if stderr is not a terminal."""
-    stderr = Rich(stderr=True)
-    return Progress(*columns, console=stderr, disable=not stderr.is_terminal, transient=transient)
-
-
-def create_task_progress() -> Progress:
-    """Return a progress bar that counts tasks, and disappears at the end."""
-    text = TextColumn("{task.description}", markup=False)
-    times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
-    return create_progress_bar(text, BarColumn(), MofNCompleteColumn(), *times, transient=True)
 
 
 def _describe_end(command: str) -> str:
