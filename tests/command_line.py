@@ -29,7 +29,7 @@ PRELOADED = [
     "adapter.agent",
     *sorted(
         f"adapter.cli.{module}"
-        for module in {"app", "main", "task_runner", *(place.split(".")[0] for place in COMMANDS.values())}
+        for module in {"app", "main", "run_task", *(place.split(".")[0] for place in COMMANDS.values())}
     ),
     *dialects._MODULES.values(),
     *(f"adapter.parsing.formats.{name}" for name in FORMATS),

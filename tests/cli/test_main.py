@@ -282,10 +282,10 @@ def test_output_is_utf_8_in_any_locale(tmp_path):
 
 
 def test_without_a_call_the_reason_and_the_next_step_are_shown(tmp_path):
-    (tmp_path / "a.txt").write_text('CALL: read_file(path="a.py")', encoding="utf-8")
+    (tmp_path / "a.txt").write_text('-> read_file(path="a.py")', encoding="utf-8")
     done = shell(f"{PYTHON} -m adapter parse a.txt", tmp_path)
     assert done.stdout.splitlines()[-1] == (
-        r"""  "CALL: read_file(path=\"a.py\")": it names a tool, but no format writes calls like this"""
+        r"""  "read_file(path=\"a.py\")": it names a tool, but no format writes calls like this"""
     )
     assert all(word in done.stderr for word in ("--explain", "adapter derive", "adapter learn"))
 

@@ -44,7 +44,7 @@ REJECTED = {
     "text-follows": [f"{BARE}\nThat is the call.", f"```json\n{BARE}\n```\nThat is the call."],
     "unknown-tool": ['Look:\n{"name": "launch", "arguments": {}}'],
     "in-text": [f"Sure: {BARE}"],
-    "unknown-form": ['CALL: read_file(path="a.py")'],
+    "unknown-form": ['-> read_file(path="a.py")'],
     "placeholder": ['{"name": "read_file", "arguments": {"path": "<path>"}}'],
 }
 
@@ -57,7 +57,7 @@ def test_explain_lists_rejected_calls(reason, text):
     assert not turn.invalid
     assert reason in [each.reason for each in turn.rejected]
     first = turn.rejected[0]
-    assert text[first.start :].startswith(("<tool_call>", "{", "```", "CALL"))
+    assert text[first.start :].startswith(("<tool_call>", "{", "```", "read_file"))
 
 
 def test_the_policy_is_a_reason():
