@@ -73,7 +73,7 @@ def test_fish_gets_one_line_for_each_word(tmp_path):
 
 
 def test_zsh_gets_words_with_descriptions(tmp_path):
-    assert '"--policy":"Accept as calls' in "\n".join(completed(tmp_path, "zsh", "adapter parse --pol"))
+    assert '"--policy":"Accept calls' in "\n".join(completed(tmp_path, "zsh", "adapter parse --pol"))
     assert completed(tmp_path, "zsh", "adapter parse ") == ["_files"]
 
 
