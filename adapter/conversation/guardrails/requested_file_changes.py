@@ -31,6 +31,11 @@ _PUTS_FILE = re.compile(
     re.IGNORECASE,
 )
 """Matches a request to put a whole file into a directory."""
+_PART = re.compile(
+    r"['’]s\b|[`'\"]?,?\s+(?:class|column|entry|field|function|heading|key|lines?|method|row|section|value)\b",
+    re.IGNORECASE,
+)
+"""Matches the text after a path if the request concerns a part of the file."""
 _EXPLAINS = re.compile(
     r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -63,7 +68,7 @@ def find_file_action(request: str) -> str:
         return "" if _ABOUT.search(before) else action
     if len(before) < verb and action in ("delete", "move") and _WHOLE_FILE.match(request, verb):
         return action
-    if len(before) < verb or _INSIDE.search(before):
+    if len(before) < verb or _INSIDE.search(before) or _PART.match(request, len(before) + len(path)):
         return "add" if action == "add" else "edit"
     return "update" if action in ("add", "edit") else action
 

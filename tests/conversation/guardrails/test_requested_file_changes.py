@@ -26,6 +26,8 @@ from adapter.dialects import get_dialect
         ("a.tmp is old; please delete the file", "delete"),
         ("Nobody reads a.md. Move it to old/a.md", "move"),
         ("a.md has a table. Remove its last row.", "edit"),
+        ("Delete a.md's last line", "edit"),
+        ("Move `a.py` function f to b.py", "edit"),
         ("Put report.csv into the folder archive.", "move"),
         ("Please put `b/report.csv` in archive/", "move"),
         ("Put 5 into a.ini", "add"),
