@@ -24,10 +24,13 @@ _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\
 _INSIDE = re.compile(r"(?i)\b(?:at|from|in|inside|into|of|to|within)\s+\W*\Z")
 _ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""
-_WHOLE_FILE = re.compile(r"\w+ (?:it|them|(?:this|that|the) file)\b", re.IGNORECASE)
-"""Matches a verb whose object is a file named before."""
+_WHOLE_FILE = re.compile(r"\w+ (?:(?P<pronoun>it)|(?:this|that|the) file)\b(?!\s+from\b)", re.IGNORECASE)
+"""Matches a verb whose object is a file named before. A pronoun may also mean a part of the file."""
+_NEEDS = re.compile(r"\b(?:need|read|use|want)s?\s+(?:the\s+)?(?:file\s+)?\W?\Z", re.IGNORECASE)
+"""Matches the text before a path to which a pronoun in the next sentence refers."""
 _PUTS_FILE = re.compile(
-    r"put\s+(?:the\s+)?(?:file\s+)?[`'\"]?[\w./\\-]+\.\w+[`'\"]?\s+(?:in|into|inside|to|under)\s(?!\s*\S*\w\.\w)",
+    r"put\s+(?:the\s+)?(?:file\s+)?[`'\"]?[\w./\\-]+\.\w+[`'\"]?\s+(?:in|into|inside|to|under)\s+"
+    r"(?:\S+/(?=[\s.,;]|$)|(?:the\s+)?(?:\S+\s+)?(?:directory|folder)\b)",
     re.IGNORECASE,
 )
 """Matches a request to put a whole file into a directory."""
@@ -66,7 +69,8 @@ def find_file_action(request: str) -> str:
     before = request[: request.index(path)]
     if action == "create":
         return "" if _ABOUT.search(before) else action
-    if len(before) < verb and action in ("delete", "move") and _WHOLE_FILE.match(request, verb):
+    whole = _WHOLE_FILE.match(request, verb) if len(before) < verb and action in ("delete", "move") else None
+    if whole and (not whole["pronoun"] or _NEEDS.search(before)):
         return action
     if len(before) < verb or _INSIDE.search(before) or _PART.match(request, len(before) + len(path)):
         return "add" if action == "add" else "edit"
@@ -196,7 +200,7 @@ def find_unread_paths(past: CallHistory) -> list[str]:
 
 
 def find_readers(tools: ToolSet) -> tuple[str, ...]:
-    """Return the first tool that reads a file, as a tuple, which is empty if there is no such tool."""
+    """Return a tuple of the first tool that reads a file, or an empty tuple."""
     readers = (
         name
         for name, tool in tools.items()
