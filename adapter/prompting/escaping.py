@@ -157,7 +157,8 @@ def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSe
     ``format`` is the format of the result that contains ``text``; its closing marker is also escaped. ``tools`` are the
     tools that the model can call; text that calls one of them by name is also escaped.
     """
-    if len(text) <= _CHUNK and _JOINT.search(text) is None and not any(_find_python_calls(text, tools)):
+    finders = (_find_python_calls, _find_worded_calls)
+    if len(text) <= _CHUNK and _JOINT.search(text) is None and not any(any(find(text, tools)) for find in finders):
         return text
     if not _MIN_CACHED <= len(text) <= _CHUNK:
         return _escape(text, format, tools)
@@ -320,7 +321,9 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
 
 def _find_worded_calls(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks in calls that only words announce."""
-    for line in _compile_line_start(tuple(tools)).finditer(text) if tools else ():
+    lowered = text.lower()
+    is_named = any(name in lowered for name in tools.lower_names)
+    for line in _compile_line_start(tuple(tools)).finditer(text) if is_named else ():
         end = find_arguments(text, line.end(), tools)
         joint = _JOINT.search(text, line.end(), end) if end is not None else None
         if joint is not None or end is not None:

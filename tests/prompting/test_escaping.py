@@ -346,3 +346,20 @@ def test_echoed_text_of_public_threads_is_no_call():
             assert parse(echo, tools, format, "stop", generation_prompt="").calls == ()
 
     each({f"{case['family']}, {case['name']}": case for case in CASES}, is_text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'CALL: read_file(path="a")',
+        'call read_file(path="a")',
+        "Tool: read_file, path=a",
+        'name=read_file {"path": "a"}',
+    ],
+)
+def test_echoed_call_that_words_announce_is_no_call(text):
+    tools = [definition_of("read_file(path)")]
+    for whole in (text, f"Result:\n{text}"):
+        echo = escape_control_tokens(whole, None, ToolSet(tools))
+        assert parse(echo, tools).calls == ()
+        assert unescape_control_tokens(echo) == whole

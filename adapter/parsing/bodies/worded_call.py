@@ -137,7 +137,9 @@ def find_arguments(text: str, start: int, tools: ToolSet) -> int | None:
     if tool is None or text.startswith("]", head.end()):
         return head.end()
     tail = _build_tail(tuple(tool.properties)).match(text, head.end(), head.end() + NAME_LIMIT)
-    return tail.end() if tail is not None and tail["start"] else None
+    if tail is None or not tail["start"] or (tail["start"] == "(" and not _announces.search(head["head"])):
+        return None  # Python calls without words before them are found by `adapter.prompting.escaping`
+    return tail.end()
 
 
 def has_label(text: str) -> bool:
