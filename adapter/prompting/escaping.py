@@ -321,9 +321,7 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
 
 def _find_worded_calls(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks in calls that only words announce."""
-    lowered = text.lower()
-    is_named = any(name in lowered for name in tools.lower_names)
-    for line in _compile_line_start(tuple(tools)).finditer(text) if is_named else ():
+    for line in _compile_line_start(tuple(tools)).finditer(text) if tools.may_be_named(text) else ():
         end = find_arguments(text, line.end(), tools)
         joint = _JOINT.search(text, line.end(), end) if end is not None else None
         if joint is not None or end is not None:

@@ -239,6 +239,17 @@ class ToolSet(Mapping[str, Tool]):
         """The names of all tools, in lower case."""
         return frozenset(name.lower() for name in self._tools)
 
+    @cached_property
+    def _first_words(self) -> frozenset[str]:
+        return frozenset((_WORD.findall(name) or [name])[0] for name in self.lower_names)
+
+    def may_be_named(self, text: str) -> bool:
+        """Return whether ``text`` may contain the name of a tool, in time linear in its length."""
+        lowered = text.lower()
+        if len(text) < 10 * len(self):
+            return not self._first_words.isdisjoint(_WORD.findall(lowered))
+        return any(name in lowered for name in self.lower_names)
+
     def match(self, name: str) -> Tool | None:
         """Return the tool that ``name`` refers to, or None.
 
@@ -278,6 +289,7 @@ _SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony'
 _INDEX = re.compile(r":\d*$")  # Kimi's functions.read_file:0; a label's colon
 _NAMESPACE_END = re.compile(r"[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
 _SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
 _SEPARATORS = re.compile(r"[\s_\-.]+")
 
 
