@@ -150,8 +150,6 @@ Event: TypeAlias = (
     | ToolCall
     | InvalidToolCall
 )
-
-
 ERROR_LABEL = "tool_error:"
 """Label before the error message of a failed call, as the model sees it."""
 

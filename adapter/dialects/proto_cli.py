@@ -13,15 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.dialects import result_formatting
 from adapter.dialects.dialect import Dialect
-from adapter.dialects.tool_class import (
-    Parameter,
-    PathText,
-    Rendered,
-    ToolClass,
-    ToolMetadata,
-    Unsigned,
-    render_as,
-)
+from adapter.dialects.tool_class import Parameter, PathText, Rendered, ToolClass, ToolMetadata, Unsigned, render_as
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 

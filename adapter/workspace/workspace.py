@@ -331,13 +331,7 @@ class Workspace:
         history = shared.history if shared is not None else History(root, self._state)
         sandbox = shared.sandbox if shared is not None else self._create_sandbox(root, parent_path)
         return WorkspaceContext(
-            root,
-            history,
-            echo=self._echo,
-            owner=owner,
-            sandbox=sandbox,
-            encoding=self.encoding,
-            edits=self.edits,
+            root, history, echo=self._echo, owner=owner, sandbox=sandbox, encoding=self.encoding, edits=self.edits
         )
 
     def _create_sandbox(self, root: WorkspaceRoot, parent_path: tuple[str, ...]) -> ActiveSandbox:

@@ -38,8 +38,6 @@ from adapter.dialects.blade.write_tools import (
 from adapter.dialects.dialect import Dialect
 
 __all__ = ["DIALECT"]
-
-
 DIALECT = Dialect(
     name="blade",
     title="Zaguan Blade",

@@ -49,11 +49,7 @@ class GetFileInfo(ToolClass):
 
 MAX_STRUCTURE_ENTRIES = 200
 """Maximum number of entries in a result of `get_workspace_structure`, from Blade's document."""
-
-
 CONTEXT_LINES = 2
-
-
 StartPath = Annotated[PathText, Parameter("Directory path", *DIRECTORY, *PATH)]
 
 

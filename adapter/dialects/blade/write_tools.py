@@ -28,17 +28,9 @@ from adapter.tools.argument_synonyms import (
 )
 
 Source = Annotated[PathText, Parameter("Source path", *SOURCE, "path", "file_path", "file", "filename")]
-
-
 Destination = Annotated[PathText, Parameter("Destination path", *DESTINATION)]
-
-
 StartHint = Annotated[int | None, Parameter("First line (1-indexed), to select one of several matches")]
-
-
 EndHint = Annotated[int | None, Parameter("Last line (1-indexed), to select one of several matches")]
-
-
 ReplaceAll = SkipJsonSchema[bool]
 """Type of an argument that is not in Blade's document. Prompts do not list it, but it is accepted, because models know
 it from other programs."""

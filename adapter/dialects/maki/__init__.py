@@ -13,8 +13,6 @@ from adapter.dialects.maki.session_tools import MakiMemory, MakiTask, MakiTodoWr
 from adapter.dialects.maki.web_tools import MakiWebSearch, WebFetch
 
 __all__ = ["DIALECT"]
-
-
 DIALECT = Dialect(
     name="maki",
     title="Maki",

@@ -22,13 +22,9 @@ from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 
 FilePath = Annotated[PathText, Parameter("Absolute path (or relative to the project root)", *PATH)]
-
-
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
 """Maximum size of a page from `Read`, in bytes, which leaves room for the hint below the page. The number of lines is
 limited only by ``limit``."""
-
-
 MAX_LINE_CHARACTERS = 2_000
 """Maximum length of a line, in characters. The rest of the line is omitted."""
 
@@ -43,8 +39,7 @@ class Read(ToolClass):
     )
     example = {"path": "src/main.rs", "offset": 40, "limit": 60}
     path: Annotated[
-        PathText,
-        Parameter("Absolute path to file or directory (or relative to the project root)", *PATH, *DIRECTORY),
+        PathText, Parameter("Absolute path to file or directory (or relative to the project root)", *PATH, *DIRECTORY)
     ]
     offset: Annotated[Unsigned | None, Parameter("Start line (1-indexed)", "start_line", "start", "line")] = None
     limit: Annotated[Unsigned, Parameter("Max lines to read", "max_lines", "num_lines")] = 2000
@@ -83,8 +78,6 @@ class Index(ToolClass):
 
 MAX_PATHS = 100
 """Maximum number of paths in the result of `MakiGlobTool`."""
-
-
 MAX_MATCHES = 100
 """Maximum number of matches in the result of `GrepTool`."""
 
@@ -121,14 +114,8 @@ class GrepTool(ToolClass):
 
 
 OldString = Annotated[str, Parameter("Exact string to find", *OLD_TEXT)]
-
-
 NewString = Annotated[str, Parameter("Replacement string", *NEW_TEXT)]
-
-
 ReplaceAll = Annotated[bool, Parameter("Replace all occurrences", "all")]
-
-
 _NAMES = ops.ParameterNames("old_string", "new_string", None, "replace_all")
 
 

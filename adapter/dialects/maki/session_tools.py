@@ -12,15 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import (
-    NestedModel,
-    Parameter,
-    PathText,
-    Rendered,
-    ToolClass,
-    ToolMetadata,
-    render_as,
-)
+from adapter.dialects.tool_class import NestedModel, Parameter, PathText, Rendered, ToolClass, ToolMetadata, render_as
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations import TodoPriority, TodoStatus, parse_todo_status

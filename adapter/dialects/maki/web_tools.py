@@ -10,13 +10,7 @@ from pydantic import BeforeValidator
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.command_tools import SECONDS
 from adapter.dialects.maki.session_tools import lower_text
-from adapter.dialects.tool_class import (
-    Parameter,
-    Rendered,
-    ToolClass,
-    ToolMetadata,
-    Unsigned,
-)
+from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, Unsigned
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import PATTERN
 
@@ -25,10 +19,7 @@ class WebFetch(ToolClass):
     """Fetch the contents of a URL (at most 5 MB). HTTP is upgraded to HTTPS."""
 
     naming = ToolMetadata(
-        "webfetch",
-        ops.FetchPage,
-        aliases=("fetch", "fetch_url", "fetch_webpage", "read_url", "get_url"),
-        needs="web",
+        "webfetch", ops.FetchPage, aliases=("fetch", "fetch_url", "fetch_webpage", "read_url", "get_url"), needs="web"
     )
     example = {"url": "https://docs.rs/serde", "format": "text"}
     url: Annotated[str, Parameter("URL to fetch", "uri", "link", "href", "address")]

@@ -11,14 +11,7 @@ from pydantic import Field
 from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
 from adapter.dialects import result_formatting
 from adapter.dialects.promptly.tools_file_entries import MAX_ENTRIES
-from adapter.dialects.tool_class import (
-    Parameter,
-    PathText,
-    Rendered,
-    ToolClass,
-    ToolMetadata,
-    render_as,
-)
+from adapter.dialects.tool_class import Parameter, PathText, Rendered, ToolClass, ToolMetadata, render_as
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
 

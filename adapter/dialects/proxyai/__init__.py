@@ -14,8 +14,6 @@ from adapter.dialects.proxyai.session_tools import AskUserQuestion, Exit, LoadSk
 from adapter.dialects.proxyai.web_tools import GetLibraryDocs, ProxyAIWebSearch, ResolveLibraryId
 
 __all__ = ["DIALECT"]
-
-
 DIALECT = Dialect(
     name="proxyai",
     title="ProxyAI",

@@ -18,8 +18,6 @@ from adapter.tools.argument_synonyms import COMMAND
 
 DEFAULT_TIMEOUT_MS = 60_000
 """Default timeout of a command, in milliseconds, from the program. Its document does not state one."""
-
-
 MAX_TIMEOUT_MS = 600_000
 """Maximum timeout of a command, in milliseconds, from the program. Its document does not state one."""
 

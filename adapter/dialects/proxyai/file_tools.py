@@ -16,16 +16,10 @@ from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH
 
 FilePath = Annotated[PathText, Parameter("Absolute path of the file", *PATH)]
-
-
 READ_LINES = 2_000
 """Default number of lines to read."""
-
-
 LINE_CHARACTERS = 2_000
 """Maximum length of a line, in characters. The rest of the line is omitted."""
-
-
 _FILE_TYPES = {
     "bat": "Batch", "c": "C", "cc": "C++", "cpp": "C++", "cs": "C#", "css": "CSS", "csv": "CSV", "go": "Go",
     "gradle": "Groovy", "groovy": "Groovy", "h": "C", "hpp": "C++", "htm": "HTML", "html": "HTML", "java": "JAVA",
@@ -42,10 +36,7 @@ class ProxyAIReadFile(ToolClass):
     """Read a file. Returns its lines with line numbers."""
 
     naming = ToolMetadata(
-        "Read",
-        aliases=("ReadFile", "view", "cat", "open_file"),
-        max_lines=READ_LINES + 1,
-        failure=FILE_ERROR,
+        "Read", aliases=("ReadFile", "view", "cat", "open_file"), max_lines=READ_LINES + 1, failure=FILE_ERROR
     )
     example = {"file_path": "/project/src/main.py", "offset": 10, "limit": 50}
     file_path: FilePath
@@ -226,12 +217,7 @@ class ProxyAIEdit(ToolClass):
 class ProxyAIWrite(ToolClass):
     """Create a file, or overwrite it with new contents. The user is asked first."""
 
-    naming = ToolMetadata(
-        "Write",
-        ops.WriteText,
-        aliases=("WriteFile", "create_file", "save_file"),
-        failure=FILE_ERROR,
-    )
+    naming = ToolMetadata("Write", ops.WriteText, aliases=("WriteFile", "create_file", "save_file"), failure=FILE_ERROR)
     example = {"file_path": "/project/notes.txt", "content": "first line\n"}
     file_path: FilePath
     content: Annotated[str, Parameter("The whole contents of the file", *CONTENT)]

@@ -32,11 +32,7 @@ class ProxyAIWebSearch(ToolClass):
 
     def render(self, found: ops.SearchHits) -> Rendered:
         sources = [f"[{hit.title}]({hit.url})" for hit in found.hits]
-        fields = {
-            "query": self.query,
-            "results": [asdict(hit) for hit in found.hits],
-            "sources": sources,
-        }
+        fields = {"query": self.query, "results": [asdict(hit) for hit in found.hits], "sources": sources}
         if not found.hits:
             return f"No results for {self.query!r}.", fields
         return "\n\n".join(f"{link}\n{hit.content}" for link, hit in zip(sources, found.hits, strict=True)), fields

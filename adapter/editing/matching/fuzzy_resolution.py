@@ -91,8 +91,7 @@ def _resolve_anchored(
     for change in changes:
         matches = match_whole_lines(task.search, replace(interpretation, old=change.old, new=change.new))
         match = replace(
-            next(match for match in matches if _find_first_nonblank(task, match) == change.first),
-            strictness="aligned",
+            next(match for match in matches if _find_first_nonblank(task, match) == change.first), strictness="aligned"
         )
         is_far = hint is not None and task.measure_distance(match, hint) > HINT_REACH
         if is_far or match.last_line < best.first_line or best.last_line < match.first_line:

@@ -16,13 +16,7 @@ from adapter.editing.matching.fuzzy_resolution import resolve_fuzzily
 from adapter.editing.matching.match_task import MatchTask
 from adapter.editing.matching.match_vetoes import MATCH_VETOES, check_already_there
 from adapter.editing.matching.minified_code import match_minified
-from adapter.editing.matching.strategies import (
-    STRATEGIES,
-    TextMatch,
-    match_literal,
-    split_view_lines,
-    splits_word,
-)
+from adapter.editing.matching.strategies import STRATEGIES, TextMatch, match_literal, split_view_lines, splits_word
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, list_interpretations
 from adapter.editing.repairs.omission_markers import find_omissions, find_replacing_comments, is_elision, is_like_own

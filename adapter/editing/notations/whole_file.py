@@ -19,8 +19,6 @@ from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
 from adapter.tools.operations import WholeFileRewrite
 
 _INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?[\"']?(?P<path>[^\s\"'=]+)[\"']?")
-
-
 MAX_UNCLOSED = 20
 """Maximum number of unclosed fences, because searching a closing fence reads the rest of the text."""
 

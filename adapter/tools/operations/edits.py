@@ -65,12 +65,8 @@ class ParameterNames:
 
 PatchBasis: TypeAlias = Literal["original", "sequence"]
 """The text against which a patch is matched: the original text, or the result of the previous patches."""
-
-
 Edits: TypeAlias = Literal["exact", "tolerant"]
 """Matching of old text: verbatim, or tolerant of unambiguous mistakes."""
-
-
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
 """The effect of a patch without old text: ``refuse`` raises an error, ``create`` writes a new or empty file, and
 ``insert`` inserts the new text at ``start_line`` (by default at the top)."""

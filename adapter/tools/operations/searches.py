@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 from adapter.tools.operations.outcome import Outcome
 
 TreeOrder: TypeAlias = Literal["path", "directories_first"]
-
-
 FileOrder: TypeAlias = Literal["path", "newest"]
 """Order of files. ``newest``: by modification time, latest first."""
 

@@ -63,8 +63,6 @@ class TaskFinished(Outcome):
 
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "cancelled"]
-
-
 TodoPriority: TypeAlias = Literal["high", "medium", "low"]
 
 

@@ -11,15 +11,11 @@ Section: TypeAlias = Literal[
     "imports", "mods", "consts", "types", "traits", "impls", "classes", "fns", "macros", "tests", "fields"
 ]
 """The section of an outline to which an item belongs. ``fields`` occurs only within items."""
-
-
 SymbolContext: TypeAlias = Literal["any", "files", "classes", "functions", "variables"]
 """Kinds of names that a symbol search finds.
 
 ``classes`` includes modules, ``functions`` includes methods, ``variables`` includes constants and fields.
 """
-
-
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 
 

@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 from adapter.tools.operations.outcome import Outcome
 
 PageFormat: TypeAlias = Literal["markdown", "text", "html"]
-
-
 DocsMode: TypeAlias = Literal["code", "info"]
 
 
