@@ -7,7 +7,7 @@ import json
 import tomllib
 from typing import Any
 
-from adapter.core.json.strict import is_shallow
+from adapter.core.json.strict import decode_shallow
 
 MAX_TOML = 1_000_000
 """Maximum length of TOML text, in characters."""
@@ -29,11 +29,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     dots = [line.count(".") for line in text.split("\n")]
     if max(dots) > MAX_DOTS or sum(count * count for count in dots) > MAX_DOT_PAIRS:
         raise ValueError(f"a line has {max(dots):,} dots, so its keys may be nested too deeply")
-    try:
-        values = tomllib.loads(text)
-    except RecursionError:
-        raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep") from None
-    _check_depth(values)
+    values: dict[str, Any] = decode_shallow(tomllib.loads, text, MAX_DEPTH)
     return values
 
 
@@ -43,22 +39,12 @@ def parse_json(text: str | bytes) -> Any:
     count = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     if count > MAX_VALUES:
         raise ValueError(f"the text has {count:,} lists and objects; the maximum is {MAX_VALUES:,}")
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep") from None
-    _check_depth(value)
-    return value
+    return decode_shallow(json.loads, text, MAX_DEPTH)
 
 
 def _check_length(length: int, most: int) -> None:
     if length > most:
         raise ValueError(f"the text has {length:,} characters; the maximum is {most:,}")
-
-
-def _check_depth(value: Any) -> None:
-    if not is_shallow([value], MAX_DEPTH):
-        raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep")
 
 
 def format_toml_literal(value: object) -> str:

@@ -30,7 +30,7 @@ def _read_extras(receipt: Path) -> list[str]:
 
     try:
         requirements = tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"]["requirements"]
-        (own,) = [each for each in requirements if each["name"] == PACKAGE]
-        return [str(extra) for extra in own.get("extras", ())]
+        (requirement,) = [each for each in requirements if each["name"] == PACKAGE]
+        return [str(extra) for extra in requirement.get("extras", ())]
     except (OSError, ValueError, LookupError, TypeError):  # a receipt in an unknown form
         return []

@@ -77,12 +77,37 @@ class Turn:
                     reasoning, content = reasoning + content, []
                 case ReasoningReclassified():
                     reasoning, content = [], reasoning + content
-        rejected = sorted([event for event in events if type(event) is RejectedCall], key=_get_start)
+        rejected = [event for event in events if type(event) is RejectedCall]
+        rejected.sort(key=lambda event: (event.start, event.end))
         return cls("".join(content), "".join(reasoning), tuple(calls), tuple(invalid), merged, tuple(rejected))
 
     def explain(self) -> tuple[Span, ...]:
-        """Return the classified spans of the model's text, in order, with their rejected calls."""
-        return list_spans(self)
+        """Return the classified spans of the model's text, in order, with their rejected calls. Joined, the ``text`` of
+        the spans is the model's output."""
+        unopened = next((at for at, event in enumerate(self.events) if isinstance(event, ContentReclassified)), -1)
+        was_content = any(isinstance(event, ReasoningReclassified) for event in self.events)
+        waiting = deque(self.rejected)
+        spans: list[Span] = []
+        start = 0
+        for number, event in enumerate(self.events):
+            end = start + len(event.raw)
+            kind: Kind = "markup"
+            call = event if isinstance(event, ToolCall) else None
+            error = event.error if isinstance(event, InvalidToolCall) else None
+            if call is not None:
+                kind = "call"
+            elif error is not None:
+                kind = "invalid"
+            elif isinstance(event, ReasoningDelta) or (isinstance(event, TextDelta) and number < unopened):
+                kind = "content" if was_content else "reasoning"
+            elif isinstance(event, TextDelta):
+                kind = "content"
+            rejected = []
+            while waiting and waiting[0].start < end:
+                rejected.append(waiting.popleft())
+            spans.append(Span(kind, start, end, event.raw, call, error, tuple(rejected)))
+            start = end
+        return tuple(spans)
 
     def _repr_html_(self) -> str:
         """Return a small table for notebooks. All text is escaped, because a model wrote it."""
@@ -134,10 +159,6 @@ def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
     return tuple(merged)
 
 
-def _get_start(rejected: RejectedCall) -> tuple[int, int]:
-    return rejected.start, rejected.end
-
-
 def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[MarkupDelta]) -> Iterable[Event]:
     if len(run) < 2:
         return run
@@ -149,31 +170,3 @@ def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Mar
     # Text and raw text are usually the same objects. Reusing them saves a copy of a long response.
     text = raw if all(map(is_, texts, raws)) else "".join(texts)
     return [TextDelta(text, raw) if isinstance(run[0], TextDelta) else ReasoningDelta(text, raw)]
-
-
-def list_spans(turn: Turn) -> tuple[Span, ...]:
-    """Return the spans of the turn's text, in order. Joined, their ``text`` fields are the model's output."""
-    unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
-    was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)
-    waiting = deque(turn.rejected)
-    spans: list[Span] = []
-    start = 0
-    for number, event in enumerate(turn.events):
-        end = start + len(event.raw)
-        kind: Kind = "markup"
-        call = event if isinstance(event, ToolCall) else None
-        error = event.error if isinstance(event, InvalidToolCall) else None
-        if call is not None:
-            kind = "call"
-        elif error is not None:
-            kind = "invalid"
-        elif isinstance(event, ReasoningDelta) or (isinstance(event, TextDelta) and number < unopened):
-            kind = "content" if was_content else "reasoning"
-        elif isinstance(event, TextDelta):
-            kind = "content"
-        rejected = []
-        while waiting and waiting[0].start < end:
-            rejected.append(waiting.popleft())
-        spans.append(Span(kind, start, end, event.raw, call, error, tuple(rejected)))
-        start = end
-    return tuple(spans)

@@ -66,11 +66,9 @@ class KeyValueCallLayout:
 
 def find_call_prefix(format: str) -> str | None:
     """Return the prefix that distinguishes calls in this format from all other text, or None if there is none."""
-    layout = (
-        None
-        if get_format(format).marks_plain_text
-        else (_find_json_layout(format) or find_key_value_call_layout(format))
-    )
+    if get_format(format).marks_plain_text:
+        return None
+    layout = _find_json_layout(format) or find_key_value_call_layout(format)
     return (layout.head.partition("\n")[0].rstrip() or None) if layout else None
 
 
@@ -78,10 +76,8 @@ def find_call_prefix(format: str) -> str | None:
 def find_json_call_layout(format: str) -> JsonCallLayout:
     """Return the layout of a format with JSON arguments. For other formats, return the layout of Hermes, which the
     parser accepts in every format."""
-    layout = _find_json_layout(format)
-    if layout is None:
-        layout = _find_json_layout("hermes")
-        assert layout is not None
+    layout = _find_json_layout(format) or _find_json_layout("hermes")
+    assert layout is not None
     return layout
 
 
@@ -92,9 +88,8 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
         head, _, rest = one.partition(_NAME)
         middle, found, tail = rest.partition(body)
         if found and _NAME not in middle + tail:
-            return JsonCallLayout(
-                head, middle, tail, _find_text_between_calls(one, encode([(_NAME, _ARGUMENTS)] * 2)), colon, comma
-            )
+            between = _find_text_between_calls(one, encode([(_NAME, _ARGUMENTS)] * 2))
+            return JsonCallLayout(head, middle, tail, between, colon, comma)
     return None
 
 
@@ -108,13 +103,9 @@ def _find_text_between_calls(one: str, two: str) -> str | None:
 
 _PAIR, _SECOND = ("first_key", "first_value"), ("second_key", "second_value")
 _BY_TYPE: Mapping[str, Json] = {
-    "integer": 31337,
-    "number": 0.5,
-    "boolean": True,
-    "null": None,
-    "array": [31337, "item"],
+    "integer": 31337, "number": 0.5, "boolean": True, "null": None, "array": [31337, "item"],
     "object": {"inner_key": "inner_value", "other_key": 1},
-}
+}  # fmt: skip
 _SPECIAL_TEXT = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
 
 

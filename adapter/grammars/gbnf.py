@@ -19,6 +19,7 @@ string.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import assert_never
 
 from adapter.core.errors import UsageError
@@ -73,17 +74,11 @@ def build_gbnf(
     Raises UsageError if no tool can be called, or if the grammar is longer than `MAX_GRAMMAR`.
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
+    layouts: list[JsonCallLayout | KeyValueCallLayout] = [find_json_call_layout(format)]
     # A reply is streamed while it is generated, which `ReplyParser` supports only for JSON.
-    key_value_layout = None if reply else find_key_value_call_layout(format)
-    layouts: list[JsonCallLayout | KeyValueCallLayout] = (
-        [find_json_call_layout(format)]
-        if key_value_layout is None
-        else [key_value_layout, find_json_call_layout(format)]
-    )
-    shallow = replace(options, max_depth=2)
-    for layout, options_tried in (
-        (layout, options_tried) for options_tried in (options, shallow) for layout in layouts
-    ):
+    if reply is None and (key_value_layout := find_key_value_call_layout(format)):
+        layouts.insert(0, key_value_layout)
+    for options_tried, layout in product((options, replace(options, max_depth=2)), layouts):
         try:
             grammar = _build_grammar(tools, layout, options_tried, reply, several, allow_bare)
         except UnrepresentableValue:  # only for key-value pairs; JSON can represent every value

@@ -169,13 +169,5 @@ def _convert_class(items: Any) -> Ranges:
                 ranges.append(value)
             case codes.CATEGORY:
                 ranges += (ALL_MEANINGS if is_negated else CLASSES)[value]
-    return subtract_ranges(ANY, merge_ranges(ranges)) if is_negated else keep_writable(merge_ranges(ranges))
-
-
-def build_single_character(code: int) -> Ranges:
-    return ((code, code),)
-
-
-def keep_writable(ranges: Ranges) -> Ranges:
-    """Return the code points of ``ranges`` except control characters and surrogates."""
-    return subtract_ranges(ANY, subtract_ranges(((0, 0x10FFFF),), ranges))
+    excluded = merge_ranges(ranges)
+    return subtract_ranges(ANY, excluded if is_negated else subtract_ranges(((0, 0x10FFFF),), excluded))

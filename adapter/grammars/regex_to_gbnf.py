@@ -18,7 +18,6 @@ from adapter.grammars.regex_parser import (
     Ranges,
     Repeat,
     UnsupportedPattern,
-    build_single_character,
     parse_regex,
     subtract_ranges,
 )
@@ -52,8 +51,9 @@ def build_string_rule(
 def _resolve_anchors(node: Node) -> Node:
     """Convert a pattern that may match anywhere in a string to one that matches the whole string: allow any text at
     each end that has no anchor."""
-    choices = node.choices if isinstance(node, Alternation) else (node,)
-    return _build_alternation([_add_free_text(choice) for choice in choices])
+    if isinstance(node, Alternation):
+        return Alternation(tuple(map(_add_free_text, node.choices)))
+    return _add_free_text(node)
 
 
 def _add_free_text(node: Node) -> Node:
@@ -67,10 +67,6 @@ def _add_free_text(node: Node) -> Node:
         after, items = [], items[:-1]
     items = [*before, *items, *after]
     return items[0] if len(items) == 1 else Concat(tuple(items))
-
-
-def _build_alternation(nodes: Sequence[Node]) -> Node:
-    return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
 
 
 def _measure_lengths(node: Node) -> tuple[int, int | None]:
@@ -168,7 +164,7 @@ def _build_characters(ranges: Ranges) -> str:
 
 
 def _build_bare_characters(ranges: Ranges) -> str:
-    return _build_class(subtract_ranges(ranges, ((9, 13), build_single_character(ord("<"))[0])), [])
+    return _build_class(subtract_ranges(ranges, ((9, 13), (ord("<"), ord("<")))), [])
 
 
 def _build_class(plain: Ranges, escaped: list[str]) -> str:

@@ -106,18 +106,9 @@ class AnyShape:
 
 
 Shape: TypeAlias = (
-    EnumShape
-    | StringShape
-    | NumberShape
-    | Boolean
-    | Null
-    | ArrayShape
-    | TupleShape
-    | ObjectShape
-    | MapShape
-    | UnionShape
-    | AnyShape
-)
+    EnumShape | StringShape | NumberShape | Boolean | Null | ArrayShape | TupleShape | ObjectShape | MapShape
+    | UnionShape | AnyShape
+)  # fmt: skip
 
 
 def is_satisfiable(shape: Shape) -> bool:

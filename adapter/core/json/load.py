@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 
 from pydantic_core import from_json
 
 from adapter.core.events import Json
-from adapter.core.json.strict import is_shallow
+from adapter.core.json.strict import decode_shallow
 
 MAX_DEPTH = 201
 """Maximum nesting depth: the limit of the decoder jiter, which is also low enough for recursive functions."""
@@ -23,7 +22,4 @@ def load_json(text: str | bytes) -> Json:
     try:
         return from_json(text)
     except (ValueError, TypeError):  # TypeError for a lone surrogate
-        with suppress(RecursionError):
-            if is_shallow([value := json.loads(text)], MAX_DEPTH):
-                return value
-    raise ValueError(f"the value is nested more than {MAX_DEPTH} levels deep")
+        return decode_shallow(json.loads, text, MAX_DEPTH)

@@ -62,29 +62,10 @@ _BARE = r"[^\W\d](?:[\w ./@~%&!?-]|:(?=\S))*?"
 _BARE_MEMBER = re.compile(rf"{_BARE}(?=\s*(?:[}}\]]|,\s*(?:[}}\]]|{_A_KEY})))", re.DOTALL)
 _BARE_ITEM = re.compile(rf"{_BARE}(?=\s*[,\]])")
 """Strings without quotes: words, paths and addresses, but not expressions."""
-_NOT_TEXT = frozenset(
-    {
-        "any",
-        "array",
-        "bool",
-        "boolean",
-        "dict",
-        "double",
-        "float",
-        "inf",
-        "infinity",
-        "int",
-        "integer",
-        "list",
-        "nan",
-        "number",
-        "object",
-        "str",
-        "string",
-        "text",
-        "value",
-    }
-)
+_NOT_TEXT = frozenset({
+    "any", "array", "bool", "boolean", "dict", "double", "float", "inf", "infinity", "int", "integer", "list", "nan",
+    "number", "object", "str", "string", "text", "value",
+})  # fmt: skip
 """Words that stand for a value in a schema or an example."""
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
@@ -179,49 +160,35 @@ class JsonRepairer:
             items.append(self.parse_value(depth + 1, _AFTER_ITEM))
             self.take_separator("]")
 
-    def take_closing_bracket(self, own: str, other: str, char: str) -> bool:
-        """Return whether the list or object ends here. If it does, take its closing bracket ``own``.
+    def take_closing_bracket(self, closing: str, other: str, char: str) -> bool:
+        """Return whether the list or object ends here. If it does, take its ``closing`` bracket.
 
         If that bracket is missing, the list or object ends before the bracket ``other`` or at the end of the text, and
         a repair is recorded.
         """
-        if char == own:
+        if char == closing:
             self.position += 1
             return True
-        if char == other:
-            self.check_bracket_in_string(own)
-            self.fix("missing-bracket")
-            return True
-        if char:
+        if char and char != other:
             return False
-        if not self.closed:
+        if not char and not self.closed:
             raise UnterminatedError("the text ends before its brackets are closed")
-        self.check_bracket_in_string(own)
+        string, opening = self.last_string, "{" if closing == "}" else "["
+        before = self.text[max(0, self.position - 20) : self.position].rstrip()
+        if before.endswith((f'{closing}"', f"{closing}'")) and string.count(closing) > string.count(opening):
+            raise FormatError(f"the string {string[-20:]!r} ends in the bracket that is missing after it")
         self.fix("missing-bracket")
         return True
-
-    def check_bracket_in_string(self, own: str) -> None:
-        """Raise FormatError if the missing bracket is probably the last character of the string before it."""
-        string, opening = self.last_string, "{" if own == "}" else "["
-        before = self.text[max(0, self.position - 20) : self.position].rstrip()
-        if before.endswith((f'{own}"', f"{own}'")) and string.count(own) > string.count(opening):
-            raise FormatError(f"the string {string[-20:]!r} ends in the bracket that is missing after it")
 
     def take_separator(self, closing: str) -> None:
         char = self.peek()
         if char == ",":
-            comma = self.position
             self.position += 1
             if self.peek() == closing:
                 self.fix("trailing-comma")
-            elif not self.peek():
-                self.position = comma  # for a comma at the end of the text, `closes` decides
-                self.position += 1
         elif char and char not in "}]":
-            if (
-                self.last_string.endswith(",")
-                and self.text[self.position - 20 : self.position].rstrip()[-2:] in _COMMA_INSIDE
-            ):
+            before = self.text[self.position - 20 : self.position].rstrip()
+            if self.last_string.endswith(",") and before.endswith((',"', ",'")):
                 raise self.fail("a comma after the string, and not in it")
             self.fix("missing-comma")
 
@@ -408,19 +375,15 @@ class JsonRepairer:
         if bare.isdigit() and len(bare) > 1 and bare[0] == "0":
             raise self.fail(f"a number without leading zeros (write it as the string {json.dumps(bare)})")
         self.position = number.end()
+        base = 16 if bare.lower().startswith("0x") else 10
         try:
-            if bare.lower().startswith("0x"):
-                return keep_number_text(int(spelling, 16), spelling)
-            return (
-                keep_number_text(int(spelling), spelling)
-                if bare.replace("_", "").isdigit()
-                else parse_finite_float(spelling)
-            )
+            if base == 16 or bare.replace("_", "").isdigit():
+                return keep_number_text(int(spelling, base), spelling)
+            return parse_finite_float(spelling)
         except ValueError as error:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 
 
-_COMMA_INSIDE = (',"', ",'")
 _LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
 """Matches a line break or tab that is not the beginning of a word such as ``\\nabla``."""
 _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
+from adapter.core.text.display_escaping import replace_lone_surrogates
 
 MAX_DEPTH = 64
 """Maximum nesting depth. The repairer makes a recursive call for each level. Real arguments have fewer than ten."""
@@ -188,6 +191,14 @@ def to_plain_numbers(value: Json) -> Json:
             return value
 
 
+def decode_shallow(decode: Callable[[Any], Any], text: str | bytes, max_depth: int) -> Any:
+    """Return ``decode(text)``. Raises ValueError if the value is nested more than ``max_depth`` levels deep."""
+    with suppress(RecursionError):
+        if is_shallow([value := decode(text)], max_depth):
+            return value
+    raise ValueError(f"the value is nested more than {max_depth} levels deep")
+
+
 def is_shallow(values: list[Json], max_depth: int) -> bool:
     """Return whether no value is nested more than ``max_depth`` levels deep."""
     level: list[Json] = [values]
@@ -233,7 +244,7 @@ def replace_surrogates(value: Json) -> Json:
     """Join surrogate pairs in ``value`` and replace lone surrogates, so that the value can be encoded as UTF-8."""
     match value:
         case str():
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            return replace_lone_surrogates(value)
         case list():
             return [replace_surrogates(item) for item in value]
         case dict():

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
+from adapter.core.text.lines import count_common_prefix
 from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
@@ -24,8 +25,6 @@ shown as replaced.
 _UNCLOSED = "\n\\ No newline at end of file"
 MAX_LISTED = 5
 """Maximum number of changes listed in a sentence."""
-BLOCK_LINES = 500
-"""Number of lines in a block. A common prefix is found by comparing whole blocks first."""
 
 
 class LineChange(NamedTuple):
@@ -71,8 +70,8 @@ def describe_changed_lines(before: str, after: str) -> str:
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     """Return a shortest list of changes between two lists of lines, in order."""
-    head = _count_common_prefix(old, new)
-    tail = _count_common_prefix(old[head:][::-1], new[head:][::-1])
+    head = count_common_prefix(old, new)
+    tail = count_common_prefix(old[head:][::-1], new[head:][::-1])
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
     if not middle_old and not middle_new:
         return []
@@ -103,16 +102,6 @@ def _join_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterat
         open_change = LineChange(start.start, end, start.new_start, new_end)
     if open_change:
         yield open_change
-
-
-def _count_common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return the number of equal lines at the start. Whole blocks are compared first, which is many times faster."""
-    shorter, index = min(len(left), len(right)), 0
-    while index + BLOCK_LINES <= shorter and left[index : index + BLOCK_LINES] == right[index : index + BLOCK_LINES]:
-        index += BLOCK_LINES
-    while index < shorter and left[index] == right[index]:
-        index += 1
-    return index
 
 
 def _split_diff_lines(text: str) -> list[str]:
@@ -159,11 +148,11 @@ def _render_hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineCha
     yield f"@@ -{old_range} +{new_range} @@\n"
     position = first.start - lead
     for change in group:
-        yield from _prefix_lines(" ", old[position : change.start])
-        yield from _prefix_lines("-", old[change.start : change.end])
-        yield from _prefix_lines("+", new[change.new_start : change.new_end])
+        yield from (f" {line}\n" for line in old[position : change.start])
+        yield from (f"-{line}\n" for line in old[change.start : change.end])
+        yield from (f"+{line}\n" for line in new[change.new_start : change.new_end])
         position = change.end
-    yield from _prefix_lines(" ", old[position : last.end + trail])
+    yield from (f" {line}\n" for line in old[position : last.end + trail])
 
 
 def _format_range(start: int, end: int) -> str:
@@ -172,8 +161,3 @@ def _format_range(start: int, end: int) -> str:
     if length == 1:
         return str(start + 1)
     return f"{start + 1 if length else start},{length}"
-
-
-def _prefix_lines(mark: str, lines: Sequence[str]) -> Iterator[str]:
-    for line in lines:
-        yield f"{mark}{line}\n"

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_BLOCK = 500
+"""Number of items that are compared at a time."""
 
 
 def split_lines(text: str) -> list[str]:
@@ -42,5 +44,9 @@ def to_lf(text: str) -> str:
 
 def count_common_prefix(left: Sequence[object], right: Sequence[object]) -> int:
     """Return the number of items (lines, characters, ...) that are equal at the start of both."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
+    shorter, index = min(len(left), len(right)), 0
+    while index + _BLOCK <= shorter and left[index : index + _BLOCK] == right[index : index + _BLOCK]:
+        index += _BLOCK  # many times faster than one item at a time
+    while index < shorter and left[index] == right[index]:
+        index += 1
+    return index

@@ -214,13 +214,12 @@ def _find_shapes(text: str) -> Iterator[re.Match[str]]:
     for start in range(0, len(text), _WINDOW):
         stop, end = start + _WINDOW, start + _WINDOW + _LONGEST
         folded = text[start:end].casefold()
-        if not any(keyword in folded for keyword in _KEYWORDS):
-            continue
-        for match in _SHAPES.finditer(text, max(at, start), end):
-            if match.start() >= stop:
-                break
-            yield match
-            at = match.end()
+        if any(keyword in folded for keyword in _KEYWORDS):
+            for match in _SHAPES.finditer(text, max(at, start), end):
+                if match.start() >= stop:
+                    break
+                yield match
+                at = match.end()
 
 
 def _list_spellings(value: str) -> Iterator[str]:

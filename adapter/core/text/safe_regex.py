@@ -23,8 +23,6 @@ nine nested groups took 700 MB on a line of 3 MB."""
 MAX_CAPTURED = 100_000
 """Maximum length, in characters, of the text that is searched if the pattern has back-references."""
 
-_COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
-
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
     """Compile a pattern for searching single lines. Raises ToolError, with the position of the mistake and a
@@ -45,7 +43,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
     flags = regex.IGNORECASE if ignore_case else 0
     try:
         compiled = regex.compile(pattern, flags)
-        if compiled.groups and _needs_no_captures(pattern):
+        if compiled.groups and not _NEEDS_CAPTURES.search(pattern):
             return regex.compile(_remove_captures(pattern), flags)
     except (regex.error, OverflowError, RecursionError) as error:
         raise ToolError(_explain_error(pattern, error)) from None
@@ -61,10 +59,10 @@ def occurs(pattern: str, text: str) -> bool | None:
     """Return whether the pattern of a JSON Schema occurs in ``text``, or None if the search takes too long. An invalid
     pattern is considered to occur everywhere."""
     compiled = _compile_if_safe(pattern)
+    if compiled is None:
+        return True
     try:
-        return (
-            compiled is None or compiled.search(clip_searched_part(compiled, text), timeout=OCCURS_SECONDS) is not None
-        )
+        return compiled.search(clip_searched_part(compiled, text), timeout=OCCURS_SECONDS) is not None
     except TimeoutError:
         return None
 
@@ -88,10 +86,6 @@ _RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?\d|&|P>)")
 _NEEDS_CAPTURES = re.compile(r"\\[1-9g]|\(\?(?:P=|\(|\||[A-Za-z]*[xV])|\(\*|\[\[")
 """Matches syntax that needs captures or changes the pattern syntax (``(?x)``, ``(?V1)``, ``[[a]--[b]]``)."""
 _OPENS = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
-
-
-def _needs_no_captures(pattern: str) -> bool:
-    return not _NEEDS_CAPTURES.search(pattern)
 
 
 def _remove_captures(pattern: str) -> str:
@@ -123,7 +117,7 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
     if _NEEDS_LINES.search(pattern):
         return None
     if regex.compile(pattern).groups:
-        if not _needs_no_captures(pattern):
+        if _NEEDS_CAPTURES.search(pattern):
             return None
         pattern = _remove_captures(pattern)
     return regex.compile(pattern, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
@@ -169,22 +163,16 @@ def _explain_error(pattern: str, error: Exception) -> str:
 def _count_repeats(pattern: str) -> int:
     """Return the largest product of nested counted repeats."""
     products = [1]
-    previous = largest = position = 1
-    position = 0
-    while position < len(pattern):
-        character = pattern[position]
-        counted = _COUNTED.match(pattern, position) if character == "{" else None
-        if counted:
-            previous *= max(int(counted[2] or counted[1]), 1)
-            products[-1] = max(products[-1], previous)
+    previous = largest = 1
+    for token in re.finditer(r"\{(\d+)(?:,(\d*))?\}|\\?.", pattern, re.DOTALL):
+        if token[1]:
+            previous *= max(int(token[2] or token[1]), 1)
             largest = max(largest, previous)
-            position = counted.end()
-            continue
-        previous = 1
-        if character == "(":
-            products.append(1)
-        elif character == ")" and len(products) > 1:
+        elif token[0] == ")" and len(products) > 1:
             previous = products.pop()
-            products[-1] = max(products[-1], previous)
-        position += 2 if character == "\\" else 1
+        else:
+            previous = 1
+        if token[0] == "(":
+            products.append(1)
+        products[-1] = max(products[-1], previous)
     return largest
