@@ -1,16 +1,18 @@
 """Run everyday tasks with `adapter run` and a small model, and count those that are done.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
-        [--set plain|sloppy|second] [TASK ...]
+        [--set plain|sloppy|second|third] [TASK ...]
 
-Each task is a sentence about a small folder. A task is done if the files, or the answer, are exactly as requested. With
-``--folder``, the folders, the outputs and the transcripts are kept. The requests of ``sloppy`` are written carelessly,
-five of them in German, French or Spanish. Those of ``second`` were written before any run of them.
+Each task is a sentence about a small folder. A task is done if all files and the answer are as requested; files that
+the task does not mention must be unchanged. With ``--folder``, the folders, the outputs and the transcripts are kept.
+The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. Those of ``second`` and
+``third`` were written before any run of them, and half of ``third`` is German.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,8 +31,8 @@ TIMEOUT_S = 600
 class Task:
     """A request, the files ``before`` it, and the expected result.
 
-    ``after`` has the text of each file without a final newline, or False for a file that must not exist. ``answer`` is
-    text that the model's answer must contain.
+    ``after`` has the text of each changed file without a final newline, or False for a file that must not exist.
+    ``answer`` are words that the model's answer must contain.
     """
 
     request: str
@@ -57,9 +59,11 @@ def run_task(task: Task, workspace: Path, model: list[str]) -> tuple[bool, int]:
     except subprocess.TimeoutExpired:
         return False, -1
     workspace.with_suffix(".txt").write_text(f"{done.stdout}\n{done.stderr}", encoding="utf-8")
-    paths = {name: workspace / name for name in task.after}
+    expected = {name: text.rstrip() for name, text in task.before.items()} | dict(task.after)
+    paths = {name: workspace / name for name in expected}
     found = {name: path.read_text("utf-8").rstrip() if path.is_file() else False for name, path in paths.items()}
-    return found == task.after and task.answer in done.stdout, done.returncode
+    has_answer = re.search(rf"(?<!\w){re.escape(task.answer)}(?!\w)", done.stdout) if task.answer else True
+    return found == expected and bool(has_answer), done.returncode
 
 
 def main() -> None:
@@ -67,7 +71,7 @@ def main() -> None:
     parser.add_argument("task", nargs="*", help="default: all")
     parser.add_argument("--model", help="a GGUF file; default: the built-in model")
     parser.add_argument("--base-url", help="a running server instead")
-    parser.add_argument("--set", choices=["plain", "sloppy", "second"], default="plain", help="default: plain")
+    parser.add_argument("--set", choices=["plain", "sloppy", "second", "third"], default="plain", help="default: plain")
     parser.add_argument("--runs", type=int, default=1, help="of each task")
     parser.add_argument("--folder", type=Path, help="default: a temporary folder")
     options = parser.parse_args()
