@@ -40,19 +40,24 @@ class Console(Terminal):
         self._shown_diff = ""
         self._written = ""
         self._shown: list[str] = []  # pieces of the model's text
+        self._holds_text = False
         self._pending_tools: deque[str] = deque()
 
     def __call__(self, event: AgentEvent) -> None:
         match event:
-            case AskModel(note=note):
+            case AskModel(note=note, again=guardrail, holds_text=holds_text):
+                self._holds_text = holds_text
                 if note:
                     self.note(note)
+                if guardrail:
+                    self.note(f"!! answer rejected ({guardrail}); retrying", "yellow")
                 self.show_status("waiting for the model")
             case Chunk(reading=(done, total)):
                 self.show_status(f"reading {done:,} of {total:,} tokens")
             case TextDelta(text=text):
-                self._shown.append(text)
-                self.write_flow(ANSWER, text)
+                if not self._holds_text:  # `Finished` has the text of an accepted answer
+                    self._shown.append(text)
+                    self.write_flow(ANSWER, text)
             case ReasoningDelta(text=text):
                 self.write_flow(REASONING, text)
             case ToolCallProgress(text=text, name=name, size=size):
@@ -78,8 +83,8 @@ class Console(Terminal):
                     self._pending_tools.popleft()
                 self._show_running()
             case Finished(reason=reason, content=content):
-                if reason in ("answered", "finished", "repetition", "stuck") and content not in "".join(self._shown):
-                    self.write_flow(ANSWER, content)  # the last result, because the model wrote no answer
+                if reason not in ("failed", "interrupted") and content not in "".join(self._shown):
+                    self.write_flow(ANSWER, content)  # held text, or the last result
                 self._shown.clear()
                 self.end_line()
 

@@ -86,6 +86,7 @@ class Session:
     _unreadable_turns: int = 0
     _refused_turns: int = 0
     _call_turns: int = 0
+    _is_corrected: bool = False  # whether the model received a message about a mistake
 
     def start(self, task: str) -> AskModel:
         self._entries, self._calls, self._invalid = [], [], ()
@@ -149,7 +150,7 @@ class Session:
         self._active_guardrails.begin()
         self._invalid = turn.invalid
         for each in turn.invalid:
-            self._active_guardrails.remember_message(each.error, self._past, candidate)
+            self._remember_message(each.error, candidate)
         if is_unreadable:
             return self._finish("unreadable")
         if not turn.calls and not turn.invalid:
@@ -254,7 +255,12 @@ class Session:
         message = self.format.encode_result("", f"{ERROR_LABEL} {retry.message}", "") if is_broken else retry.message
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
         self._entries += [*rejected, HistoryEntry("user", message, is_temporary=True)]
+        self._is_corrected = True
         return replace(self._build_query(), again=retry.guardrail, held_to=retry.held_to)
+
+    def _remember_message(self, message: str, answer: CandidateAnswer) -> None:
+        self._active_guardrails.remember_message(message, self._past, answer)
+        self._is_corrected = True
 
     def _list_lasting_entries(self) -> list[HistoryEntry]:
         return [entry for entry in self._entries if not entry.is_temporary]
@@ -301,7 +307,7 @@ class Session:
         said = (("user", self._past.request), ("assistant", self._content))
         self._past = CallHistory(message, self._past.calls, len(self._past.calls), (*self._past.messages, *said))
         self._active_guardrails.begin()
-        self._turns, self._content = 0, ""
+        self._turns, self._content, self._is_corrected = 0, "", False
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
 
     def _add_answer(self, turn: Turn, *, reencode: bool = False) -> None:
@@ -324,7 +330,7 @@ class Session:
         note = self._fit() if self.limits.context_tokens is not None else ""
         self._tokens = sum(entry.tokens for entry in self._entries)
         messages = self.messages if self.shows_calls else merge_consecutive_roles(self.messages)
-        return AskModel(tuple(messages), self._queries, note)
+        return AskModel(tuple(messages), self._queries, note, holds_text=self._is_corrected)
 
     def _fit(self) -> str:
         """Trim the conversation to the context size. Return a note for the user, or "" if nothing was cut."""
@@ -360,7 +366,7 @@ class Session:
                 earlier.append(PastCall(call.name, call.arguments, changes=self._changes(call)))
             else:
                 error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
-                self._active_guardrails.remember_message(error, self._past, CandidateAnswer("", (call,)))
+                self._remember_message(error, CandidateAnswer("", (call,)))
                 self._held_to = () if fault.is_free_first and not self._refused_turns else fault.held_to
                 self._is_repeating = fault.guardrail in LOOPS
                 is_one = fault.guardrail in ("made_already", "repeated_call")

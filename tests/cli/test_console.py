@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from adapter.cli.agent_console import Console, _parse_choice, parse_approval_answer
+from adapter.conversation.guardrails.retry_messages import MESSAGES
 from adapter.conversation.guardrails.verdicts import DroppedCall
 from adapter.conversation.session_steps import Finished, RunTools
 from adapter.core.events import TextDelta
@@ -288,6 +289,19 @@ def test_result_of_a_model_without_an_answer_is_printed(capsys, written, reason,
     shown = capsys.readouterr()
     assert shown.out.strip() == answer
     assert "!! not run: edit_file (wrong_arguments), 3 times" in shown.err
+
+
+def test_copy_of_a_guardrails_message_is_not_shown_as_the_answer(model, tmp_path):
+    """Only on standard error is it said that an answer was rejected."""
+    message = MESSAGES["announced_call"][0]
+    model.on(CHAT, answer("Let me read the file."), answer(message), answer("It says one."))
+    terminal = run(model, tmp_path, stdout=str(tmp_path / "answer"))
+    terminal.end()
+    assert (tmp_path / "answer").read_text() == "Let me read the file.\nIt says one.\n"
+    assert [line for line in terminal.lines if "rejected" in line] == [
+        "!! answer rejected (announced_call); retrying",
+        "!! answer rejected (own_words); retrying",
+    ]
 
 
 def test_command_approval_does_not_offer_editing(capsys):

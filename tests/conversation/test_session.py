@@ -230,6 +230,16 @@ def test_copied_message_is_not_the_last_answer():
     assert session.on_answer(turn(CALL)) == Finished("repetition", "port = 4711")
 
 
+def test_text_is_held_after_a_message_about_a_mistake():
+    """Until the user's next message. Such an answer may copy the message."""
+    session = new_session()
+    assert not session.start("Which port is set in a.py?").holds_text
+    assert not run_calls(session, CALL, "port = 4711").holds_text
+    assert session.on_answer(turn(CALL)).holds_text
+    session.on_answer(turn("It is 4711, a port."))
+    assert not session.send("And in b.py?").holds_text
+
+
 @pytest.mark.parametrize(
     ("answer", "content"),
     [("There is no tool.", "There is no tool.\n\nport = 4711"), ("It is 4711, a port.", "It is 4711, a port.")],
