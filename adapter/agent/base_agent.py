@@ -366,8 +366,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
         if not isinstance(step, AskModel) or self._client is None or self._constraint == "off" or self._session is None:
             return False
-        past, tools = self._session.past, ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
-        self._constraint_fields = build_retry_constraint(self._client, self.format.name, past, tools)
+        history, tools = (
+            self._session.history,
+            ToolSet([self._tools[name] for name in step.held_to if name in self._tools]),
+        )
+        self._constraint_fields = build_retry_constraint(self._client, self.format.name, history, tools)
         if step.in_words and not turn.reasoning:
             self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)
@@ -375,11 +378,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _add_edit_constraint(self) -> None:
         """Constrain the next answer of a very small model, depending on the result of its last edit; see
         `build_edit_constraint`."""
-        past = self._session.past if self._session else None
+        history = self._session.history if self._session else None
         is_constrained = self._is_constrained or self._constraint is not None or self._guided_choice is not None
-        if past is None or self._client is None or is_constrained:
+        if history is None or self._client is None or is_constrained:
             return
-        self._constraint_fields = build_edit_constraint(self._client, self.format.name, past, self._tools)
+        self._constraint_fields = build_edit_constraint(self._client, self.format.name, history, self._tools)
         self._is_constrained = bool(self._constraint_fields)
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:

@@ -39,7 +39,7 @@ MAX_NEW_LINES = 200
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
 
 
-def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
+def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
     """Return the values that the arguments of a retried call may have: for path parameters, the paths in the request.
 
     If ``is_small`` is set, the texts of an edit are also limited, because very small models invent them. They are the
@@ -47,11 +47,11 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     not changed yet; the new text is such a line with a name or number replaced by another one from the request, or with
     an item added.
     """
-    paths, texts = find_paths(past.request), find_quoted(past.request)
-    changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
-    known = {path: find_known_lines(path, past) for path in paths if is_small and len(texts) != 2}
-    left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(past) or paths
-    unread = find_unread_paths(past) or left
+    paths, texts = find_paths(history.request), find_quoted(history.request)
+    changed = {str(value) for call in history.recent if call.ok and call.changes for value in call.arguments.values()}
+    known = {path: find_known_lines(path, history) for path in paths if is_small and len(texts) != 2}
+    left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(history) or paths
+    unread = find_unread_paths(history) or left
     path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for tool in tools.values():
@@ -63,7 +63,7 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
             elif lines and name in OLD_TEXT:
                 choices[tool.name, name] = lines
-            elif name in NEW_TEXT and (new_lines := [*_add_items(lines, past), *_replace_names(lines, past)]):
+            elif name in NEW_TEXT and (new_lines := [*_add_items(lines, history), *_replace_names(lines, history)]):
                 choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
     return choices
 
@@ -84,27 +84,27 @@ def require_texts(tools: ToolSet) -> ToolSet:
     return ToolSet(shown)
 
 
-def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
+def _add_items(lines: Sequence[str], history: CallHistory) -> list[str]:
     """Return new texts that add an item to a list: the only line in ``lines``, followed by a line with the same
     beginning and words from the request, such as ``- milk`` after ``- eggs``.
 
     The result is empty if there are several ``lines``, or if the request adds nothing.
     """
     prefix = _get_line_prefix(lines[0]) if len(lines) == 1 else ""
-    if not prefix.strip() or find_started_action(past) != "add":
+    if not prefix.strip() or find_started_action(history) != "add":
         return []
-    return [f"{lines[0]}\n{prefix}{words}" for words in find_runs(past.request, MAX_ITEM_WORDS)]
+    return [f"{lines[0]}\n{prefix}{words}" for words in find_runs(history.request, MAX_ITEM_WORDS)]
 
 
-def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
+def _replace_names(lines: Sequence[str], history: CallHistory) -> Iterator[str]:
     """Yield each line with one of its numbers, or of its names in the request, replaced by another one from the
     request. A number is replaced only by a number."""
-    if find_started_action(past) != "edit":
+    if find_started_action(history) != "edit":
         return
-    request = past.request
+    request = history.request
     for path in find_paths(request):
         request = request.replace(path, " ")
-    replaced = find_replaced_names(past)
+    replaced = find_replaced_names(history)
     asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
     for line in lines:
         for old in dict.fromkeys(_NAME.findall(line)):
@@ -120,16 +120,16 @@ def _get_line_prefix(line: str) -> str:
     return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
 
 
-def find_known_lines(path: str, past: CallHistory) -> list[str]:
+def find_known_lines(path: str, history: CallHistory) -> list[str]:
     """Return the lines of a file that a constrained edit may use as its old text.
 
     They are known from the results of reading the file, and contain a word. Lines that the request is about are
     preferred. If the request adds something, only the last of several similar lines counts. The result is empty if
     there are too many lines for a grammar.
     """
-    known = [line for line in dict.fromkeys(list_known_lines(path, past)) if stem_words(line)]
-    if find_started_action(past) != "add":
-        asked, left = set(stem_words(past.request.replace(path, ""))), find_unused_values(past)
+    known = [line for line in dict.fromkeys(list_known_lines(path, history)) if stem_words(line)]
+    if find_started_action(history) != "add":
+        asked, left = set(stem_words(history.request.replace(path, ""))), find_unused_values(history)
         known = (
             [line.strip() for line in known if any(value in line for value in left)]
             or [line.strip() for line in known if not asked.isdisjoint(stem_words(line))]

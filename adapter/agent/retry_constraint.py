@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
 
-def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
+def build_retry_constraint(client: ChatClient, format: str, history: CallHistory, tools: ToolSet) -> JsonObject:
     """Return the request fields that constrain an answer to a call of ``tools``, or no fields if there are none or
     the server cannot constrain answers. ``format`` is the name of the call format."""
     from adapter.backends.constraint_fields import build_constraint_fields
@@ -31,7 +31,7 @@ def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, t
     if not tools:
         return {}
     is_small = invents_values(client.endpoint, client.model)
-    choices = find_named_values(past, tools, is_small=is_small)
+    choices = find_named_values(history, tools, is_small=is_small)
     tools = require_texts(tools) if is_small else tools
     with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
         return build_constraint_fields(client.endpoint.kind, tools, choices, format=format)
@@ -45,7 +45,7 @@ def build_no_call_constraint(client: ChatClient) -> JsonObject:
     return build_no_call_fields(client.endpoint.kind)
 
 
-def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
+def build_edit_constraint(client: ChatClient, format: str, history: CallHistory, tools: ToolSet) -> JsonObject:
     """Return the request fields that constrain the next answer of a very small model, or no fields.
 
     If the last call completed the requested change, the answer cannot contain another call. If the last edit failed,
@@ -53,14 +53,14 @@ def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, to
     """
     from adapter.backends.small_model_detection import invents_values
 
-    last = past.recent[-1] if past.recent else None
-    change_tools = find_change_tools(past, tools)
+    last = history.recent[-1] if history.recent else None
+    change_tools = find_change_tools(history, tools)
     is_change = last is not None and last.ok and last.changes
-    is_made = is_change and not change_tools and find_started_action(past) != ""
+    is_made = is_change and not change_tools and find_started_action(history) != ""
     is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
     if not (is_made or is_failed) or not invents_values(client.endpoint, client.model):
         return {}
     if is_made:
         return build_no_call_constraint(client)
-    is_known = any(find_known_lines(path, past) for path in find_paths(past.request))
-    return build_retry_constraint(client, format, past, ToolSet([tools[name] for name in change_tools if is_known]))
+    is_known = any(find_known_lines(path, history) for path in find_paths(history.request))
+    return build_retry_constraint(client, format, history, ToolSet([tools[name] for name in change_tools if is_known]))

@@ -30,7 +30,7 @@ class CallTally:
     """Number of the calls in `acted` that changed files."""
     stopped: int = 0
     """Number of refused or failed calls with an effect in `ACTING`."""
-    past: list[PastCall] = field(default_factory=list)
+    acting_calls: list[PastCall] = field(default_factory=list)
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
     """True if the last call with an effect in `ACTING` failed or was refused. A call that failed only because it would
@@ -65,7 +65,7 @@ class CallTally:
             self.changed += result.ok and tool.effect != "execute"
             self.stopped += not result.ok
             arguments = self._arguments.get(result.call_id, {})
-            self.past.append(PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute"))
+            self.acting_calls.append(PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute"))
             path = str(arguments.get("path", ""))
             if result.ok and NO_LONGER_PARSES in result.content:
                 self.broken[path] = None

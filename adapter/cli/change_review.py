@@ -49,7 +49,7 @@ def find_change_flaw(
         diff: The unified diff of all changes that the run made, or None if it is not known.
         is_stuck: Whether the run ended because the model repeated itself.
     """
-    if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.past if call.ok and call.changes):
+    if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"
     if tally.broken:
         return f"{', '.join(tally.broken)} no longer parses"
@@ -120,7 +120,7 @@ def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
 
 def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:
     """Describe a deletion of a file in which the task requests a change, or return "". A new file may replace it."""
-    deletions = [call for call in tally.past if call.ok and sounds_like(call.name, "delete")]
+    deletions = [call for call in tally.acting_calls if call.ok and sounds_like(call.name, "delete")]
     is_replaced = any(change.is_new for change in changes)
     unasked = (call for call in deletions if not is_replaced and loses_text(call, CallHistory(task), tally.tools))
     return next((f"{call.arguments.get('path')} was deleted, which the task does not ask for" for call in unasked), "")
@@ -158,7 +158,7 @@ def _find_remaining_names(
     """Yield the old names that remain in a file of the task, such as "greet in b.py". These are template variables of
     the task, names that a rename replaced, and names that were replaced only in another file.
     """
-    replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
+    replaced = find_replaced_names(CallHistory(task, tuple(tally.acting_calls)))
     elsewhere = {name for change in changes for name in change.find_replaced(task)}
     variables = [name for name in _VARIABLE.findall(task) if not any(change.adds_variable(name) for change in changes)]
     filled = [(change, name) for change in changes for name in variables if change.fills_variable(name)]
@@ -190,7 +190,7 @@ def _find_unused_values(task: str, tally: CallTally) -> list[str]:
     """Return the values of the task that no change has used. A number may be a position rather than a part of the
     change, so numbers are returned only if none of the values was used.
     """
-    paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.past)))
+    paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.acting_calls)))
     values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
     is_none_used = bool(values) and set(values) <= set(unused)
     return [value for value in unused if is_none_used or not value[0].isdigit()]

@@ -78,7 +78,7 @@ class Session:
     _invalid: tuple[InvalidToolCall, ...] = ()
     _notes: list[str] = field(default_factory=list)  # notes for the user's next message
     _task: str = ""
-    _past: CallHistory = field(default_factory=CallHistory)
+    _history: CallHistory = field(default_factory=CallHistory)
     # Since the user's last message:
     _turns: int = 0
     _content: str = ""
@@ -133,7 +133,7 @@ class Session:
         """
         if finish_reason == "length" and not turn.calls:
             turn = self._keep_whole_call(turn)
-        turn, dropped = self._screen_calls(self._active_guardrails.drop_calls_after_end(self._past, turn))
+        turn, dropped = self._screen_calls(self._active_guardrails.drop_calls_after_end(self._history, turn))
         if prompt_tokens and self._tokens:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         answer = self._renderer.render_answer(turn)
@@ -141,9 +141,9 @@ class Session:
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
         verdict, candidate = None, CandidateAnswer.from_turn(turn)
         if not turn.calls and not is_unreadable and self._turns < self.limits.turns:
-            verdict = self._active_guardrails.check_response(self._past, candidate, finish_reason)
+            verdict = self._active_guardrails.check_response(self._history, candidate, finish_reason)
         if turn.content.strip() and not (isinstance(verdict, Retry) and verdict.guardrail in UNUSABLE):
-            self._content, self._content_calls = turn.content, len(self._past.calls)
+            self._content, self._content_calls = turn.content, len(self._history.calls)
         if isinstance(verdict, Retry) and not self._has_nothing_to_add(verdict):
             return self._retry(answer, verdict)
         self._entries = [*self._list_lasting_entries(), answer]
@@ -154,13 +154,13 @@ class Session:
         if is_unreadable:
             return self._finish("unreadable")
         if not turn.calls and not turn.invalid:
-            is_unusable = self._active_guardrails.drops_answer(self._past, candidate)
+            is_unusable = self._active_guardrails.drops_answer(self._history, candidate)
             self._content = "" if is_unusable else self._with_result(turn.content)
             if finish_reason in _UNFINISHED:
                 return self._finish(_UNFINISHED[finish_reason])
             if is_unusable or isinstance(verdict, Stop):
                 return self._finish("stuck")
-            is_ignored = self._content != turn.content and not asks_for_answer(self._past.request)
+            is_ignored = self._content != turn.content and not asks_for_answer(self._history.request)
             return self._finish("repetition" if is_ignored else "answered")
         self._calls = [
             replace(call, arguments=map_strings(unescape_control_tokens, call.arguments)) for call in turn.calls
@@ -181,7 +181,7 @@ class Session:
         """Return whether the model has made a change, repeated it, and then only copied the guardrail's message about
         the repetition.
         """
-        has_changed = any(call.ok and call.changes for call in self._past.recent)
+        has_changed = any(call.ok and call.changes for call in self._history.recent)
         return verdict.guardrail == "own_words" and self._is_repeating and has_changed
 
     def _with_result(self, content: str) -> str:
@@ -191,13 +191,13 @@ class Session:
         return content if is_used else f"{content}\n\n{self._repeated_result}"
 
     def _finish(self, reason: Reason) -> Finished:
-        is_outdated = reason in ("repetition", "stuck") and len(self._past.calls) > self._content_calls
+        is_outdated = reason in ("repetition", "stuck") and len(self._history.calls) > self._content_calls
         if (self._content.strip() and not is_outdated) or reason not in (
             "answered", "finished", "repetition", "stuck"
         ):  # fmt: skip
             return Finished(reason, self._content)
-        is_reported = reason == "finished" and self._past.recent[-1].changes
-        return Finished(reason, "" if is_reported else self._past.last_result)
+        is_reported = reason == "finished" and self._history.recent[-1].changes
+        return Finished(reason, "" if is_reported else self._history.last_result)
 
     def _keep_whole_call(self, turn: Turn) -> Turn:
         """Reduce an answer that was cut off to its first complete call, if the answer continued after that call.
@@ -212,7 +212,7 @@ class Session:
 
         The model is not shown the removed parts, because a small model would continue them.
         """
-        kept, dropped = self._active_guardrails.screen_calls(self._past, turn.calls)
+        kept, dropped = self._active_guardrails.screen_calls(self._history, turn.calls)
         used = kept[:MOST_CALLS]
         if len(used) == len(turn.calls):
             return turn, ()
@@ -228,14 +228,14 @@ class Session:
         if turn.invalid and repeats_in_call(turn.invalid[-1].raw, self.tools):
             return True
         guardrails = self._active_guardrails
-        is_hopeless = not turn.calls and guardrails.is_hopeless(self._past, text)
-        return is_hopeless or len(guardrails.screen_calls(self._past, turn.calls)[1]) > MAX_DROPPED
+        is_hopeless = not turn.calls and guardrails.is_hopeless(self._history, text)
+        return is_hopeless or len(guardrails.screen_calls(self._history, turn.calls)[1]) > MAX_DROPPED
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """Return the next step after the last `RunTools`. ``results`` are the results of its calls, in order."""
         self._remember(results)
         self._show_results(results)
-        if any(result.ends for result in results) or self._active_guardrails.steps.has_ended(self._past):
+        if any(result.ends for result in results) or self._active_guardrails.steps.has_ended(self._history):
             return self._finish("exited")
         self._call_turns += bool(results)
         if self._call_turns == self.limits.tool_turns:
@@ -259,7 +259,7 @@ class Session:
         return replace(self._build_query(), again=retry.guardrail, held_to=retry.held_to)
 
     def _remember_message(self, message: str, answer: CandidateAnswer) -> None:
-        self._active_guardrails.remember_message(message, self._past, answer)
+        self._active_guardrails.remember_message(message, self._history, answer)
         self._is_corrected = True
 
     def _list_lasting_entries(self) -> list[HistoryEntry]:
@@ -271,15 +271,15 @@ class Session:
             if (result := by_id.get(call.id)) is None:
                 continue
             made = PastCall(call.name, call.arguments, result.content, result.ok, self._changes(call))
-            self._past = replace(self._past, calls=(*self._past.calls, made))
+            self._history = replace(self._history, calls=(*self._history.calls, made))
 
     def _changes(self, call: ToolCall) -> bool:
         return call.name in self.tools and self.tools[call.name].effect != "read"
 
     @property
-    def past(self) -> CallHistory:
+    def history(self) -> CallHistory:
         """The calls so far, for the guardrails."""
-        return self._past
+        return self._history
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -296,7 +296,7 @@ class Session:
         text, self._notes = self._renderer.escape("\n\n".join([*self._notes, message])), []
         content: Content = text
         if not self._entries:
-            self._task, self._past = text, CallHistory(message)
+            self._task, self._history = text, CallHistory(message)
             self._entries = [HistoryEntry("system", self.system), HistoryEntry("user", text)]
             return
         entries = [replace(entry, is_protected=False) for entry in self._list_lasting_entries()]
@@ -304,8 +304,10 @@ class Session:
             self._task += f"\n\n{text}" if len(entries) == 2 else ""
             content = concat_content(entries.pop().content, text, "\n\n")
         self._entries = [*entries, HistoryEntry("user", content, is_protected=True)]
-        said = (("user", self._past.request), ("assistant", self._content))
-        self._past = CallHistory(message, self._past.calls, len(self._past.calls), (*self._past.messages, *said))
+        said = (("user", self._history.request), ("assistant", self._content))
+        self._history = CallHistory(
+            message, self._history.calls, len(self._history.calls), (*self._history.messages, *said)
+        )
         self._active_guardrails.begin()
         self._turns, self._content, self._is_corrected = 0, "", False
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
@@ -360,7 +362,7 @@ class Session:
         self._held_to, self._is_repeating, self._repeated_result = (), False, ""
         earlier: list[PastCall] = []
         for call in self._calls:
-            faults = self._active_guardrails.check_call(self._past, call, earlier, self.limits.repetitions)
+            faults = self._active_guardrails.check_call(self._history, call, earlier, self.limits.repetitions)
             fault = next((each for each in faults if self._is_refused(each)), None)
             if fault is None:
                 earlier.append(PastCall(call.name, call.arguments, changes=self._changes(call)))
@@ -370,7 +372,7 @@ class Session:
                 self._held_to = () if fault.is_free_first and not self._refused_turns else fault.held_to
                 self._is_repeating = fault.guardrail in LOOPS
                 is_one = fault.guardrail in ("made_already", "repeated_call")
-                self._repeated_result = self._past.last_result if is_one and not fault.held_to else ""
+                self._repeated_result = self._history.last_result if is_one and not fault.held_to else ""
                 refused[call.id] = ToolResult.from_error(call.name, error, call.id)
         return refused
 

@@ -206,7 +206,7 @@ def _start_guardrails(
         may_enforce=enforces and options.constraints.mode != "off" and not request.body.keys() & CONSTRAINTS,
         requires_valid_calls=enforces and enforcement.constraint == "arguments",
         must_call=request.must_call,
-        past=_read_history(request, options),
+        history=_read_history(request, options),
     )
 
 
@@ -257,7 +257,7 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
         request.described,
         encode_calls,
         must_call=request.must_call,
-        past=_read_history(request, options),
+        history=_read_history(request, options),
     )
     as_request = _build_unchanged_request(request, options)
     body, shortened = options.get_budgets(request.body).fit_body(_with_system_role(as_request.body))

@@ -66,7 +66,7 @@ class RetryPolicy:
     def start_exchange(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
         may_enforce: bool = False, requires_valid_calls: bool = False, must_call: bool = False,
-        past: CallHistory | None = None,
+        history: CallHistory | None = None,
     ) -> ExchangeGuardrails | None:  # fmt: skip
         """Return the guardrails for a client's request, or None if no guardrail applies.
 
@@ -90,7 +90,7 @@ class RetryPolicy:
         )  # fmt: skip
         return ExchangeGuardrails(
             guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce,
-            may_continue=retries > 0, _past=past,
+            may_continue=retries > 0, _history=history,
         )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ class ExchangeGuardrails:
     may_enforce: bool
     may_continue: bool = False
     """True if the model may continue, once, a call that was cut off by a limit other than the client's."""
-    _past: CallHistory | None = None
+    _history: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""
 
@@ -117,7 +117,7 @@ class ExchangeGuardrails:
         steps = self._guardrails.steps
         if self._guardrails.must_call and "missing_call" in self._guardrails.on:
             return True
-        return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.past))
+        return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.history))
 
     def holds_call(self, name: str) -> bool:
         """Return whether a call of the tool ``name`` may lead to a retry. No part of such a call is sent before the
@@ -132,34 +132,34 @@ class ExchangeGuardrails:
         """Return the guardrail that drops a call instead of sending it to the client, or "". ``sent`` has the calls of
         this answer that the client already has."""
         earlier = [PastCall(name, arguments) for _, name, arguments in sent]
-        return self._guardrails.find_drop_reason(self.past, call, earlier)
+        return self._guardrails.find_drop_reason(self.history, call, earlier)
 
     def drops_answer(self, answer: CandidateAnswer) -> bool:
         """Return whether to drop the text of an answer instead of sending it to the client."""
-        return self._guardrails.drops_answer(self.past, answer)
+        return self._guardrails.drops_answer(self.history, answer)
 
     @property
     def last_result(self) -> str:
         """The last tool result since the user's message, which replaces the answer if the model gives none."""
-        return self.past.last_result
+        return self.history.last_result
 
     def has_ended(self, content: str) -> bool:
         """Return whether the answer ended within ``content`` because the model began to write the user's next message.
         Later calls are ignored."""
-        return self._guardrails.answer_has_ended(self.past, content)
+        return self._guardrails.answer_has_ended(self.history, content)
 
     @property
-    def past(self) -> CallHistory:
-        if self._past is None:
-            self._past = read_call_history(self._messages, self._guardrails.tools)
-        return self._past
+    def history(self) -> CallHistory:
+        if self._history is None:
+            self._history = read_call_history(self._messages, self._guardrails.tools)
+        return self._history
 
     def judge(
         self, answer: CandidateAnswer, finish_reason: str | None, written_text: Callable[[], str]
     ) -> Retry | None:
         """Return a retry if the answer is unusable, or None to accept it. ``written_text`` returns the whole answer as
         text."""
-        verdict = self._guardrails.check_response(self.past, answer, finish_reason)
+        verdict = self._guardrails.check_response(self.history, answer, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
             return None
         self._tokens_left -= estimate_tokens(written_text())

@@ -127,8 +127,8 @@ def read_call_history(messages: Json, tools: ToolSet | None = None) -> CallHisto
 
 def read_history(messages: Json, tools: ToolSet | None, before: ReadMessages = UNREAD) -> ReadMessages:
     """Continue the history ``before`` with the messages after its first ``count`` ones; see `read_call_history`."""
-    past, calls, results = before.history, list(before.calls), dict[str, str]()
-    request, turn_start, texts = past.request, past.turn_start, list(past.messages)
+    earlier, calls, results = before.history, list(before.calls), dict[str, str]()
+    request, turn_start, texts = earlier.request, earlier.turn_start, list(earlier.messages)
     all_messages = messages if isinstance(messages, list) else []
     for message in all_messages[before.count :]:
         if not isinstance(message, dict):
@@ -147,7 +147,7 @@ def read_history(messages: Json, tools: ToolSet | None, before: ReadMessages = U
         elif role == "user" and "content" in message:
             request, turn_start = text, len(calls)
     is_settled = not any(call_id in results for call_id, _, _ in before.calls)
-    past_calls = list(past.calls) if is_settled else []
+    past_calls = list(earlier.calls) if is_settled else []
     results = before.results | results
     added = calls[len(past_calls) :]
     changing = {name: tools is None or may_change(name, tools) for name in {name for _, name, _ in added}}

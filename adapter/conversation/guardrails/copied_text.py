@@ -58,34 +58,34 @@ _SENTENCE_END = re.compile(r"(?<=[.:])\s+")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
 
-def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> str:
+def find_placeholder(tool: Tool, arguments: JsonObject, history: CallHistory) -> str:
     """Return the name of the first argument whose value is a placeholder, or "" if there is none. A value that occurs
     in the conversation or in the tool's schema is not a placeholder.
     """
-    return next(_find_placeholders(tool, arguments, past), "")
+    return next(_find_placeholders(tool, arguments, history), "")
 
 
-def remove_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) -> JsonObject:
+def remove_placeholders(tool: Tool, arguments: JsonObject, history: CallHistory) -> JsonObject:
     """Return ``arguments`` without placeholder values."""
-    placeholders = {*_find_placeholders(tool, arguments, past)}
+    placeholders = {*_find_placeholders(tool, arguments, history)}
     return {name: value for name, value in arguments.items() if name not in placeholders}
 
 
-def _find_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) -> Iterator[str]:
+def _find_placeholders(tool: Tool, arguments: JsonObject, history: CallHistory) -> Iterator[str]:
     for name, value in arguments.items():
-        if isinstance(value, str) and _is_placeholder(name, value.strip(), tool, past.request):
+        if isinstance(value, str) and _is_placeholder(name, value.strip(), tool, history.request):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
-            known = f"{past.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower()
+            known = f"{history.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower()
             if not any(each.lower() in known for each in (value.strip(), *_list_invented(value))):
                 yield name
 
 
-def list_known_values(argument: str, past: CallHistory) -> list[str]:
+def list_known_values(argument: str, history: CallHistory) -> list[str]:
     """Return values from the conversation that ``argument`` may take: paths, or the values of a field of this name."""
     if not _split_words(argument).isdisjoint(("file", "path")):
-        return find_paths(past.given_text)[:MAX_KNOWN]
-    values = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', past.given_text)
+        return find_paths(history.given_text)[:MAX_KNOWN]
+    values = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', history.given_text)
     return list(dict.fromkeys(values))[:MAX_KNOWN]
 
 
@@ -151,11 +151,11 @@ class SentMessages:
     _runs: set[tuple[str, ...]] = field(default_factory=set)
     _sentences: set[str] = field(default_factory=set)
 
-    def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
+    def add(self, message: str, history: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. The model may repeat text that the message quotes from the conversation, from ``answer`` or
         from the tools."""
         definitions, runs = _read_definitions(tools)
-        quotable = f"{past.text}\n{answer}"
+        quotable = f"{history.text}\n{answer}"
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable)) - runs
         quotable += definitions
         self._sentences |= {sentence for sentence in _SENTENCE_END.split(message) if sentence not in quotable}
@@ -188,7 +188,7 @@ def _read_definitions(tools: ToolSet) -> tuple[str, frozenset[tuple[str, ...]]]:
     return definitions, frozenset(_find_runs(definitions))
 
 
-def copies_error(call: PastCall, past: CallHistory) -> bool:
+def copies_error(call: PastCall, history: CallHistory) -> bool:
     """Return whether an argument begins like the error message of an earlier call, which the model has then copied.
 
     The earlier call must have called the same tool, or have an argument in common with ``call``. A model may search for
@@ -198,14 +198,14 @@ def copies_error(call: PastCall, past: CallHistory) -> bool:
     beginnings = {run for text in texts for run in itertools.islice(_find_runs(text), 1)}
     errors = (
         _find_runs(other.result[:BEGINNING])
-        for other in past.recent
+        for other in history.recent
         if not other.ok and (other.name == call.name or not {*texts}.isdisjoint(list_strings(other.arguments)))
     )
     copied = beginnings.intersection(run for error in errors for run in itertools.islice(error, WORDS))
     if not copied:
         return False  # the usual case, which avoids searching the conversation (15 ms if it is long)
-    written = (text for other in past.recent for text in list_strings(other.arguments))
-    return not copied <= {*_find_runs("\n".join([past.given_text, *written]))}
+    written = (text for other in history.recent for text in list_strings(other.arguments))
+    return not copied <= {*_find_runs("\n".join([history.given_text, *written]))}
 
 
 def _find_runs(text: str) -> Iterator[tuple[str, ...]]:

@@ -168,31 +168,33 @@ class Guardrails:
         """Reset the count of retries after an accepted answer."""
         self._tries.clear()
 
-    def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
+    def check_response(
+        self, history: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop"
+    ) -> Verdict:
         """Check an answer like `check`, but with a conversation that is already parsed."""
-        is_unusable = self._is_call_shaped(past, answer.content) and not self._names_tool(answer.content)
+        is_unusable = self._is_call_shaped(history, answer.content) and not self._names_tool(answer.content)
         is_cut = finish_reason == "length" and not is_unusable and not answer.calls
-        fault = None if is_cut else next(self.find_faults(past, answer), None)
+        fault = None if is_cut else next(self.find_faults(history, answer), None)
         verdict = ACCEPT if fault is None else self.verdict(fault)
         if isinstance(verdict, Retry):
-            self.remember_message(verdict.message, past, answer)
+            self.remember_message(verdict.message, history, answer)
         return verdict
 
-    def _is_call_shaped(self, past: CallHistory, content: str) -> bool:
-        return is_call_shaped(content, past.request) or self.is_hopeless(past, content)
+    def _is_call_shaped(self, history: CallHistory, content: str) -> bool:
+        return is_call_shaped(content, history.request) or self.is_hopeless(history, content)
 
-    def is_hopeless(self, past: CallHistory, content: str) -> bool:
+    def is_hopeless(self, history: CallHistory, content: str) -> bool:
         """Return whether an answer begins like a call of an unknown tool, so that the rest need not be received."""
-        return "call_as_answer" in self.on and begins_hopeless_call(content, past.request, self.tools)
+        return "call_as_answer" in self.on and begins_hopeless_call(content, history.request, self.tools)
 
     def _names_tool(self, content: str) -> bool:
         """Return whether ``content`` begins with a JSON call of a known tool."""
         return self.tools.match(str(read_leading_call(content).get("name"))) is not None
 
-    def remember_message(self, message: str, past: CallHistory, answer: CandidateAnswer) -> None:
+    def remember_message(self, message: str, history: CallHistory, answer: CandidateAnswer) -> None:
         """Remember a message sent after ``answer``, so that a copy of it is recognized (`own_words`)."""
         if "own_words" in self.on:
-            self._sent.add(message, past, answer.text, self.tools)
+            self._sent.add(message, history, answer.text, self.tools)
 
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
@@ -217,13 +219,13 @@ class Guardrails:
         """
         return self.screen_calls(read_call_history(messages, self.tools), turn.calls)
 
-    def screen_calls(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
+    def screen_calls(self, history: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Screen calls like `screen`, but with a conversation that is already parsed."""
         kept: list[ToolCall] = []
         dropped: dict[int, DroppedCall] = {}
         for index, call in enumerate(calls):
             earlier = [PastCall(each.name, each.arguments) for each in kept]
-            if kept and (reason := self.find_drop_reason(past, call, earlier)):
+            if kept and (reason := self.find_drop_reason(history, call, earlier)):
                 dropped[index] = DroppedCall(call.name, reason)
             else:
                 kept.append(call)
@@ -233,19 +235,19 @@ class Guardrails:
                 return [*calls[:first]], [dropped.get(at) or DroppedCall(each.name, reason) for at, each in rest]
         return kept, [*dropped.values()]
 
-    def find_drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
+    def find_drop_reason(self, history: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
         """Return the guardrail that drops a call of the current answer, or "" if the call is used.
 
         ``earlier``: the used calls of the same answer.
         """
-        return next((name for name in self._find_drop_reasons(past, call, earlier) if name in self.on), "")
+        return next((name for name in self._find_drop_reasons(history, call, earlier) if name in self.on), "")
 
     drop_reason = find_drop_reason
     """Former name of `find_drop_reason`."""
 
-    def _find_drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
+    def _find_drop_reasons(self, history: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
         tools, current = self.tools, PastCall(call.name, call.arguments)
-        if len(earlier) >= self.max_calls and not is_expected(current, earlier, past):
+        if len(earlier) >= self.max_calls and not is_expected(current, earlier, history):
             yield "too_many_calls"
         tool = tools.match(call.name)
         if tool and (
@@ -253,25 +255,25 @@ class Guardrails:
             or select_allowed_arguments(tool, call.arguments).changes_meaning
         ):
             yield "wrong_arguments"
-        yield from (fault.guardrail for fault in self._check_copies(past, call))
+        yield from (fault.guardrail for fault in self._check_copies(history, call))
         if not earlier:
-            yield from (name for name in LOOPS if self._tries[name] and self._finds(name, past, call))
+            yield from (name for name in LOOPS if self._tries[name] and self._finds(name, history, call))
             return
-        if repeats_in_answer(current, earlier, past, tools):
+        if repeats_in_answer(current, earlier, history, tools):
             yield "repeated_in_answer"
-        if changes_unread_target(current, earlier, past, tools):
+        if changes_unread_target(current, earlier, history, tools):
             yield "guessed_result"
         if undoes_call(current, earlier, tools):
             yield "undone_in_answer"
-        if is_unasked_action(current, earlier, past, tools):
+        if is_unasked_action(current, earlier, history, tools):
             yield "unasked_action"
 
-    def _finds(self, guardrail: str, past: CallHistory, call: ToolCall) -> bool:
-        return any(fault.guardrail == guardrail for fault in self.check_call(past, call, ()))
+    def _finds(self, guardrail: str, history: CallHistory, call: ToolCall) -> bool:
+        return any(fault.guardrail == guardrail for fault in self.check_call(history, call, ()))
 
-    def drops_answer(self, past: CallHistory, answer: CandidateAnswer) -> bool:
+    def drops_answer(self, history: CallHistory, answer: CandidateAnswer) -> bool:
         """Return whether to drop the text of an answer, because it is a call or a copy of a guardrail's message."""
-        is_call = "call_as_answer" in self.on and self._is_call_shaped(past, answer.content)
+        is_call = "call_as_answer" in self.on and self._is_call_shaped(history, answer.content)
         return is_call or self._sent.is_mostly_copied(answer.content)
 
     def verdict(self, fault: Violation) -> Verdict:
@@ -284,163 +286,165 @@ class Guardrails:
         held_to = () if fault.is_free_first and tries == 0 else fault.held_to
         return Retry(fault.guardrail, fault.wordings[tries], held_to)
 
-    def answer_has_ended(self, past: CallHistory, content: str) -> bool:
+    def answer_has_ended(self, history: CallHistory, content: str) -> bool:
         """Return whether the model continued after the end of its answer, with a user message that it invented.
 
         Calls after the end are ignored. The answer before the end may be good, so that no retry is needed.
         """
-        return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
+        return "invented_turn" in self.on and find_answer_end(content, history.request) < len(content)
 
-    def drop_calls_after_end(self, past: CallHistory, turn: Turn) -> Turn:
+    def drop_calls_after_end(self, history: CallHistory, turn: Turn) -> Turn:
         """Return ``turn`` without the calls after the answer's end (see `answer_has_ended`)."""
-        if not turn.calls or not self.answer_has_ended(past, turn.content):
+        if not turn.calls or not self.answer_has_ended(history, turn.content):
             return turn
-        return cut_turn(turn, find_answer_end(turn.content, past.request))
+        return cut_turn(turn, find_answer_end(turn.content, history.request))
 
-    def find_faults(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
+    def find_faults(self, history: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         """Yield the violations of the active guardrails, most severe first."""
-        found = self._check_calls(past, answer) if answer.calls else self._check_content(past, answer)
+        found = self._check_calls(history, answer) if answer.calls else self._check_content(history, answer)
         return (fault for fault in found if fault.guardrail in self.on)
 
     faults = find_faults
     """Former name of `find_faults`."""
 
-    def _check_calls(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
-        if self.answer_has_ended(past, answer.content):
+    def _check_calls(self, history: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
+        if self.answer_has_ended(history, answer.content):
             yield _build_violation("invented_turn")
         earlier: list[PastCall] = []
         for call in answer.calls:
-            yield from self._check_schema(past, call)
-            yield from self.check_call(past, call, earlier)
+            yield from self._check_schema(history, call)
+            yield from self.check_call(history, call, earlier)
             earlier.append(PastCall(call.name, call.arguments))
 
-    def _check_schema(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
-        tool, examples = self.tools.match(call.name), Examples(self.encode, past)
+    def _check_schema(self, history: CallHistory, call: ToolCall) -> Iterator[Violation]:
+        tool, examples = self.tools.match(call.name), Examples(self.encode, history)
         if tool is None:
-            yield self._build_unknown_tool(past, call.name, call.arguments, examples)
+            yield self._build_unknown_tool(history, call.name, call.arguments, examples)
         elif "wrong_arguments" in self.on and (wrong := find_schema_errors(tool, call.arguments)):
             example = examples.describe(tool, call.arguments)
             yield _build_violation("wrong_arguments", tool.name, errors="; ".join(wrong), example=example)
 
     def check_call(
-        self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall], repetitions: int = REPETITIONS
+        self, history: CallHistory, call: ToolCall, earlier: Sequence[PastCall], repetitions: int = REPETITIONS
     ) -> Iterator[Violation]:
         """Yield the reasons not to run a valid call now. ``earlier``: preceding calls in the same answer."""
         steps, current = self.steps, PastCall(call.name, call.arguments)
-        if steps.has_ended(past):
+        if steps.has_ended(history):
             yield Violation("after_the_end", render_message("after_the_end", tool=" or ".join(steps.ends_with)))
-        if missing := steps.missing_before(past, current, earlier):
-            example = Examples(self.encode, past).describe(self.tools.get(missing[0]), call.arguments)
+        if missing := steps.missing_before(history, current, earlier):
+            example = Examples(self.encode, history).describe(self.tools.get(missing[0]), call.arguments)
             values = {"tool": call.name, "first": missing[0], "example": example}
             words = render_message("missing_prerequisite", missing=join_with_and(missing), **values)
             yield Violation("missing_prerequisite", words, missing)
-        if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
-            yield self._build_missing_steps(past, pending, join_with_and(pending))
-        yield from self._check_copies(past, call)
-        if loses_text(current, past, self.tools):
-            next_tools = find_next_tools(past, self.tools)
+        if call.name in steps.ends_with and (pending := steps.pending(history, earlier)):
+            yield self._build_missing_steps(history, pending, join_with_and(pending))
+        yield from self._check_copies(history, call)
+        if loses_text(current, history, self.tools):
+            next_tools = find_next_tools(history, self.tools)
             step = f"Call {join_with_or(next_tools)}" if next_tools else "Answer"
             yield Violation("unasked_action", render_message("unasked_action", tool=call.name, step=step), next_tools)
-        if invents_text(current, past, self.tools):
-            yield _build_violation("invented_text", call.name, request=shorten_to_line(past.request))
-        if found := describe_repetition(past, current, earlier, self.tools, self.encode, repetitions):
+        if invents_text(current, history, self.tools):
+            yield _build_violation("invented_text", call.name, request=shorten_to_line(history.request))
+        if found := describe_repetition(history, current, earlier, self.tools, self.encode, repetitions):
             yield found
         tool = self.tools.match(call.name)
         if tool and tool.validate is None and changes_nothing(tool, call.arguments):
             yield Violation("wrong_arguments", render_message("equal_texts", tool=call.name), (call.name,))
 
-    def _build_missing_steps(self, past: CallHistory, missing: tuple[str, ...], names: str) -> Violation:
-        example = Examples(self.encode, past).describe(self.tools.get(missing[0]))
+    def _build_missing_steps(self, history: CallHistory, missing: tuple[str, ...], names: str) -> Violation:
+        example = Examples(self.encode, history).describe(self.tools.get(missing[0]))
         words = render_message("missing_steps", missing=names, first=missing[0], example=example)
         return Violation("missing_steps", words, missing)
 
-    def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
+    def _check_copies(self, history: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
-        if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past)):
-            known = list_known_values(name, past)
+        if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, history)):
+            known = list_known_values(name, history)
             some = f", such as {', '.join(known)}" if known else ""
             yield _build_violation("placeholder", call.name, argument=name, some=some)
-        is_error = copies_error(PastCall(call.name, call.arguments), past)
+        is_error = copies_error(PastCall(call.name, call.arguments), history)
         if is_error or self._sent.find_in_arguments(call.arguments):
             yield _build_violation("own_words")
 
-    def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
-        tools, steps, examples = self.tools, self.steps, Examples(self.encode, past)
-        content = answer.content[: find_answer_end(answer.content, past.request)]
+    def _check_content(self, history: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
+        tools, steps, examples = self.tools, self.steps, Examples(self.encode, history)
+        content = answer.content[: find_answer_end(answer.content, history.request)]
         if self._sent.is_mostly_copied(answer.content):
             yield _build_violation("own_words")
         if answer.invalid:
-            if not self._is_example(past, answer.invalid[0]):
-                yield self._describe_invalid(past, answer.invalid[0], examples)
+            if not self._is_example(history, answer.invalid[0]):
+                yield self._describe_invalid(history, answer.invalid[0], examples)
         elif self.must_call:
-            likely = self._find_likely_tools(past)
+            likely = self._find_likely_tools(history)
             which = join_with_or(likely) if 0 < len(likely) <= MAX_CHOICES else "one of the tools"
             example = examples.describe(tools[likely[0]] if len(likely) == 1 else None)
             yield Violation("missing_call", render_message("missing_call", which=which, example=example), tuple(tools))
-        elif is_empty_answer(content, past) and not answer.has_invented:
+        elif is_empty_answer(content, history) and not answer.has_invented:
             error = "Your answer has only reasoning" if answer.has_reasoned else "Your answer is empty"
-            step = "Report the tool results, or make the next tool call" if past.recent else _FIRST_STEP
+            step = "Report the tool results, or make the next tool call" if history.recent else _FIRST_STEP
             yield _build_violation("empty_answer", error=error, step=step)
-        if answer.has_invented and not past.recent:  # after a call, it may be a copy of a real result
+        if answer.has_invented and not history.recent:  # after a call, it may be a copy of a real result
             yield Violation("invented_result", render_message("invented_result"), tuple(tools), is_free_first=True)
-        if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
+        if "wrong_markup" in self.on and has_unparsed_call(answer, history.request, tools):
             words = render_message("wrong_markup", example=examples.describe(find_named_tool(answer.text, tools)))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
-        elif self._is_call_shaped(past, content):
-            likely = find_next_tools(past, tools)
-            names = join_with_or(likely or self._find_likely_tools(past)) or list_tools(tools)
+        elif self._is_call_shaped(history, content):
+            likely = find_next_tools(history, tools)
+            names = join_with_or(likely or self._find_likely_tools(history)) or list_tools(tools)
             yield Violation("call_as_answer", render_message("call_as_answer", tools=names), likely)
         if named := tools.get(content.strip("`*.() \n")):
             yield _build_violation("announced_call", named.name)
-        if missing := tuple(name for name in steps.find_missing(past) if name in tools):
+        if missing := tuple(name for name in steps.find_missing(history) if name in tools):
             yield self._build_missing_steps(
-                past, missing, join_with_and(missing) if steps.pending(past) else " or ".join(missing)
+                history, missing, join_with_and(missing) if steps.pending(history) else " or ".join(missing)
             )
-        if next_tools := find_tools_for_omitted_change(content, past, tools):
+        if next_tools := find_tools_for_omitted_change(content, history, tools):
             words = render_message("unmade_change", tools=join_with_or(next_tools))
             yield Violation("unmade_change", words, next_tools)
-        if readers := find_readers_for_invented_content(content, past, tools):
+        if readers := find_readers_for_invented_content(content, history, tools):
             yield _build_violation("unread_file", readers[0])
-        if "announced_call" in self.on and announces_action(content, past.request, tools):
+        if "announced_call" in self.on and announces_action(content, history.request, tools):
             yield _build_violation("announced_call")
-        if "refusal" in self.on and (tool := find_refused_tool(content, past, tools)):
+        if "refusal" in self.on and (tool := find_refused_tool(content, history, tools)):
             yield Violation("refusal", render_message("refusal", tool=tool.name, example=examples.describe(tool)))
-        elif is_blanket_refusal(content, past):
-            results = "use the results you have, or " if past.recent else ""
+        elif is_blanket_refusal(content, history):
+            results = "use the results you have, or " if history.recent else ""
             yield Violation("refusal", render_message("disclaimer", results=results, tools=list_tools(tools)))
-        if "unused_tool" in self.on and (tool := find_unused_tool(content, past, tools)):
+        if "unused_tool" in self.on and (tool := find_unused_tool(content, history, tools)):
             words = render_message("unused_tool", tool=tool.name)
             yield Violation("unused_tool", words, (tool.name,), is_free_first=True)
-        if claims_unbacked_success(content, past):
-            message = "success_without_results" if past.recent else "unfounded_success"
+        if claims_unbacked_success(content, history):
+            message = "success_without_results" if history.recent else "unfounded_success"
             yield Violation("unfounded_success", render_message(message, tools=list_tools(tools)))
 
-    def _build_unknown_tool(self, past: CallHistory, name: str, arguments: JsonObject, examples: Examples) -> Violation:
+    def _build_unknown_tool(
+        self, history: CallHistory, name: str, arguments: JsonObject, examples: Examples
+    ) -> Violation:
         fitting = find_tool_with_arguments(arguments, self.tools)
         if fitting and is_valid(ToolCall("", fitting.name, arguments, ""), self.tools):
             values = {"name": name, "tool": fitting.name, "example": examples.describe(fitting, arguments)}
             return Violation("unknown_tool", render_message("misnamed_tool", **values), (fitting.name,))
-        likely = tuple(self.tools.find_nearest(name)[:1]) or find_next_tools(past, self.tools)
-        likely = likely or (find_readers(self.tools) if find_unread_paths(past) else ())
-        instead = suggest_tools(name, self.tools, examples, likely or self._find_likely_tools(past))
+        likely = tuple(self.tools.find_nearest(name)[:1]) or find_next_tools(history, self.tools)
+        likely = likely or (find_readers(self.tools) if find_unread_paths(history) else ())
+        instead = suggest_tools(name, self.tools, examples, likely or self._find_likely_tools(history))
         words = render_message("unknown_tool", name=name, instead=instead, tools=list_tools(self.tools))
         return Violation("unknown_tool", words, likely or tuple(self.tools))
 
-    def _find_likely_tools(self, past: CallHistory) -> tuple[str, ...]:
+    def _find_likely_tools(self, history: CallHistory) -> tuple[str, ...]:
         """Return a few tools that match the request. With a longer list, small models call one tool after another."""
         if len(self.tools) <= MAX_CHOICES:
             return tuple(self.tools)
-        scores = ToolRanking(self.tools).score_tools(past.request)
+        scores = ToolRanking(self.tools).score_tools(history.request)
         return tuple(name for name in [*scores][:MAX_CHOICES] if scores[name] > 0)
 
-    def _is_example(self, past: CallHistory, invalid: InvalidToolCall) -> bool:
+    def _is_example(self, history: CallHistory, invalid: InvalidToolCall) -> bool:
         """Return whether a call of an unknown tool is an example, because the request is about JSON or calls."""
-        return invalid.name is not None and self.tools.match(invalid.name) is None and is_about_calls(past.request)
+        return invalid.name is not None and self.tools.match(invalid.name) is None and is_about_calls(history.request)
 
-    def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
+    def _describe_invalid(self, history: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else find_named_tool(invalid.raw, self.tools)
         if invalid.name and tool is None:
-            return self._build_unknown_tool(past, invalid.name, find_arguments(invalid.raw), examples)
+            return self._build_unknown_tool(history, invalid.name, find_arguments(invalid.raw), examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
         example = examples.describe(tool, find_arguments(invalid.raw))
         words = render_message("unreadable_call", reason=describe_error(invalid.error), example=example)

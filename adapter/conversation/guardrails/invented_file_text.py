@@ -49,10 +49,10 @@ def _list_tool_words(tools: ToolSet) -> frozenset[str]:
     return frozenset(stem_word(word) for word in words if word not in STOP_WORDS)
 
 
-def invents_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
+def invents_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` writes an invented text as a file that the request names."""
     tool, written = tools.match(call.name), find_text(call, CONTENT)
     if tool is None or not written or has_any(tool, OLD_TEXT):
         return False
-    named = [path for path in find_paths(past.request) if path in list_strings(call.arguments)]
-    return any(is_invented(path, written, past.request, past.text, tools) for path in named)
+    named = [path for path in find_paths(history.request) if path in list_strings(call.arguments)]
+    return any(is_invented(path, written, history.request, history.text, tools) for path in named)

@@ -92,7 +92,7 @@ def asks_for_repetition(request: str) -> bool:
     return _REPEATS.search(request) is not None
 
 
-def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
+def count_repeats(history: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
     """Count how often ``call`` failed or returned the same result since the last change.
 
     If the last calls of its tool all failed with one error, whatever the arguments, count these failures instead.
@@ -100,12 +100,12 @@ def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]
     """
     if is_polling_tool(call.name, tools):
         return 0
-    if not earlier and (failures := _count_equal_failures(past, call.name)) >= EQUAL_FAILURES:
+    if not earlier and (failures := _count_equal_failures(history, call.name)) >= EQUAL_FAILURES:
         return failures
     times, last = 0, ""
-    are_equal = [other.equals(call) for other in past.recent]
-    changes = _find_changes(past) if any(are_equal) else ()
-    for other, is_equal, has_changed in zip(past.recent, are_equal, changes, strict=False):
+    are_equal = [other.equals(call) for other in history.recent]
+    changes = _find_changes(history) if any(are_equal) else ()
+    for other, is_equal, has_changed in zip(history.recent, are_equal, changes, strict=False):
         if is_equal:
             times = times + 1 if other.result == last or not other.ok else 1
             last = other.result
@@ -116,32 +116,32 @@ def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]
     return times
 
 
-def _count_equal_failures(past: CallHistory, name: str) -> int:
+def _count_equal_failures(history: CallHistory, name: str) -> int:
     """Count the most recent consecutive calls of a tool that failed with the same error. The model may have varied an
     argument that the tool ignores."""
-    failed = list(takewhile(lambda call: call.name == name and not call.ok and call.result, reversed(past.recent)))
+    failed = list(takewhile(lambda call: call.name == name and not call.ok and call.result, reversed(history.recent)))
     return sum(call.result == failed[0].result for call in failed)
 
 
-def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
+def is_recent_repeat(history: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
     """Return whether ``call`` equals a recent call that succeeded, and would return the same result.
 
     It is not a repeat if the user may have requested it, if an earlier repetition returned another result, or if a call
     in between may have changed the result.
     """
-    equal = [] if earlier else [other for other in past.recent if _are_same(other, call, tools)]
+    equal = [] if earlier else [other for other in history.recent if _are_same(other, call, tools)]
     if not equal or not equal[-1].ok or _NOT_YET.search(equal[-1].result[:400]):
         return False
-    if asks_for_repetition(past.request) or is_polling_tool(call.name, tools) or accumulates(call.name):
+    if asks_for_repetition(history.request) or is_polling_tool(call.name, tools) or accumulates(call.name):
         return False
     if any(other.result != equal[-1].result for other in equal):
         return False
-    later = list(takewhile(lambda other: not _are_same(other, call, tools), reversed(past.recent)))
-    return len(later) < RECENT and not any(_find_changes(past)[len(past.recent) - len(later) :])
+    later = list(takewhile(lambda other: not _are_same(other, call, tools), reversed(history.recent)))
+    return len(later) < RECENT and not any(_find_changes(history)[len(history.recent) - len(later) :])
 
 
 def find_repeated_failure(
-    past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet
+    history: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet
 ) -> PastCall | None:
     """Return the last call that equals ``call``, if it failed and nothing has changed since; otherwise None.
 
@@ -149,7 +149,7 @@ def find_repeated_failure(
     """
     if earlier or is_polling_tool(call.name, tools):
         return None
-    for other in reversed(past.recent):
+    for other in reversed(history.recent):
         if _are_same(other, call, tools):
             text = other.result[:400]
             is_final = text and not other.ok and not _NOT_YET.search(text) and not _TEMPORARY.search(text)
@@ -159,14 +159,14 @@ def find_repeated_failure(
     return None
 
 
-def _find_changes(past: CallHistory) -> list[bool]:
+def _find_changes(history: CallHistory) -> list[bool]:
     """Return for each call whether it may have changed something.
 
     A command may have changed something even if it failed. A call does not count if an equal call with the same result
     precedes it, because two calls that alternate are a loop.
     """
     seen, found = set[tuple[str, str]](), list[bool]()
-    for call in past.recent:
+    for call in history.recent:
         may_change = call.changes and (call.ok or sounds_like(call.name, "run"))
         outcome = (call.key, call.result) if may_change else ("", "")
         found.append(may_change and outcome not in seen)

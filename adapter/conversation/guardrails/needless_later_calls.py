@@ -33,13 +33,13 @@ _ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
 
 
-def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
+def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` repeats one of ``earlier``, the preceding calls in the same answer, although no call in
     between could change its result."""
     keys = [each.key for each in earlier]
     if call.key not in keys or is_polling_tool(call.name, tools) or accumulates(call.name):
         return False
-    if asks_for_repetition(past.request) or _COUNTS.search(past.request):
+    if asks_for_repetition(history.request) or _COUNTS.search(history.request):
         return False
     last = len(keys) - 1 - keys[::-1].index(call.key)
     new = (each for each in earlier[last + 1 :] if each.key not in keys[:last])
@@ -56,13 +56,13 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
     return other.arguments.get(first) == call.arguments.get(first)
 
 
-def is_expected(call: PastCall, earlier: Sequence[PastCall], past: CallHistory) -> bool:
+def is_expected(call: PastCall, earlier: Sequence[PastCall], history: CallHistory) -> bool:
     """Return whether the request asks for more calls than ``earlier``: it states a larger number, or ``call`` has a
     value that the user or a result gave and that no call in ``earlier`` has."""
-    numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(past.request))
+    numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(history.request))
     if any(len(earlier) < number for number in numbers):
         return True
-    used, given = {value for each in earlier for value in _list_names(each)}, past.given_text
+    used, given = {value for each in earlier for value in _list_names(each)}, history.given_text
     return any(
         value not in used and re.search(rf"(?<!\w){re.escape(value.rpartition('/')[2])}(?!\w)", given)
         for value in _list_names(call)
@@ -75,7 +75,7 @@ def _list_names(call: PastCall) -> list[str]:
     return numbers + [text for text in list_strings(call.arguments) if MIN_NAME <= len(text) <= MAX_NAME]
 
 
-def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
+def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with values that the model
     invented.
 
@@ -85,16 +85,16 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: Cal
     if not may_change(call.name, tools):
         return False
     read = {target for each in earlier if not may_change(each.name, tools) for target in _list_targets(each)} & targets
-    if not read or any(not read.isdisjoint(_list_targets(each)) for each in past.calls if each.ok):
+    if not read or any(not read.isdisjoint(_list_targets(each)) for each in history.calls if each.ok):
         return False
     tool = tools.match(call.name)
     given = {name: value for name, value in call.arguments.items() if tool is None or name in tool.properties}
     values = [text for text in list_strings(given) if len(text) >= MIN_NAME and _normalize_target(text) not in read]
     if values:
-        known = past.given_text
+        known = history.given_text
         return not any(text.strip() in known for text in values)
-    asked = {*stem_words(past.user_text), *find_related_stems(past.user_text)}
-    is_english = not _ENGLISH.isdisjoint(split_words(past.user_text))
+    asked = {*stem_words(history.user_text), *find_related_stems(history.user_text)}
+    is_english = not _ENGLISH.isdisjoint(split_words(history.user_text))
     return is_english and asked.isdisjoint(stem_words(call.name))
 
 
@@ -135,7 +135,7 @@ def _normalize_target(text: str) -> str:
     return text.strip().removeprefix("./")
 
 
-def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
+def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` is destructive and has no word in common with the user's messages.
 
     This only works if the user writes in the language of the tool names. Therefore, the result is False unless the name
@@ -144,12 +144,12 @@ def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHis
     tool = tools.match(call.name)
     if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):
         return False
-    asked = {*stem_words(past.user_text), *find_related_stems(past.user_text)}
+    asked = {*stem_words(history.user_text), *find_related_stems(history.user_text)}
     before = {word for each in earlier for word in stem_words(each.name)}
     own = {*stem_words(tool.name)} - before | {
         word for text in list_strings(call.arguments) for word in stem_words(text)
     }
-    squashed = "".join(split_words(past.user_text))  # "check out" asks for checkout
+    squashed = "".join(split_words(history.user_text))  # "check out" asks for checkout
     return (
         not asked.isdisjoint(before)
         and asked.isdisjoint(own)

@@ -63,12 +63,12 @@ _DISCLAIMER = re.compile(
 _INSTEAD = re.compile(r"\?|\b(?:can\s+(?!(?:not|help|assist)\b)|instead|only)\b", re.IGNORECASE)
 
 
-def is_empty_answer(content: str, past: CallHistory) -> bool:
+def is_empty_answer(content: str, history: CallHistory) -> bool:
     """Return whether an answer is blank, or only a word for null although nothing was asked."""
     if not content.strip():
         return True
     is_null = len(content) <= MAX_NULL and _NULL.fullmatch(content) is not None
-    return is_null and not is_question(past.request) and not expects_information(past.request)
+    return is_null and not is_question(history.request) and not expects_information(history.request)
 
 
 def asks_for_answer(request: str) -> bool:
@@ -100,17 +100,17 @@ def expects_information(request: str) -> bool:
     return any(not _ASKS_WHETHER.search(question[0]) for question in _ASKS.finditer(ends))
 
 
-def find_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
+def find_refused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool | None:
     """Return the tool that can do what the answer refuses, if it refuses without a reason; otherwise None.
 
     The tool's name must contain all words of the answer, apart from those that are typical of refusals. If a tool was
     called before, return None, because its result may have shown that the action is impossible.
     """
-    if past.recent:
+    if history.recent:
         return None
     words = None if _REASON.search(content) else find_own_words(content)
     named = (tool for name, tool in tools.items() if words and words <= {*stem_words(name)})
-    return next(named, None) or _find_disclaimed_tool(content, past.request, tools)
+    return next(named, None) or _find_disclaimed_tool(content, history.request, tools)
 
 
 def _find_disclaimed_tool(content: str, request: str, tools: ToolSet) -> Tool | None:
@@ -128,21 +128,21 @@ def _find_object(tool: str) -> set[str]:
     return {*stems} - VERB_STEMS or {*stems[-1:]}
 
 
-def is_blanket_refusal(content: str, past: CallHistory) -> bool:
+def is_blanket_refusal(content: str, history: CallHistory) -> bool:
     """Return whether the answer refuses without a reason, although no tool has just failed.
 
     "I can't help with that." may be the right first answer, but not after tool calls.
     """
-    if any(not call.ok for call in past.recent[-1:]) or find_own_words(content) != set():
+    if any(not call.ok for call in history.recent[-1:]) or find_own_words(content) != set():
         return False
-    return bool(past.recent) or _OFFERS_NO_HELP.match(content) is None
+    return bool(history.recent) or _OFFERS_NO_HELP.match(content) is None
 
 
-def claims_unbacked_success(content: str, past: CallHistory) -> bool:
+def claims_unbacked_success(content: str, history: CallHistory) -> bool:
     """Return whether the answer only claims success, and the claim is unfounded.
 
     It is unfounded if no tool was called since the user's message, or if the user requested information.
     """
-    if past.recent:
-        return is_bare_success_claim(content) and expects_information(past.request)
+    if history.recent:
+        return is_bare_success_claim(content) and expects_information(history.request)
     return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))

@@ -24,37 +24,37 @@ MAX_QUESTION = 300
 
 
 def describe_repetition(
-    past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode, repetitions: int
+    history: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode, repetitions: int
 ) -> Violation | None:
     """Return the violation if ``call`` is a repetition, otherwise None.
 
     ``earlier``: preceding calls in the same answer. ``repetitions``: the number of repetitions that are allowed.
     """
-    times = count_repeats(past, call, earlier, tools)
-    is_repeated = times <= repetitions and is_recent_repeat(past, call, earlier, tools)
-    failed = None if is_repeated else find_repeated_failure(past, call, earlier, tools)
+    times = count_repeats(history, call, earlier, tools)
+    is_repeated = times <= repetitions and is_recent_repeat(history, call, earlier, tools)
+    failed = None if is_repeated else find_repeated_failure(history, call, earlier, tools)
     if times <= repetitions and not is_repeated and not failed:
         return None
-    next_tools = find_next_tools(past, tools)
+    next_tools = find_next_tools(history, tools)
     if times > repetitions:
         words = retry_messages.build_repeated_call_message(call.name, times, next_tools)
         return Violation("repeated_call", words, next_tools)
-    if (is_repeated or failed) and has_changed(past) and next_tools:
-        rest = ", ".join(find_unused_values(past)[: retry_messages.MAX_NAMES])
+    if (is_repeated or failed) and has_changed(history) and next_tools:
+        rest = ", ".join(find_unused_values(history)[: retry_messages.MAX_NAMES])
         tools_text = retry_messages.join_with_or(next_tools)
         words = retry_messages.render_message("unfinished_change", tool=call.name, rest=rest, tools=tools_text)
         return Violation("made_already" if is_repeated else "failed_already", words, next_tools)
-    if is_repeated or (failed and has_changed(past)):
-        is_asked = is_question(past.request) or expects_information(past.request)
-        question = past.request if is_asked and len(past.request) <= MAX_QUESTION else ""
+    if is_repeated or (failed and has_changed(history)):
+        is_asked = is_question(history.request) or expects_information(history.request)
+        question = history.request if is_asked and len(history.request) <= MAX_QUESTION else ""
         words = retry_messages.build_repeated_call_message(call.name, 1, next_tools, question)[:1]
         return Violation("made_already", words, next_tools)
     assert failed is not None
-    return _describe_failure(past, call, failed.result, tools, encode, next_tools)
+    return _describe_failure(history, call, failed.result, tools, encode, next_tools)
 
 
 def _describe_failure(
-    past: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
+    history: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
 ) -> Violation:
     """Describe the repetition of a call that failed with ``error``.
 
@@ -62,17 +62,17 @@ def _describe_failure(
     nothing.
     """
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
-    example = _encode_call_without(past, call, wrong, encode) if wrong and not next_tools else ""
-    others = () if example or has_changed(past) else next_tools
+    example = _encode_call_without(history, call, wrong, encode) if wrong and not next_tools else ""
+    others = () if example or has_changed(history) else next_tools
     lookups = tuple(name for name in tools if name != call.name and not may_change(name, tools))
-    invented = "" if example or others else _find_invented(past, call)
+    invented = "" if example or others else _find_invented(history, call)
     words = retry_messages.build_failed_call_message(call.name, wrong, example, others, invented, lookups)
     return Violation("failed_already", words, others or lookups, is_free_first=not others)
 
 
-def _find_invented(past: CallHistory, call: PastCall) -> str:
+def _find_invented(history: CallHistory, call: PastCall) -> str:
     """Return an argument that occurs neither in the request nor in a result."""
-    known = past.given_text
+    known = history.given_text
     return next((text for text in list_strings(call.arguments) if text.strip() not in known), "")
 
 
@@ -81,8 +81,8 @@ def _list_optional_arguments(call: PastCall, tools: ToolSet) -> list[str]:
     return [name for name in call.arguments if tool and name in tool.properties and name not in tool.required]
 
 
-def _encode_call_without(past: CallHistory, call: PastCall, names: Collection[str], encode: Encode) -> str:
+def _encode_call_without(history: CallHistory, call: PastCall, names: Collection[str], encode: Encode) -> str:
     """Encode the call without the arguments ``names``. Return "" if this call was already made."""
     arguments = {name: value for name, value in call.arguments.items() if name not in names}
-    is_new = all(each.name != call.name or each.arguments != arguments for each in past.recent)
+    is_new = all(each.name != call.name or each.arguments != arguments for each in history.recent)
     return encode([(call.name, arguments)]).strip() if is_new else ""

@@ -77,13 +77,13 @@ def find_file_action(request: str) -> str:
     return "update" if action in ("add", "edit") else action
 
 
-def find_started_action(past: CallHistory) -> str:
+def find_started_action(history: CallHistory) -> str:
     """Return the action that `find_file_action` finds or, in any language, ``edit`` if the model has tried to edit a
     file that the request names."""
-    action, paths = find_file_action(past.request), set(find_paths(past.request))
-    if action or not paths or is_question(past.request):
+    action, paths = find_file_action(history.request), set(find_paths(history.request))
+    if action or not paths or is_question(history.request):
         return action
-    edits = (call for call in past.recent if find_text(call, OLD_TEXT) and call.changes)
+    edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
     return "edit" if any(not paths.isdisjoint(list_strings(call.arguments)) for call in edits) else ""
 
 
@@ -92,30 +92,32 @@ def list_result_lines(text: str) -> list[str]:
     return [_LINE_NUMBER.sub("", line) for line in text.splitlines()]
 
 
-def has_changed(past: CallHistory) -> bool:
+def has_changed(history: CallHistory) -> bool:
     """Return whether a call has changed something since the user's message."""
-    return any(call.ok and call.changes for call in past.recent)
+    return any(call.ok and call.changes for call in history.recent)
 
 
-def find_unused_values(past: CallHistory) -> list[str]:
+def find_unused_values(history: CallHistory) -> list[str]:
     """Return the values that the requested change should have used, but has not: its unfinished parts.
 
     These are the values in the request (paths, numbers, quoted strings and template variables) that no successful
     change has used, and the replaced names that still occur in a file that was read.
     """
-    if not find_started_action(past):
+    if not find_started_action(history):
         return []
-    values = [*find_quoted(past.request), *_VALUE.findall(past.request), *find_paths(past.request)]
-    used = "\n".join(text for call in past.recent if call.ok and call.changes for text in list_strings(call.arguments))
-    known = "\n".join(line for path in find_paths(past.request) for line in list_known_lines(path, past))
-    standing = sorted(find_replaced_names(past) & find_names(known))
+    values = [*find_quoted(history.request), *_VALUE.findall(history.request), *find_paths(history.request)]
+    used = "\n".join(
+        text for call in history.recent if call.ok and call.changes for text in list_strings(call.arguments)
+    )
+    known = "\n".join(line for path in find_paths(history.request) for line in list_known_lines(path, history))
+    standing = sorted(find_replaced_names(history) & find_names(known))
     return [*(value for value in dict.fromkeys(values) if value not in used), *standing]
 
 
-def list_paths_with_replaced_names(past: CallHistory) -> list[str]:
+def list_paths_with_replaced_names(history: CallHistory) -> list[str]:
     """Return the paths of known files in which a replaced name still occurs."""
-    replaced = find_replaced_names(past)
-    known = {path: "\n".join(list_known_lines(path, past)) for path in find_paths(past.request)}
+    replaced = find_replaced_names(history)
+    known = {path: "\n".join(list_known_lines(path, history)) for path in find_paths(history.request)}
     return [path for path, text in known.items() if not replaced.isdisjoint(find_names(text))]
 
 
@@ -124,16 +126,16 @@ def find_names(text: str) -> set[str]:
     return set(_NAME.findall(text))
 
 
-def find_replaced_names(past: CallHistory) -> set[str]:
+def find_replaced_names(history: CallHistory) -> set[str]:
     """Return the names in the request that a successful change has replaced by other names in the request.
 
     Only requests to rename something count. Other requests may replace a word in a single place, such as the port in
     one of two sections.
     """
-    asked, replaced = find_names(past.request), set[str]()
-    if find_requested_action(past.request)[0] != "move":
+    asked, replaced = find_names(history.request), set[str]()
+    if find_requested_action(history.request)[0] != "move":
         return replaced
-    for call in past.recent:
+    for call in history.recent:
         old, new = (find_names(find_text(call, names)) for names in (OLD_TEXT, NEW_TEXT))
         if call.ok and call.changes and (new - old) & asked:
             replaced |= (old - new) & asked
@@ -145,10 +147,10 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
     return next((call.arguments[name] for name in names if isinstance(call.arguments.get(name), str)), "")
 
 
-def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+def find_change_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools that can make the rest of the requested change; none if nothing remains."""
-    action = find_started_action(past)
-    if not action or (has_changed(past) and not find_unused_values(past)):
+    action = find_started_action(history)
+    if not action or (has_changed(history) and not find_unused_values(history)):
         return ()
     return _find_tools(action, tools)
 
@@ -176,27 +178,27 @@ def has_any(tool: Tool, names: Collection[str]) -> bool:
     return not tool.properties.keys().isdisjoint(names)
 
 
-def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+def find_next_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools that the model needs next.
 
     If the request concerns a file that has not been read yet, these are the tools that read a file. If the file has
     been read, or the request quotes the old and the new text, they are the tools that make the change.
     """
-    change_tools = find_change_tools(past, tools)
-    unread = find_unread_paths(past)
-    if unread and (is_question(past.request) or find_requested_action(past.request)[0] in READS):
+    change_tools = find_change_tools(history, tools)
+    unread = find_unread_paths(history)
+    if unread and (is_question(history.request) or find_requested_action(history.request)[0] in READS):
         return find_readers(tools)
-    is_known = not unread or len(find_quoted(past.request)) > 1
-    if not change_tools or is_known or find_started_action(past) not in CHANGES:
+    is_known = not unread or len(find_quoted(history.request)) > 1
+    if not change_tools or is_known or find_started_action(history) not in CHANGES:
         return change_tools
     return find_readers(tools) or change_tools
 
 
-def find_unread_paths(past: CallHistory) -> list[str]:
+def find_unread_paths(history: CallHistory) -> list[str]:
     """Return the paths in the request of files that no call has read, tried to read or changed."""
-    tried = (call for call in past.calls if call.ok or not call.changes)
+    tried = (call for call in history.calls if call.ok or not call.changes)
     known = "\n".join(text for call in tried for text in list_strings(call.arguments))
-    return [path for path in find_paths(past.request) if path not in known]
+    return [path for path in find_paths(history.request) if path not in known]
 
 
 def find_readers(tools: ToolSet) -> tuple[str, ...]:
@@ -214,14 +216,14 @@ def _takes_file(tool: Tool) -> bool:
     return tool.effect != "execute" and not words.isdisjoint({"path", "file", "source"})
 
 
-def find_tools_for_omitted_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+def find_tools_for_omitted_change(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools for the next step of the requested change. Return none if a change was made, or if the answer
     explains why there is none."""
-    is_made = has_changed(past) or not find_file_action(past.request)
-    return () if is_made or _EXPLAINS.search(content) else find_next_tools(past, tools)
+    is_made = has_changed(history) or not find_file_action(history.request)
+    return () if is_made or _EXPLAINS.search(content) else find_next_tools(history, tools)
 
 
-def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
+def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the request needs.
 
     One way is to delete a file that the request mentions, but does not ask to delete. The other is to overwrite a file
@@ -230,17 +232,17 @@ def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
         return False  # the usual case, which avoids searching the request
-    named = set(find_paths(past.request))
+    named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
     if not paths or is_deletion:
-        words = split_words(past.user_text)
-        is_needed = is_question(past.request) or find_requested_action(past.request)[0] not in ("", "delete")
+        words = split_words(history.user_text)
+        is_needed = is_question(history.request) or find_requested_action(history.request)[0] not in ("", "delete")
         is_needed |= len(named) == 1 and not {*ACTIONS["add"], *ACTIONS["edit"]}.isdisjoint(words)
         return bool(paths) and is_needed and ACTIONS["delete"].isdisjoint(words)
-    if find_file_action(past.request) not in ("add", "edit"):
+    if find_file_action(history.request) not in ("add", "edit"):
         return False
     written = find_text(call, CONTENT)
-    known = {line.strip() for path in paths for line in list_known_lines(path, past) if split_words(line)}
+    known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
 
 
@@ -253,12 +255,12 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
     return bool(old) and old == new and _takes_file(tool)
 
 
-def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:
+def list_known_lines(path: str, history: CallHistory) -> Iterator[str]:
     """Yield the known lines of a file, without line numbers, except lines that a later change has replaced.
 
     Lines are known from the results of reading the file, and from errors that quote it.
     """
-    calls = [call for call in past.calls if path in map(str, call.arguments.values())]
+    calls = [call for call in history.calls if path in map(str, call.arguments.values())]
     replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]
     for call in calls:
         lines = list_result_lines(call.result) if call.ok else _NUMBERED.findall(call.result)
@@ -266,14 +268,14 @@ def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:
             yield from (line for line in lines if not any(old and old in line for old in replaced))
 
 
-def find_readers_for_invented_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+def find_readers_for_invented_content(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tool that reads a file if the answer seems to invent the content of a file.
 
     This is so if the request is a question about a file, no tool was called, and the answer has a placeholder, or a
     number or quotation ("it says ...") that does not occur in the conversation.
     """
-    if past.recent or not is_question(past.request) or not find_paths(past.request):
+    if history.recent or not is_question(history.request) or not find_paths(history.request):
         return ()
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)
     invented = [*numbers, *_YOUR.findall(content), *_QUOTATION.findall(content)]
-    return find_readers(tools) if any(each not in past.text for each in invented) else ()
+    return find_readers(tools) if any(each not in history.text for each in invented) else ()

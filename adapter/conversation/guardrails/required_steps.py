@@ -48,29 +48,29 @@ class Steps:
         needs = (_parse_need(need)[0] for needs in self.before.values() for need in needs)
         return tuple(dict.fromkeys((*self.required, *self.before, *needs, *self.ends_with)))
 
-    def pending(self, past: CallHistory, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
+    def pending(self, history: CallHistory, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
         """Return the required tools that have not been called yet. ``earlier``: preceding calls in the same answer,
         which count as done."""
-        done = {call.name for call in past.recent if call.ok} | {call.name for call in earlier}
+        done = {call.name for call in history.recent if call.ok} | {call.name for call in earlier}
         return tuple(name for name in self.required if name not in done)
 
-    def find_missing(self, past: CallHistory) -> tuple[str, ...]:
+    def find_missing(self, history: CallHistory) -> tuple[str, ...]:
         """Return the tools that must be called before the model may answer in words.
 
         These are the pending tools. If there are none, they are the tools in ``ends_with``, unless one of them has
         succeeded.
         """
-        if pending := self.pending(past):
+        if pending := self.pending(history):
             return pending
-        return () if not self.ends_with or self.has_ended(past) else tuple(self.ends_with)
+        return () if not self.ends_with or self.has_ended(history) else tuple(self.ends_with)
 
-    def has_ended(self, past: CallHistory) -> bool:
-        return bool(self.ends_with) and any(call.ok and call.name in self.ends_with for call in past.recent)
+    def has_ended(self, history: CallHistory) -> bool:
+        return bool(self.ends_with) and any(call.ok and call.name in self.ends_with for call in history.recent)
 
-    def missing_before(self, past: CallHistory, call: PastCall, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
+    def missing_before(self, history: CallHistory, call: PastCall, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
         """Return the prerequisites of ``call`` that are not done. ``earlier``: preceding calls in the same answer."""
         needs = self.before.get(call.name, ())
-        done = [*(each for each in past.calls if each.ok), *earlier] if needs else []
+        done = [*(each for each in history.calls if each.ok), *earlier] if needs else []
         return tuple(
             name
             for need in needs

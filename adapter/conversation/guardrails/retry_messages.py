@@ -40,14 +40,14 @@ class Examples:
     """
 
     encode: Encode
-    past: CallHistory
+    history: CallHistory
 
     def render(self, tool: Tool, arguments: JsonObject | None = None) -> str:
         """Encode a valid call of ``tool``. Return "" if the values of some arguments are not known.
 
         ``arguments``: the arguments that the model wrote.
         """
-        request, written = self.past.request, remove_placeholders(tool, arguments or {}, self.past)
+        request, written = self.history.request, remove_placeholders(tool, arguments or {}, self.history)
         known: dict[str, Json] = {}
         paths: set[Json] = {*find_paths(request)}
         for name in tool.required if request else ():

@@ -22,23 +22,23 @@ _REASON = re.compile(r"\?|\b(?:because|since|there\s+(?:is|are)\s+no|already|ins
 _FIRST_WORD = re.compile(r"\W*(?:please\W+)?(\w+)", re.IGNORECASE)
 
 
-def find_unused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
+def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool | None:
     """Return the tool that the request asks for, if no tool was called in the conversation and ``content`` neither asks
     something nor gives a reason; otherwise None.
 
     For a question, it is a tool that reads what the question names, if ``content`` has an invented number.
     """
-    if past.calls or not 0 < len(content) <= MAX_LENGTH or _REASON.search(content) or wants_text(past.request):
+    if history.calls or not 0 < len(content) <= MAX_LENGTH or _REASON.search(content) or wants_text(history.request):
         return None
-    asked = {stem_word(word) for word in split_words(past.request)}
+    asked = {stem_word(word) for word in split_words(history.request)}
     prefixes = Counter(words[0] for name in tools if (words := split_words(name)))
-    if is_question(past.request):
-        has_invented = any(number not in past.text for number in re.findall(r"\d+", content))
+    if is_question(history.request):
+        has_invented = any(number not in history.text for number in re.findall(r"\d+", content))
         found = (name for name in tools if has_invented and not may_change(name, tools))
         return next((tools[name] for name in found if not asked.isdisjoint(_find_object(name, prefixes))), None)
-    first = _FIRST_WORD.match(past.request)
+    first = _FIRST_WORD.match(history.request)
     literal = {stem_word(first[1].lower())} if first else set()
-    related = {stem_word(verb) for verb in ACTIONS.get(find_requested_action(past.request)[0], ())}
+    related = {stem_word(verb) for verb in ACTIONS.get(find_requested_action(history.request)[0], ())}
     for name, tool in tools.items():
         stems, objects = _split_name(name, prefixes)
         if not stems.isdisjoint(literal | related if objects else literal) and objects <= asked:
