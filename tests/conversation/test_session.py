@@ -233,11 +233,11 @@ def test_copied_message_is_not_the_last_answer():
 def test_text_is_held_after_a_message_about_a_mistake():
     """Until the user's next message. Such an answer may copy the message."""
     session = new_session()
-    assert not session.start("Which port is set in a.py?").holds_text
-    assert not run_calls(session, CALL, "port = 4711").holds_text
-    assert session.on_answer(turn(CALL)).holds_text
+    queries: list[Step] = [session.start("Which port is set in a.py?")]
+    queries += [run_calls(session, CALL, "port = 4711"), session.on_answer(turn(CALL))]
     session.on_answer(turn("It is 4711, a port."))
-    assert not session.send("And in b.py?").holds_text
+    queries += [session.send("And in b.py?")]
+    assert [isinstance(each, AskModel) and each.holds_text for each in queries] == [False, False, True, False]
 
 
 @pytest.mark.parametrize(
