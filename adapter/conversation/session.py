@@ -362,23 +362,23 @@ class Session:
         self._held_to, self._is_repeating, self._repeated_result = (), False, ""
         earlier: list[PastCall] = []
         for call in self._calls:
-            faults = self._active_guardrails.check_call(self._history, call, earlier, self.limits.repetitions)
-            fault = next((each for each in faults if self._is_refused(each)), None)
-            if fault is None:
+            violations = self._active_guardrails.check_call(self._history, call, earlier, self.limits.repetitions)
+            violation = next((each for each in violations if self._is_refused(each)), None)
+            if violation is None:
                 earlier.append(PastCall(call.name, call.arguments, changes=self._changes(call)))
             else:
-                error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
+                error = violation.wordings[min(self._refused_turns, len(violation.wordings) - 1)]
                 self._remember_message(error, CandidateAnswer("", (call,)))
-                self._held_to = () if fault.is_free_first and not self._refused_turns else fault.held_to
-                self._is_repeating = fault.guardrail in LOOPS
-                is_one = fault.guardrail in ("made_already", "repeated_call")
-                self._repeated_result = self._history.last_result if is_one and not fault.held_to else ""
+                self._held_to = () if violation.is_free_first and not self._refused_turns else violation.held_to
+                self._is_repeating = violation.guardrail in LOOPS
+                is_one = violation.guardrail in ("made_already", "repeated_call")
+                self._repeated_result = self._history.last_result if is_one and not violation.held_to else ""
                 refused[call.id] = ToolResult.from_error(call.name, error, call.id)
         return refused
 
-    def _is_refused(self, fault: Violation) -> bool:
+    def _is_refused(self, violation: Violation) -> bool:
         """Return whether to refuse a call. Once all wordings of the message have been used, a call is refused only if
         its guardrail stops the loop or drops calls."""
-        guardrail = GUARDRAILS[fault.guardrail]
-        has_wording = guardrail.stops or guardrail.drops or self._refused_turns < len(fault.wordings)
+        guardrail = GUARDRAILS[violation.guardrail]
+        has_wording = guardrail.stops or guardrail.drops or self._refused_turns < len(violation.wordings)
         return guardrail.name in self._active_guardrails.on and has_wording

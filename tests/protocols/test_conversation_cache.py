@@ -46,7 +46,7 @@ def translated(body: dict[str, Any], memory: VerbatimCallCache) -> tuple[str, st
     request = translate_chat_request(body, replace(TranslationOptions(), memory=memory))
     assert translate_chat_request(body, TranslationOptions()).body == request.body
     assert request.follow_up.guardrails is not None
-    past = request.follow_up.guardrails.past
+    past = request.follow_up.guardrails.history
     assert past == read_call_history(body["messages"], request.tools)
     return json.dumps(request.body), request.turn, past
 
