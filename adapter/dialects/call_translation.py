@@ -1,4 +1,4 @@
-"""Translate calls to another dialect's tools into calls to the session's own tools.
+"""Translate calls to another dialect's tools into calls to the session's tools.
 
 A model that knows another program may call ``Edit`` in a session that has ``apply_edit``. The call is translated if one
 of the session's tools has the same operation and effect, and can express the whole call. The rules and approvals for
@@ -9,7 +9,7 @@ tool.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ def translate_call(
     Return None if there is no unambiguous translation. ``active``: the session's dialect, whose tools are not foreign.
     """
     translations = list(_find_translations(name, arguments, tools, active))
-    operations = [call and _build_comparable_operation(call) for call in translations]
+    operations = [call and _to_comparable(_build_operation(call)) for call in translations]
     is_unambiguous = None not in operations and all(each == operations[0] for each in operations)
     return translations[0] if translations and is_unambiguous else None
 
@@ -48,11 +48,8 @@ def _find_translations(
         if isinstance(_build_operation(call), ops.PatchFiles):
             yield replace(call, notes=(f"{name} is a tool from {dialect.title}; its edits were applied",))
             continue
-        same = [
-            translated
-            for own in tools.values()
-            if own.effect == tool.effect and (translated := _translate_to(call, own))
-        ]
+        candidates = [_translate_to(call, each) for each in tools.values() if each.effect == tool.effect]
+        same = [translated for translated in candidates if translated is not None]
         if not same:
             yield None
             continue
@@ -72,10 +69,10 @@ def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> li
         needed.append(_ACTIONS[edit.action])
     chosen = []
     for kind, verb in needed:
-        own = next((tool for tool in by_call if isinstance(_build_example_operation(tool), kind)), None)
-        if own is None:
+        found = next((tool for tool in by_call if isinstance(_build_example_operation(tool), kind)), None)
+        if found is None:
             raise ToolError(f"this session has no tool that {verb} files; remove {edit.path} from the patch")
-        chosen.append(own)
+        chosen.append(found)
     return chosen
 
 
@@ -98,7 +95,7 @@ def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
     the patch as a here-document.
     """
     try:
-        given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
+        given, _ = parse_arguments(arguments)
     except FormatError:
         return None
     match given.get("command", given.get("cmd")):
@@ -118,12 +115,10 @@ _HERE_DOCUMENT = re.compile(
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
     """Return the foreign tools called ``name``, with their dialects. Aliases count only if no documented name
     matches."""
-    others = [
-        dialect for dialect in map(get_dialect, list_dialect_names()) if active is None or dialect.name != active.name
-    ]
     foreign = [
         (dialect, tool)
-        for dialect in others
+        for dialect in map(get_dialect, list_dialect_names())
+        if active is None or dialect.name != active.name
         if (tool := ToolSet(kind.build_tool() for kind in dialect.classes).match(name)) is not None
     ]
     return [(dialect, tool) for dialect, tool in foreign if name in dialect.list_tool_names(aliases=True)] or foreign
@@ -132,7 +127,7 @@ def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect
 def _validate_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> MatchedCall | None:
     """Resolve a call to ``tool``. Return None unless the tool accepts every argument."""
     try:
-        given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
+        given, _ = parse_arguments(arguments)
         _, named, _ = normalize_call(tool.name, given, ToolSet([tool]))
         if named.keys() - {*tool.properties, *tool.unlisted}:
             return None
@@ -141,98 +136,86 @@ def _validate_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> Matche
         return None
 
 
-def _translate_to(call: MatchedCall, own: Tool) -> MatchedCall | None:
-    """Translate the foreign call into a call to ``own``. Return None unless the operation stays the same."""
+def _translate_to(call: MatchedCall, target: Tool) -> MatchedCall | None:
+    """Translate the foreign call into a call to ``target``. Return None unless the operation stays the same."""
     wanted = _build_operation(call)
-    significant = {key: value for key, value in call.arguments.items() if _build_operation_without(call, key) != wanted}
     named: JsonObject = {}
-    unmatched = []
-    for key, value in significant.items():
-        parameter = _match_parameter(key, call.tool, own)
-        if parameter is None:
-            unmatched.append(key)  # the argument may ask for behavior that ``own`` has by default
+    minimal = _build_operation_without(call, call.arguments.keys() - set(call.tool.required))
+    for key, value in call.arguments.items():
+        if _build_operation_without(call, {key}) == wanted:
             continue
-        if parameter in named:
+        parameter = _match_parameter(key, call.tool, target)
+        if parameter is None:
+            minimal = None  # the argument may ask for behavior that ``target`` has by default
+        elif parameter in named:
             return None
-        named[parameter] = value
+        else:
+            named[parameter] = value
     try:
-        translated = validate_call(own.name, named, ToolSet([own]))
+        translated = validate_call(target.name, named, ToolSet([target]))
     except ToolError:
         return None
-    return (
-        translated
-        if _is_same_operation(
-            _build_operation(translated), wanted, None if unmatched else _build_minimal_operation(call)
-        )
-        else None
-    )
+    return translated if _is_same_operation(_build_operation(translated), wanted, minimal) else None
 
 
-def _match_parameter(key: str, foreign: Tool, own: Tool) -> str | None:
-    """Return the parameter of ``own`` that corresponds to the foreign parameter ``key``, judging by the names accepted
-    by either tool."""
-    known = (*own.properties, *own.unlisted)
+def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
+    """Return the parameter of ``target`` that corresponds to the foreign parameter ``key``, judging by the names
+    accepted by either tool."""
+    known = (*target.properties, *target.unlisted)
     if key in known:
         return key
     spellings = {normalize_key(alias) for alias in foreign.argument_aliases.get(key, ())}
     others = [name for name in known if normalize_key(name) in spellings]
-    return match_parameter(key, own) or (others[0] if len(others) == 1 else None)
+    return match_parameter(key, target) or (others[0] if len(others) == 1 else None)
 
 
-def _is_same_operation(own: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether two operations are equal, ignoring fields that have a default value in ``own`` and that the call
+def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
+    """Return whether two operations are equal, ignoring fields that have a default value in ``one`` and that the call
     did not set.
 
     ``minimal``: the operation of the call without its optional arguments; None to compare all fields.
     """
-    if own is None or wanted is None or type(own) is not type(wanted):
+    if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):
         minimal = None  # a deletion must not exceed the request
-    if isinstance(own, ops.PatchText) and isinstance(wanted, ops.PatchText):
-        if len(own.patches) > 1 and own.basis != wanted.basis:
+    if isinstance(one, ops.PatchText) and isinstance(wanted, ops.PatchText):
+        has_same_basis = len(one.patches) <= 1 or one.basis == wanted.basis
+        if not has_same_basis:
             return False
-        # One tool may match exactly and the other tolerantly, but old and new text must be the same.
-        own, wanted = _make_tolerant(own), _make_tolerant(wanted)
-        minimal = _make_tolerant(minimal) if isinstance(minimal, ops.PatchText) else minimal
-    for field in fields(own):
-        requested, value = getattr(wanted, field.name), getattr(own, field.name)
-        has_default = field.default is not MISSING or field.default_factory is not MISSING
-        if requested != value and not (
-            has_default and type(minimal) is type(wanted) and getattr(minimal, field.name) == requested
-        ):
+    one, wanted, minimal = map(_to_comparable, (one, wanted, minimal))
+    for field in fields(one):
+        requested = getattr(wanted, field.name)
+        is_optional = field.default is not MISSING or field.default_factory is not MISSING
+        is_unset = is_optional and type(minimal) is type(wanted) and getattr(minimal, field.name) == requested
+        if getattr(one, field.name) != requested and not is_unset:
             return False
     return True
 
 
 def _count_differing_fields(one: MatchedCall, other: MatchedCall) -> int:
     """Return the number of fields in which two calls of the same operation differ."""
-    own, wanted = _build_comparable_operation(one), _build_comparable_operation(other)
-    return sum(getattr(own, field.name) != getattr(wanted, field.name) for field in fields(own))
+    left, right = _to_comparable(_build_operation(one)), _to_comparable(_build_operation(other))
+    return sum(getattr(left, field.name) != getattr(right, field.name) for field in fields(left))
 
 
-def _make_tolerant(patch: ops.PatchText) -> ops.PatchText:
-    return replace(patch, patches=tuple(replace(one, exact=False) for one in patch.patches), names=ops.ParameterNames())
-
-
-def _build_comparable_operation(call: MatchedCall) -> Any:
-    operation = _build_operation(call)
-    return _make_tolerant(operation) if isinstance(operation, ops.PatchText) else operation
+def _to_comparable(operation: ops.Operation | None) -> Any:
+    """Return an edit with tolerant patches, because one tool may match exactly and the other tolerantly. Return any
+    other operation unchanged."""
+    if not isinstance(operation, ops.PatchText):
+        return operation
+    patches = tuple(replace(each, exact=False) for each in operation.patches)
+    return replace(operation, patches=patches, names=ops.ParameterNames())
 
 
 def _build_operation(call: MatchedCall) -> ops.Operation | None:
     return call.validated.to_operation() if call.validated is not None else None
 
 
-def _build_operation_without(call: MatchedCall, *omitted: str) -> ops.Operation | None:
+def _build_operation_without(call: MatchedCall, omitted: Set[str]) -> ops.Operation | None:
     """Return the operation of the call without the arguments ``omitted``, or None if such a call is invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
         return _build_operation(validate_call(call.tool.name, given, ToolSet([call.tool])))
     except ToolError:
         return None
-
-
-def _build_minimal_operation(call: MatchedCall) -> ops.Operation | None:
-    """Return the operation of the call with only its required arguments, or None if such a call is invalid."""
-    return _build_operation_without(call, *(key for key in call.arguments if key not in call.tool.required))

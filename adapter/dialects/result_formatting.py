@@ -87,13 +87,9 @@ def format_patched(patched: ops.FilePatched | ops.FilesPatched) -> str:
     return "\n".join([_join(text, notes=patched.notes), "Check the change:", patched.diff]) if patched.notes else text
 
 
-def _format_folder(path: str) -> str:
-    return f"{path}/" if path != "." else "./"
-
-
 def format_tree(listing: ops.Listing) -> str:
     """Format an indented tree, two spaces per level, with ``/`` after directories."""
-    head = _format_folder(listing.path)
+    head = f"{listing.path}/"
     lines = [
         "  " * entry.depth + entry.path.rpartition("/")[2] + ("/" if entry.is_directory else "")
         for entry in listing.entries
@@ -113,7 +109,7 @@ def format_listing(
     ``offset`` and ``limit`` select a page of entries. ``read_on`` formats the hint for the next entry. Without it, the
     hint suggests a narrower listing.
     """
-    head = _format_folder(listing.path)
+    head = f"{listing.path}/"
     total = len(listing.entries) + listing.omitted
     if not total:
         return _join(f"{head} (empty)", notes=listing.notes)
@@ -161,12 +157,10 @@ def format_grouped_matches(found: ops.GrepResult, pattern: str) -> str:
 
 def format_omitted_matches(found: ops.GrepResult) -> list[str]:
     """Return a list with a line about the matches beyond the limit, or an empty list if there are none."""
-    if found.total <= len(found.hits):
+    shown, files = len(found.hits), pluralize(len(found.files), "file")
+    if found.total <= shown:
         return []
-    files = pluralize(len(found.files), "file")
-    return [
-        f"({found.total} matches in {files}, the first {len(found.hits)} are shown; be more specific to see others)"
-    ]
+    return [f"({found.total} matches in {files}, the first {shown} are shown; be more specific to see others)"]
 
 
 def format_matches_with_context(found: ops.GrepResult, pattern: str) -> str:
@@ -189,13 +183,9 @@ def _format_block(hit: ops.GrepMatch) -> Iterable[str]:
 def format_command(run: ops.CommandOutput | ops.ProgramOutput) -> str:
     """Return the output of a command. If the command failed, a line about the failure precedes the output."""
     output = _join(run.output.strip("\n") or "(no output)", notes=run.notes)
-    if run.timed_out:
-        return f"Command timed out and was stopped. Its output so far:\n{output}"
-    if run.exit_code is None:
-        return f"Command was stopped. Its output so far:\n{output}"
-    if run.exit_code:
-        return f"Command failed with exit code {run.exit_code}:\n{output}"
-    return output
+    if run.timed_out or run.exit_code is None:
+        return f"Command {'timed out and ' if run.timed_out else ''}was stopped. Its output so far:\n{output}"
+    return f"Command failed with exit code {run.exit_code}:\n{output}" if run.exit_code else output
 
 
 def format_program(run: ops.ProgramOutput) -> str:
@@ -210,13 +200,9 @@ def format_program(run: ops.ProgramOutput) -> str:
 def format_batch(batch: ops.BatchResults) -> str:
     """Format each result under its tool's name, in order, followed by the number of successful calls."""
     sections = [f"## {result.name}\n{result.content}" for result in batch.results]
-    good = sum(result.ok for result in batch.results)
-    total = len(batch.results)
-    summary = (
-        f"All {pluralize(total, 'call')} succeeded."
-        if good == total
-        else f"{good} of {pluralize(total, 'call')} succeeded, {total - good} failed."
-    )
+    total, failed = len(batch.results), sum(not result.ok for result in batch.results)
+    calls = pluralize(total, "call")
+    summary = f"{total - failed} of {calls} succeeded, {failed} failed." if failed else f"All {calls} succeeded."
     return "\n\n".join([*sections, _join(summary, notes=batch.notes)])
 
 
@@ -293,29 +279,20 @@ def format_directory_created(done: ops.OperationDone) -> str:
 
 
 _FORMATTERS: dict[type, Callable[[Any], str]] = {
-    ops.ReadText: format_file,
-    ops.Tree: format_tree,
-    ops.WriteText: format_written,
-    ops.PatchText: format_patched,
-    ops.PatchFiles: format_patched,
-    ops.ReplaceSelection: format_patched,
-    ops.InsertAtCursor: format_patched,
-    ops.Delete: format_deleted,
-    ops.Move: format_moved,
-    ops.Copy: format_copied,
-    ops.MakeDirectory: format_directory_created,
-    ops.FetchPage: format_page,
-    ops.RunCode: format_code,
-}
+    ops.ReadText: format_file, ops.Tree: format_tree, ops.WriteText: format_written, ops.Delete: format_deleted,
+    ops.Move: format_moved, ops.Copy: format_copied, ops.MakeDirectory: format_directory_created,
+    ops.FetchPage: format_page, ops.RunCode: format_code,
+    **dict.fromkeys((ops.PatchText, ops.PatchFiles, ops.ReplaceSelection, ops.InsertAtCursor), format_patched),
+}  # fmt: skip
 """The usual formatter for the outcome of an operation. Other operations have a different one in each dialect."""
 
 
-def format_outcome(operation: ops.Operation, outcome: ops.Outcome) -> str:
+def format_outcome(operation: ops.Operation, outcome: Any) -> str:
     """Return the usual text for the outcome of an operation. Raises NotImplementedError if there is none."""
-    match operation, outcome:
-        case ((ops.Glob(pattern=pattern) | ops.FindByName(text=pattern)), ops.PathList()):
+    match operation:
+        case ops.Glob(pattern=pattern) | ops.FindByName(text=pattern):
             return format_paths(outcome, pattern)
-        case ops.Grep(pattern=pattern), ops.GrepResult():
+        case ops.Grep(pattern=pattern):
             return format_matches(outcome, pattern)
         case _ if type(operation) in _FORMATTERS:
             return _FORMATTERS[type(operation)](outcome)

@@ -13,7 +13,6 @@ from adapter.prompting.intent.candidate_values import MAX_CHOICES
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.tools import argument_synonyms
-from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool, ToolSet
 
 _TEXTS = {
@@ -49,7 +48,7 @@ def ground_conversation(
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     every = ((tool, *argument) for tool in tools.values() for argument in _iter_arguments(tool.parameters))
     for tool, name, schema in every:
-        named = _find_named(tool, name, schema, request, results) if ground is None or is_risky(tool) else None
+        named = _find_named(tool, name, schema, request, results) if ground is None or tool.is_risky else None
         if ground is not None and (values := _ask_ground(ground, tool.name, name, messages)) is not None:
             said = f"{request}\n{results}"
             is_said = (re.search(rf"(?<!\w){re.escape(each)}(?!\w)", said) is not None for each in values)
@@ -76,7 +75,7 @@ def _find_named(tool: Tool, name: str, schema: Json, request: str, results: str)
         return find_quoted(request) or find_runs(request)
     if find_value_kinds(name, schema) & PATHS or name in (*argument_synonyms.SOURCE, *argument_synonyms.DESTINATION):
         paths = find_paths(request) or find_paths(results)
-        return paths if paths or is_risky(tool) else None
+        return paths if paths or tool.is_risky else None
     return None
 
 

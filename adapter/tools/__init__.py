@@ -2,6 +2,6 @@
 
 __all__ = [
     "argument_synonyms", "bounded_validator", "call_normalization", "call_validation", "coercion", "example_calls",
-    "function_tools", "json_call_extraction", "risky_tools", "schema_refs", "schema_simplify",
-    "schema_violation_messages", "signatures", "tool", "unbracketed_arguments",
+    "function_tools", "json_call_extraction", "schema_refs", "schema_simplify", "schema_violation_messages",
+    "signatures", "tool", "unbracketed_arguments",
 ]  # fmt: skip

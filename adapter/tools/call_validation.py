@@ -33,9 +33,7 @@ MAX_CHOICES = 12
 """Maximum number of an enum's values listed by an error message."""
 
 _CHANGING_ARGUMENTS = {
-    "append": (),
-    "dryrun": (),
-    "preview": (),
+    **dict.fromkeys(("append", "dryrun", "preview"), ()),
     "mode": ("w", "wt", "write", "overwrite", "create", "replace"),
 }
 _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", "offset")
@@ -110,7 +108,7 @@ def _build_validator(schema: str) -> Draft202012Validator | None:
 
 def _parse_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObject:
     try:
-        unwrapped, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
+        unwrapped, _ = parse_arguments(arguments)
     except FormatError as error:
         raise ToolError(f"{tool.name}: {error}. {_describe_example(tool)}") from error
     return unwrapped
@@ -158,12 +156,9 @@ def _is_open(tool: Tool) -> bool:
 def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> ValidatedCall | None:
     if tool.validate is None:
         missing = [key for key in tool.required if key not in arguments]
-        if missing:
-            raise ToolError(
-                _describe_problems(
-                    tool, arguments, [f"{key!r} is missing ({_describe_type(tool, key)})" for key in missing], unknown
-                )
-            )
+        problems = [f"{key!r} is missing ({_describe_type(tool, key)})" for key in missing]
+        if problems:
+            raise ToolError(_describe_problems(tool, arguments, problems, unknown))
         return None
     from pydantic import ValidationError
 

@@ -13,16 +13,9 @@ from adapter.core.json.strict import VerbatimFloat, VerbatimInt, decode_strict, 
 from adapter.tools.schema_refs import expand_schema
 
 _TYPE_NAMES: dict[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    VerbatimInt: "integer",
-    VerbatimFloat: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
+    str: "string", bool: "boolean", int: "integer", float: "number", VerbatimInt: "integer", VerbatimFloat: "number",
+    list: "array", dict: "object", type(None): "null",
+}  # fmt: skip
 _BARE_LIST = re.compile(r"\[\s*([\w./~@:+-]+(?:\s*,\s*[\w./~@:+-]+)*)\s*\]")
 """Matches a list of words or paths without quotes."""
 _BEGINS_LIST = re.compile(r"[\]}].*[\"',]|[\"'][\[{]|[\"'][^\"'\n]*[\"']\s*,", re.DOTALL)
@@ -40,9 +33,11 @@ def list_types(schema: Json) -> frozenset[str]:
     if not isinstance(schema, Mapping):
         return frozenset()
     types: frozenset[str] = frozenset()
+    declared = schema.get("type")
+    names = declared if isinstance(declared, list) else [declared]
     for found in (
-        _list_declared_types(schema),
-        _list_enum_types(schema),
+        frozenset(name for name in names if isinstance(name, str)),
+        frozenset(map(get_type_name, _list_choices(schema))),
         _list_branch_types(schema, "anyOf"),
         _list_branch_types(schema, "oneOf"),
     ):
@@ -51,15 +46,12 @@ def list_types(schema: Json) -> frozenset[str]:
     return types or (frozenset({implied}) if implied else types)
 
 
-def _list_declared_types(schema: Mapping[str, Json]) -> frozenset[str]:
-    declared = schema.get("type")
-    names = declared if isinstance(declared, list) else [declared]
-    return frozenset(name for name in names if isinstance(name, str))
-
-
-def _list_enum_types(schema: Mapping[str, Json]) -> frozenset[str]:
+def _list_choices(schema: Json) -> list[Json]:
+    """Return the values that ``const`` or ``enum`` allows, or an empty list."""
+    if not isinstance(schema, Mapping):
+        return []
     values = [schema["const"]] if "const" in schema else schema.get("enum")
-    return frozenset(map(get_type_name, values)) if isinstance(values, list) else frozenset()
+    return values if isinstance(values, list) else []
 
 
 def _list_branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
@@ -200,9 +192,10 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
     A value that matches the schema is never changed.
     """
     schema = expand_schema(schema)
-    if isinstance(value, str) and isinstance(schema, dict) and _accepts_any_text(schema):
+    if not isinstance(schema, Mapping):
         return value, ()
-    if not isinstance(schema, Mapping) or has_schema_type(value, schema):
+    accepts_any_text = schema.get("type") == "string" and _RESTRICTIONS.isdisjoint(schema)
+    if (accepts_any_text and isinstance(value, str)) or has_schema_type(value, schema):
         return value, ()
     for keyword in ("anyOf", "oneOf"):
         branches = schema.get(keyword) or ()
@@ -237,16 +230,9 @@ def _has_constants(value: Json, branch: Json) -> bool:
     properties = branch.get("properties") if isinstance(branch, Mapping) else None
     if not isinstance(value, dict) or not isinstance(properties, Mapping):
         return False
-    choices = {key: _list_constants(each) for key, each in properties.items()}
-    constants = {key: listed for key, listed in choices.items() if listed}
-    return bool(constants) and all(value.get(key) in listed for key, listed in constants.items() if key in value)
-
-
-def _list_constants(schema: Json) -> list[Json]:
-    if not isinstance(schema, Mapping):
-        return []
-    listed = [schema["const"]] if "const" in schema else schema.get("enum")
-    return listed if isinstance(listed, list) and len(listed) == 1 else []
+    choices = {key: _list_choices(each) for key, each in properties.items()}
+    constants = {key: listed[0] for key, listed in choices.items() if len(listed) == 1}
+    return bool(constants) and all(value[key] == constant for key, constant in constants.items() if key in value)
 
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
@@ -257,21 +243,14 @@ def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
     )
 
 
-def _accepts_any_text(schema: Mapping[str, Json]) -> bool:
-    return schema.get("type") == "string" and _RESTRICTIONS.isdisjoint(schema)
-
-
 _RESTRICTIONS = frozenset({"enum", "const", "anyOf", "oneOf"})
 
 
 def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
     """Return the enum value that differs from ``text`` only in letter case or surrounding whitespace, or None if there
     is not exactly one."""
-    listed = [schema["const"]] if "const" in schema else schema.get("enum")
-    if not isinstance(listed, list):
-        return None
     bare = text.strip().casefold()
-    same = [value for value in listed if isinstance(value, str) and value.casefold() == bare]
+    same = [value for value in _list_choices(schema) if isinstance(value, str) and value.casefold() == bare]
     return same[0] if len(same) == 1 else None
 
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.errors import FormatError
@@ -84,16 +84,17 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
         return [call for item in value for call in extract_calls(item, arguments_key, tools)]
     if not isinstance(value, dict):
         raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_quote(value)}")
+    nesting = next((key for key in NESTING_KEYS if isinstance(value.get(key), dict)), None)
     if isinstance(value.get("tool_calls"), list):
-        inner = extract_calls(value["tool_calls"], arguments_key, tools)
-        return [_with_fix(call, "tool-calls-list") for call in inner]
-    for key in NESTING_KEYS:
-        if isinstance(value.get(key), dict):
-            return [_with_fix(call, "nested-function") for call in extract_calls(value[key], "arguments", tools)]
-    container = find_container_key(value, tools)
-    if container is not None:
-        return [_with_fix(call, "nested-function") for call in extract_calls(value[container], arguments_key, tools)]
-    return [_parse_call(lower_keys(value, tools) or value, arguments_key, tools)]
+        container, fix = "tool_calls", "tool-calls-list"
+    elif nesting is not None:
+        container, arguments_key, fix = nesting, "arguments", "nested-function"
+    elif (announcing := find_container_key(value, tools)) is not None:
+        container, fix = announcing, "nested-function"
+    else:
+        return [_parse_call(lower_keys(value, tools) or value, arguments_key, tools)]
+    inner = extract_calls(value[container], arguments_key, tools)
+    return [DecodedCall(call.name, call.arguments, (fix, *call.fixes)) for call in inner]
 
 
 def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:
@@ -125,8 +126,8 @@ def _are_known_calls(value: Json, tools: ToolSet) -> bool:
 
 def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> JsonObject:
     """Return the arguments next to the name."""
-    own = tool.properties if tool else ()
-    return {key: item for key, item in value.items() if key != name_key and (key in own or key not in ABOUT_KEYS)}
+    declared = tool.properties if tool else ()
+    return {key: item for key, item in value.items() if key != name_key and (key in declared or key not in ABOUT_KEYS)}
 
 
 def find_name_key(value: JsonObject, tools: ToolSet) -> str | None:
@@ -177,11 +178,8 @@ def _parse_arguments(
 
 def _find_arguments_beside(value: JsonObject, arguments: JsonObject, tool: Tool) -> JsonObject:
     """Return the arguments of ``tool`` that follow ``arguments``, whose object was closed too early."""
-    return {
-        name: item
-        for name, item in value.items()
-        if name in tool.properties and name not in arguments and name not in _CALL_KEYS
-    }
+    beside = value.keys() & tool.properties.keys() - arguments.keys() - _CALL_KEYS
+    return {name: item for name, item in value.items() if name in beside}
 
 
 def _is_schema(value: Json) -> bool:
@@ -189,7 +187,7 @@ def _is_schema(value: Json) -> bool:
     return isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict)
 
 
-def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
+def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[str]]:
     """Decode the arguments of a call: an object, JSON in a string, null, or a list with one object. Return the
     arguments and the repairs."""
     fixes: list[str] = []
@@ -203,19 +201,17 @@ def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
             raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_quote(value)}")
         value = decoded.value
         fixes += ["string-arguments", *decoded.fixes]
-    if value is None:
-        return {}, [*fixes, "no-arguments"]
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-        return value[0], [*fixes, "list-arguments"]
-    if isinstance(value, list) and not value:
-        return {}, [*fixes, "no-arguments"]
-    if not isinstance(value, dict):
-        raise FormatError(f"the arguments must be a JSON object, got {_quote(value)}")
-    return value, fixes
-
-
-def _with_fix(call: DecodedCall, fix: str) -> DecodedCall:
-    return DecodedCall(call.name, call.arguments, (fix, *call.fixes))
+    match value:
+        case dict():
+            return value, fixes
+        case Mapping():
+            return dict(value), fixes
+        case None | []:
+            return {}, [*fixes, "no-arguments"]
+        case [dict(only)]:
+            return only, [*fixes, "list-arguments"]
+        case _:
+            raise FormatError(f"the arguments must be a JSON object, got {_quote(value)}")
 
 
 def _quote(value: Json) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -60,9 +60,8 @@ class AllowedArguments:
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
     """Return the arguments without those that the schema forbids, including those in nested objects."""
-    if arguments.keys() <= tool.properties.keys() and not any(
-        isinstance(each, dict | list) for each in arguments.values()
-    ):
+    has_containers = any(isinstance(each, dict | list) for each in arguments.values())
+    if arguments.keys() <= tool.properties.keys() and not has_containers:
         return AllowedArguments(arguments, ())
     copy: JsonObject = deepcopy(arguments)
     removed: list[tuple[str, Json]] = []
@@ -83,15 +82,16 @@ def _describe_error(error: ValidationError, tool: Tool) -> Iterator[str]:
     within = f" in {path!r}" if path else ""
     match error.validator:
         case "required":
-            properties = error.schema.get("properties") or {} if isinstance(error.schema, dict) else {}
-            given = error.instance if isinstance(error.instance, dict) else {}
+            known = error.schema.get("properties") or {}
             for name in error.validator_value:
-                if name not in given:
-                    yield f"{name!r} is missing{within} ({describe_expected(properties.get(name))})"
+                if name not in error.instance:
+                    yield f"{name!r} is missing{within} ({describe_expected(known.get(name))})"
         case "additionalProperties":
-            known = (error.schema.get("properties") or {}) if isinstance(error.schema, dict) else {}
+            known = error.schema.get("properties") or {}
             for name in _find_forbidden(error):
-                yield f"there is no argument {name!r}{within}{_suggest_argument(name, known)}"
+                near = _find_nearest(name, known)
+                hint = f" (did you mean {near!r}?)" if near else f"; there are: {', '.join(known) or 'none'}"
+                yield f"there is no argument {name!r}{within}{hint}"
         case keyword if keyword == UNCHECKED:
             yield error.message
         case _:
@@ -103,11 +103,6 @@ def _find_forbidden(error: ValidationError) -> list[str]:
     patterns = error.schema.get("patternProperties") or {}
     known = error.schema.get("properties") or {}
     return [name for name in error.instance if name not in known and not may_match(patterns, name)]
-
-
-def _suggest_argument(name: str, known: Mapping[str, Json]) -> str:
-    near = _find_nearest(name, known)
-    return f" (did you mean {near!r}?)" if near else f"; there are: {', '.join(known) or 'none'}"
 
 
 def _find_nearest(name: str, known: Iterable[str]) -> str:

@@ -115,6 +115,11 @@ class Tool:
     """Former name of `find_schema`."""
 
     @property
+    def is_risky(self) -> bool:
+        """True if the tool deletes, moves or overwrites data, or executes commands."""
+        return self.effect in ("delete", "execute") or _RISKY.search(self.name) is not None
+
+    @property
     def required(self) -> tuple[str, ...]:
         return tuple(self.schema.get("required") or ())
 
@@ -175,6 +180,8 @@ def _find_effect(hints: Mapping[str, Json]) -> Effect:
         return "read"
     return "delete" if hints.get("destructiveHint") else "write"
 
+
+_RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
 
 MAX_NAMESPACES = 8
 """Maximum number of namespaces before a name."""

@@ -372,7 +372,7 @@ class Workspace:
         if tool is None or tool.failure is None:
             return None
         try:
-            parsed, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
+            parsed, _ = parse_arguments(arguments)
         except FormatError:
             parsed = {}
         data = tool.failure(normalize_call(name, parsed, self._whole)[1], error)

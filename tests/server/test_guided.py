@@ -17,7 +17,6 @@ from adapter.backends.small_model_detection import SMALL, SmallModelCheck, query
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
-from adapter.tools.risky_tools import is_risky
 from adapter.workspace import Workspace
 from tests.command_line import started
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
@@ -262,7 +261,7 @@ def test_agent_offers_no_risky_tool_without_a_named_target(scripted, tmp_path, t
     call = '<tool_call>\n{"name": "delete_file", "arguments": {"path": "a.py"}}\n</tool_call>'
     with chat_with(scripted, [call]) as chat, Agent(tmp_path, chat, guide="on", approve="yolo") as agent:
         agent.run(task)
-        risky = [name for name, tool in agent.workspace.tools.items() if is_risky(tool)]
+        risky = [name for name, tool in agent.workspace.tools.items() if tool.is_risky]
     grammar = scripted.bodies()[0].get("grammar", "")
     assert risky
     assert not [name for name in risky if name in grammar]

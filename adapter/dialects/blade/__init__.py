@@ -6,35 +6,7 @@ names. The six editor tools are offered only if the host has an editor.
 
 from __future__ import annotations
 
-from adapter.dialects.blade.editor_tools import (
-    EditorStateTool,
-    GetSelectionTool,
-    GoToLineTool,
-    InsertAtCursorTool,
-    OpenFile,
-    ReplaceSelectionTool,
-)
-from adapter.dialects.blade.read_tools import (
-    BladeFindFiles,
-    BladeGrepSearch,
-    BladeListDirectory,
-    BladeReadFile,
-    CodebaseSearch,
-    FindFilesGlob,
-    GetFileInfo,
-    GetWorkspaceStructure,
-    ReadFileRange,
-)
-from adapter.dialects.blade.write_tools import (
-    ApplyEdit,
-    BladeWriteFile,
-    CopyFile,
-    CreateDirectory,
-    DeleteFile,
-    EditFile,
-    MoveFile,
-    RunCommandLine,
-)
+from adapter.dialects.blade import editor_tools, read_tools, write_tools
 from adapter.dialects.dialect import Dialect
 
 __all__ = ["DIALECT"]
@@ -42,10 +14,14 @@ DIALECT = Dialect(
     name="blade",
     title="Zaguan Blade",
     classes=(
-        *(BladeReadFile, ReadFileRange, BladeWriteFile, EditFile, ApplyEdit, DeleteFile, MoveFile, CopyFile),
-        *(GetFileInfo, CreateDirectory, BladeListDirectory, GetWorkspaceStructure, BladeFindFiles, FindFilesGlob),
-        *(BladeGrepSearch, CodebaseSearch),
-        *(EditorStateTool, OpenFile, GoToLineTool, GetSelectionTool, ReplaceSelectionTool, InsertAtCursorTool),
-        RunCommandLine,
+        *(read_tools.BladeReadFile, read_tools.ReadFileRange),
+        *(write_tools.BladeWriteFile, write_tools.EditFile, write_tools.ApplyEdit),
+        *(write_tools.DeleteFile, write_tools.MoveFile, write_tools.CopyFile),
+        *(read_tools.GetFileInfo, write_tools.CreateDirectory),
+        *(read_tools.BladeListDirectory, read_tools.GetWorkspaceStructure),
+        *(read_tools.BladeFindFiles, read_tools.FindFilesGlob, read_tools.BladeGrepSearch, read_tools.CodebaseSearch),
+        *(editor_tools.EditorStateTool, editor_tools.OpenFile, editor_tools.GoToLineTool),
+        *(editor_tools.GetSelectionTool, editor_tools.ReplaceSelectionTool, editor_tools.InsertAtCursorTool),
+        write_tools.RunCommandLine,
     ),
 )

@@ -31,22 +31,7 @@ from importlib.resources import files
 
 from adapter.core.errors import UsageError
 from adapter.dialects.dialect import Dialect
-from adapter.dialects.promptly.builtin_tools import (
-    CopyFiles,
-    LineCount,
-    ListFiles,
-    MakeDirectories,
-    MoveFiles,
-    PromptlyFindFiles,
-    RemoveFiles,
-    RipGrep,
-    RipGrepIncludingHidden,
-    RipGrepWithGlob,
-    SearchAndReplace,
-    SearchText,
-    ShowFileContents,
-    WriteToFile,
-)
+from adapter.dialects.promptly import builtin_tools as tools
 from adapter.dialects.promptly.tools_file_entries import ShellTool, parse_entries
 from adapter.tools.tool import Tool
 
@@ -56,12 +41,12 @@ __all__ = [
 ]  # fmt: skip
 
 BUILT_IN = (
-    *(WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles),
-    *(ShowFileContents, LineCount, ListFiles, PromptlyFindFiles),
-    *(SearchText, RipGrep, RipGrepWithGlob, RipGrepIncludingHidden),
+    *(tools.WriteToFile, tools.SearchAndReplace, tools.MakeDirectories, tools.RemoveFiles),
+    *(tools.MoveFiles, tools.CopyFiles, tools.ShowFileContents, tools.LineCount),
+    *(tools.ListFiles, tools.PromptlyFindFiles, tools.SearchText),
+    *(tools.RipGrep, tools.RipGrepWithGlob, tools.RipGrepIncludingHidden),
 )
-
-OPT_IN = frozenset({RipGrepIncludingHidden.naming.name})
+OPT_IN = frozenset({tools.RipGrepIncludingHidden.naming.name})
 """Built-in tools that are offered only if an ``include`` names them."""
 
 

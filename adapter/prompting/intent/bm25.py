@@ -15,7 +15,6 @@ from adapter.core.text.words import stem_words
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds, get_description
 from adapter.tools.coercion import list_types
-from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
@@ -70,7 +69,7 @@ class ToolRanking:
 
     def _fits(self, name: str, words: Counter[str]) -> bool:
         tool, document = self._tools[name], self._documents[name]
-        is_safe = not is_risky(tool) or any(word in document and not word.startswith("_") for word in words)
+        is_safe = not tool.is_risky or any(word in document and not word.startswith("_") for word in words)
         texts = min(words["_text_"], max(self._room.values()))
         return is_safe and texts <= self._room[name] and Counter(_list_needed_kinds(tool)) <= words
 

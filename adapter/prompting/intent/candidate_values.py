@@ -19,7 +19,6 @@ from adapter.prompting.intent.text_values import Value
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds, get_description
 from adapter.tools.argument_synonyms import COMMAND, DESTINATION, SOURCE
 from adapter.tools.coercion import list_types
-from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
@@ -92,7 +91,7 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
         return list(_find_lists(request, tool, schema))
     if _is_text(schema):
         found = [] if schema.keys() & {"pattern", "const"} else _find_texts(request, name, schema)
-        return [each for each in found if not is_risky(tool) or _is_target(each, request, name, tool)][:MAX_CHOICES]
+        return [each for each in found if not tool.is_risky or _is_target(each, request, name, tool)][:MAX_CHOICES]
     return list(dict.fromkeys(_find_numbers(request, name, schema)))[:MAX_CHOICES] if types & _NUMERIC else []
 
 

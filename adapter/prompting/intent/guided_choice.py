@@ -18,7 +18,6 @@ from adapter.prompting.intent.text_values import find_known_paths, find_paths, f
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import list_types
-from adapter.tools.risky_tools import is_risky
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
@@ -80,7 +79,7 @@ def plan_guided_choice(
     for name in names[:1] if is_optional else names:
         tool, found = narrow_tool(request, tools[name])
         found |= _find_known_path_candidates(tool, found, known)
-        if not is_risky(tool) or _names_targets(tool, found):
+        if not tool.is_risky or _names_targets(tool, found):
             return GuidedChoice(ToolSet([tool]), {(tool.name, each): values for each, values in found.items()})
     return GuidedChoice()
 

@@ -25,19 +25,9 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
     ),
     "editors apply its settings, or run its tasks or commands, when they open the folder": (
         *(".vscode/", "*.code-workspace", ".idea/", ".run/", ".fleet/", ".zed/", ".devcontainer/"),
-        *(
-            ".devcontainer.json",
-            "*.sublime-project",
-            ".vimrc",
-            ".exrc",
-            ".nvimrc",
-            ".nvim.lua",
-            ".lvimrc",
-            ".dir-locals.el",
-            ".dir-locals-2.el",
-        ),
-        *(".helix/", ".theia/", ".nova/", ".lazy.lua", ".neoconf.json", ".idx/", ".gitpod.yml", ".gitpod.Dockerfile"),
-        ".replit",
+        *(".devcontainer.json", "*.sublime-project", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc"),
+        *(".dir-locals.el", ".dir-locals-2.el", ".helix/", ".theia/", ".nova/", ".lazy.lua", ".neoconf.json"),
+        *(".idx/", ".gitpod.yml", ".gitpod.Dockerfile", ".replit"),
     ),
     "package managers run its scripts, or fetch packages from its URLs": (
         *("package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/", ".pnpmfile.cjs", "pnpm-workspace.yaml"),

@@ -288,15 +288,12 @@ class PermissionPolicy:
         denial = self.find_denial(approval)
         if denial is not None:
             return "deny", denial
-        matching = [rule for rule in self.rules if rule.matches(approval)]
         if approval.key in self.granted:
             return "allow", None
-        for verdict in ("ask", "allow"):
-            for rule in matching:
-                if rule.verdict == verdict:
-                    return ("ask" if self._needs_approval(approval) else verdict), rule
-        default = self._decide_by_default(approval)
-        return ("ask" if default == "allow" and self._needs_approval(approval) else default), None
+        matching = [rule for rule in self.rules if rule.verdict != "deny" and rule.matches(approval)]
+        rule = min(matching, key=lambda each: each.verdict == "allow", default=None)
+        verdict = rule.verdict if rule else self._decide_by_default(approval)
+        return ("ask" if verdict == "allow" and self._needs_approval(approval) else verdict), rule
 
     def build_denied_path_test(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
         """Return a predicate for the paths to which a rule denies one of ``tools`` access, or None if no rule could."""
@@ -328,24 +325,17 @@ class PermissionPolicy:
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
 
     def _needs_approval(self, approval: ApprovalRequest) -> bool:
-        """Return whether only the user can allow the call, not a rule or the mode."""
-        return approval.is_git or self._may_hide_denied_command(approval)
-
-    def _may_hide_denied_command(self, approval: ApprovalRequest) -> bool:
-        """Return whether a shell expansion in the command line could run a denied command."""
-        line = approval.command
-        return line is not None and is_dynamic(line) and self._restricts_commands(approval.tool)
-
-    def _restricts_commands(self, tool: str) -> bool:
-        return any(rule.verdict != "allow" and rule.tool in ("*", tool) and rule.pattern for rule in self.rules)
+        """Return whether only the user can allow the call, not a rule or the mode. A shell expansion, for example,
+        could run a denied command."""
+        if approval.command is None or not is_dynamic(approval.command):
+            return approval.is_git
+        applicable = [rule for rule in self.rules if rule.tool in ("*", approval.tool) and rule.pattern]
+        return approval.is_git or any(rule.verdict != "allow" for rule in applicable)
 
     def is_hidden(self, tool: str, path: str) -> bool:
         """Return whether a rule denies ``tool`` this path. Listings and search results then omit the path."""
-        return any(
-            rule.verdict == "deny" and rule.tool in ("*", tool) and _restricts_path(rule.pattern, path)
-            for rule in self.rules
-            if rule.pattern
-        )
+        denying = [rule for rule in self.rules if rule.verdict == "deny" and rule.tool in ("*", tool)]
+        return any(rule.pattern and _restricts_path(rule.pattern, path) for rule in denying)
 
 
 def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:

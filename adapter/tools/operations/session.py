@@ -94,16 +94,20 @@ class TodoList(Outcome):
 
 
 def parse_todo_status(text: str) -> TodoStatus:
-    """Parse a status in any letter case, with spaces, hyphens or underscores. Raises ValueError for any other text."""
-    spelling = "_".join(text.replace("-", " ").replace("_", " ").lower().split())
-    spelling = {"todo": "pending", "done": "completed", "complete": "completed", "canceled": "cancelled"}.get(
-        spelling, spelling
-    )
-    spelling = "in_progress" if spelling == "inprogress" else spelling
-    for status in get_args(TodoStatus):
-        if spelling == status:
-            return status  # type: ignore[no-any-return]
-    raise ValueError(f"{text!r} is not a status; expected one of {', '.join(get_args(TodoStatus))}")
+    """Parse a status, ignoring letter case and separators. Raises ValueError for any other text."""
+    spelling = "".join(letter for letter in text.lower() if letter.isalnum())
+    if spelling not in _STATUSES:
+        raise ValueError(f"{text!r} is not a status; expected one of {', '.join(get_args(TodoStatus))}")
+    return _STATUSES[spelling]
+
+
+_STATUSES: dict[str, TodoStatus] = {
+    **{status.replace("_", ""): status for status in get_args(TodoStatus)},
+    "todo": "pending",
+    "done": "completed",
+    "complete": "completed",
+    "canceled": "cancelled",
+}
 
 
 @dataclass(frozen=True, slots=True)
