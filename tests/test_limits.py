@@ -70,7 +70,8 @@ def _numbers(node: ast.stmt, module: str) -> Iterator[tuple[str, float]]:
     if isinstance(node, ast.Assign):
         pairs = [(target, node.value) for target in node.targets]
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        pairs = [(node.target, node.value)]
+        value = node.value
+        pairs = [(node.target, value.args[0] if isinstance(value, ast.Call) and value.args else value)]
     else:
         return
     for target, value in pairs:

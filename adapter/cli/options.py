@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import field, fields
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -19,27 +19,30 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import PermissionRule
 
 
-def define_option_group(title: str | None = None, *, is_advanced: bool = False) -> Callable[..., Any]:
-    """Return a function that defines an option in the help's group ``title``.
-
-    The function takes the option's metavar (empty for a flag), its help, its names and the settings of `typer.Option`.
-    Only `--help-all` shows advanced options.
-    """
-
-    def define_option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
-        settings.setdefault("show_envvar", "envvar" in settings)  # not the variables of all options of `serve`
-        if isinstance(default := settings.get("show_default"), str):
-            help, settings["show_default"] = f"{help} Default: {default}.", False  # Typer would add brackets
-        return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=title, hidden=is_advanced, **settings)
-
-    return define_option
+def option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
+    """Define an option of a command: its metavar (empty for a flag), help and names, and settings of `typer.Option`."""
+    settings.setdefault("show_envvar", "envvar" in settings)  # not the variables of all options of `serve`
+    if isinstance(default := settings.get("show_default"), str):
+        help, settings["show_default"] = f"{help} Default: {default}.", False  # Typer would add brackets
+    return typer.Option(*names, metavar=metavar, help=help, **settings)
 
 
-option = define_option_group()
-"""Define an option that both `--help` and `--help-all` show."""
 flag = partial(option, "")
 """Define a flag, which takes no value."""
-_permissions = define_option_group("Permissions and sandbox", is_advanced=True)
+
+
+def setting(default: Any, metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
+    """Define a field of a settings class that is also an `option`. See `takes_settings`."""
+    return field(default=default, metadata={"option": option(metavar, help, *names, **settings)})
+
+
+def define_settings_group(title: str, *, is_advanced: bool = False) -> Callable[..., Any]:
+    """Return a `setting` function for the options in the help's group ``title``. Only `--help-all` shows advanced
+    options."""
+    return partial(setting, rich_help_panel=title, hidden=is_advanced)
+
+
+_permission = partial(option, "RULE", rich_help_panel="Permissions and sandbox", hidden=True)
 
 BaseUrl = Annotated[str | None, option("URL", "Use the model server at this base URL.", show_default="detected")]
 Model = Annotated[str | None, option("NAME", "Use this model of the server, or load this GGUF file in this process.")]
@@ -110,11 +113,11 @@ Allow = Annotated[
 ]
 Ask = Annotated[
     list[str] | None,
-    _permissions("RULE", "Require approval for calls that match RULE, such as 'write_file(docs/**)'; repeatable."),
+    _permission("Require approval for calls that match RULE, such as 'write_file(docs/**)'; repeatable."),
 ]
 Deny = Annotated[
     list[str] | None,
-    _permissions("RULE", "Refuse calls that match RULE, even if another rule or the mode allows them; repeatable."),
+    _permission("Refuse calls that match RULE, even if another rule or the mode allows them; repeatable."),
 ]
 
 HELP_ALL_HINT = "--help-all shows all options."
@@ -147,26 +150,27 @@ HelpAll = Annotated[
 
 
 def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator for commands whose first parameter is an instance of ``settings``. The decorator replaces that
-    parameter with one option for each annotated field."""
+    """Return a decorator for commands whose first parameter is an instance of the dataclass ``settings``. The decorator
+    replaces that parameter with the options that the fields of ``settings`` define."""
     hints = get_type_hints(settings, include_extras=True)
     options = [
-        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
-        for field in fields(settings)
-        if hasattr(hints[field.name], "__metadata__")
+        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotation)
+        for each in fields(settings)
+        for annotation in [Annotated[hints[each.name], each.metadata["option"]] if each.metadata else hints[each.name]]
+        if hasattr(annotation, "__metadata__")
     ]
     help_all = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll)
-    has_advanced = any(option.annotation.__metadata__[0].hidden for option in options)
+    has_advanced = any(each.annotation.__metadata__[0].hidden for each in options)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run_command(**values: Any) -> None:
             values.pop("help_all", None)  # its callback prints the help text
-            command(settings(**{option.name: values.pop(option.name) for option in options}), **values)
+            command(settings(**{each.name: values.pop(each.name) for each in options}), **values)
 
-        _, *own = signature(command, eval_str=True).parameters.values()
+        _, *others = signature(command, eval_str=True).parameters.values()
         parameters = [
-            *(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own),
+            *(each.replace(kind=Parameter.KEYWORD_ONLY) for each in others),
             *options,
             *[help_all] * has_advanced,
         ]

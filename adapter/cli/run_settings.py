@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from adapter.cli import options
-from adapter.cli.options import define_option_group, option, parse_edit_mode, parse_rules, resolve_dialect
+from adapter.cli.options import define_settings_group, parse_edit_mode, parse_rules, resolve_dialect, setting
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import PermissionRule
     from adapter.workspace.sandbox.sandbox import SandboxSettings
 
-_model = define_option_group("Model and prompt", is_advanced=True)
-_tools = define_option_group("Tools", is_advanced=True)
-_permissions = define_option_group("Permissions and sandbox", is_advanced=True)
+_model = define_settings_group("Model and prompt", is_advanced=True)
+_tools = define_settings_group("Tools", is_advanced=True)
+_permissions = define_settings_group("Permissions and sandbox", is_advanced=True)
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Settings of a run or a chat. Each field annotated with an option is an option of both commands."""
+    """Settings of a run or a chat. Every field except ``record`` and ``state`` is an option of both commands."""
 
     workspace: options.Workspace = Path()
     base_url: options.BaseUrl = None
@@ -33,85 +33,72 @@ class RunSettings:
     approve: options.Approve = "ask"
     allow: options.Allow = None
     dialect: options.DialectOption = "blade"
-    mcp: Annotated[
-        list[str] | None,
-        option("SERVER", "Add the tools of this MCP server: a command, a URL or a JSON file; repeatable."),
-    ] = None
+    mcp: list[str] | None = setting(
+        None, "SERVER", "Add the tools of this MCP server: a command, a URL or a JSON file; repeatable."
+    )
     format: options.Format = "auto"
-    max_turns: Annotated[int, option("N", "Let the model respond at most N times to each message.", min=1)] = 25
+    max_turns: int = setting(25, "N", "Let the model respond at most N times to each message.", min=1)
 
-    style: Annotated[str, _model("NAME", options.STYLE_HELP)] = "auto"
-    prompts: Annotated[Path | None, _model("DIR", options.PROMPTS_HELP)] = None
-    prompt: Annotated[str, _model("MODE", options.PROMPT_HELP)] = "auto"
-    template: Annotated[Path | None, _model("FILE", options.TEMPLATE_HELP)] = None
-    constraint: Annotated[str, _model("MODE", options.CONSTRAINT_HELP)] = "auto"
-    guide: Annotated[str, _model("MODE", options.GUIDE_HELP)] = "auto"
-    guardrails: Annotated[str | None, _model("NAMES", options.GUARDRAILS_HELP, show_default="on")] = None
-    retries: Annotated[int | None, _model("N", options.RETRIES_HELP, min=0, show_default="3")] = None
-    profile: Annotated[str, _model("NAME", options.PROFILE_HELP)] = "auto"
-    images: Annotated[
-        bool | None, _model("", "Send images to the model.", "--images/--no-images", show_default="if it accepts them")
-    ] = None
-    agent_model: Annotated[
-        list[str] | None,
-        _model("TIER=NAME", "Use this model for a tier of sub-agents, such as strong=qwen3:32b; repeatable."),
-    ] = None
-    config_file: Annotated[
-        Path | None, _model("FILE", "Read this configuration file instead of the user's config.toml.", "--config")
-    ] = None
-    tools: Annotated[str | None, _tools("NAME", options.TOOLS_HELP)] = None
-    trust_tools: Annotated[
-        bool, _tools("", "Use ./tools.json without asking, although its tools run programs.", "--trust-tools")
-    ] = False
-    include_tools: Annotated[list[str] | None, _tools("TEXT", options.INCLUDE_HELP)] = None
-    exclude_tools: Annotated[list[str] | None, _tools("TEXT", options.EXCLUDE_HELP)] = None
-    mcp_trusted: Annotated[
-        list[str] | None,
-        _tools(
-            "SERVER",
-            "Add the tools of this MCP server, and run those that it marks as read-only without approval; repeatable.",
-        ),
-    ] = None
-    skills: Annotated[list[Path] | None, _tools("DIR", "Also offer the skills in this folder; repeatable.")] = None
-    search: Annotated[
-        str | None,
-        _tools(
-            "NAME",
-            "Search the web with this service: exa (needs EXA_API_KEY), brave (needs BRAVE_API_KEY) or searxng (needs "
-            "--search-url).",
-        ),
-    ] = None
-    search_url: Annotated[
-        str | None,
-        _tools(
-            "URL",
-            "Search the web with this SearXNG server, or with any search URL that contains the placeholder {query}.",
-        ),
-    ] = None
-    edits: Annotated[str, _permissions("MODE", options.EDITS_HELP)] = "auto"
-    encoding: Annotated[str | None, _permissions("NAME", options.ENCODING_HELP, show_default="detected")] = None
+    style: str = _model("auto", "NAME", options.STYLE_HELP)
+    prompts: Path | None = _model(None, "DIR", options.PROMPTS_HELP)
+    prompt: str = _model("auto", "MODE", options.PROMPT_HELP)
+    template: Path | None = _model(None, "FILE", options.TEMPLATE_HELP)
+    constraint: str = _model("auto", "MODE", options.CONSTRAINT_HELP)
+    guide: str = _model("auto", "MODE", options.GUIDE_HELP)
+    guardrails: str | None = _model(None, "NAMES", options.GUARDRAILS_HELP, show_default="on")
+    retries: int | None = _model(None, "N", options.RETRIES_HELP, min=0, show_default="3")
+    profile: str = _model("auto", "NAME", options.PROFILE_HELP)
+    images: bool | None = _model(
+        None, "", "Send images to the model.", "--images/--no-images", show_default="if it accepts them"
+    )
+    agent_model: list[str] | None = _model(
+        None, "TIER=NAME", "Use this model for a tier of sub-agents, such as strong=qwen3:32b; repeatable."
+    )
+    config_file: Path | None = _model(
+        None, "FILE", "Read this configuration file instead of the user's config.toml.", "--config"
+    )
+    tools: str | None = _tools(None, "NAME", options.TOOLS_HELP)
+    trust_tools: bool = _tools(
+        False, "", "Use ./tools.json without asking, although its tools run programs.", "--trust-tools"
+    )
+    include_tools: list[str] | None = _tools(None, "TEXT", options.INCLUDE_HELP)
+    exclude_tools: list[str] | None = _tools(None, "TEXT", options.EXCLUDE_HELP)
+    mcp_trusted: list[str] | None = _tools(
+        None,
+        "SERVER",
+        "Add the tools of this MCP server, and run those that it marks as read-only without approval; repeatable.",
+    )
+    skills: list[Path] | None = _tools(None, "DIR", "Also offer the skills in this folder; repeatable.")
+    search: str | None = _tools(
+        None,
+        "NAME",
+        "Search the web with this service: exa (needs EXA_API_KEY), brave (needs BRAVE_API_KEY) or searxng (needs "
+        "--search-url).",
+    )
+    search_url: str | None = _tools(
+        None,
+        "URL",
+        "Search the web with this SearXNG server, or with any search URL that contains the placeholder {query}.",
+    )
+    edits: str = _permissions("auto", "MODE", options.EDITS_HELP)
+    encoding: str | None = _permissions(None, "NAME", options.ENCODING_HELP, show_default="detected")
     ask: options.Ask = None
     deny: options.Deny = None
-    sandbox: Annotated[
-        str,
-        _permissions(
-            "NAME",
-            "Run commands in this sandbox: auto (the best available), bwrap, landlock, require (fail if there is none) "
-            "or none.",
-        ),
-    ] = "auto"
-    sandbox_network: Annotated[
-        bool, _permissions("", "Let commands in the sandbox use the network.", "--sandbox-network")
-    ] = False
-    sandbox_read: Annotated[
-        list[Path] | None, _permissions("PATH", "Let commands in the sandbox also read this path; repeatable.")
-    ] = None
-    sandbox_write: Annotated[
-        list[Path] | None,
-        _permissions(
-            "PATH", "Let commands in the sandbox also write this path, such as WORKSPACE/.git for commits; repeatable."
-        ),
-    ] = None
+    sandbox: str = _permissions(
+        "auto",
+        "NAME",
+        "Run commands in this sandbox: auto (the best available), bwrap, landlock, require (fail if there is none) "
+        "or none.",
+    )
+    sandbox_network: bool = _permissions(False, "", "Let commands in the sandbox use the network.", "--sandbox-network")
+    sandbox_read: list[Path] | None = _permissions(
+        None, "PATH", "Let commands in the sandbox also read this path; repeatable."
+    )
+    sandbox_write: list[Path] | None = _permissions(
+        None,
+        "PATH",
+        "Let commands in the sandbox also write this path, such as WORKSPACE/.git for commits; repeatable.",
+    )
 
     record: Path | None = None
     """File to write the transcript to."""

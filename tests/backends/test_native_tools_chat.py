@@ -18,7 +18,7 @@ from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.probe_profiles import Profile, ProfileSetup, build_profile_path, save_profile
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.run_task import run_task
-from adapter.cli.serve_settings import ServeSettings
+from adapter.cli.serve import ServeSettings
 from adapter.conversation.session_steps import Finished
 from adapter.core.errors import TransportError, UsageError
 from adapter.workspace import Workspace
