@@ -123,10 +123,7 @@ class HttpAnswer:
 
 
 def find_endpoint(
-    base_url: str | None = None,
-    *,
-    environ: Mapping[str, str] = os.environ,
-    ports: Mapping[int, str] = LOCAL_PORTS,
+    base_url: str | None = None, *, environ: Mapping[str, str] = os.environ, ports: Mapping[int, str] = LOCAL_PORTS
 ) -> Endpoint:
     """Return the server at ``base_url``. If it is None, return the server at the URL in the environment, or else the
     first server on a default local port.

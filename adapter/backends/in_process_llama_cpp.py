@@ -18,14 +18,7 @@ from adapter.backends.endpoint_discovery import Endpoint, get_json
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.install_advice import build_install_command
 
-__all__ = [
-    "INSTALL",
-    "EmbeddedServer",
-    "download_builtin_model",
-    "find_builtin_model",
-    "is_available",
-    "is_gguf",
-]
+__all__ = ["INSTALL", "EmbeddedServer", "download_builtin_model", "find_builtin_model", "is_available", "is_gguf"]
 
 INSTALL = build_install_command("embedded")
 

@@ -167,10 +167,7 @@ class ServeSettings:
             grounded=self.grounded,
             context_budget=parse_context_budget(self.context_budget),
             limits=RetryPolicy(
-                tokens=self.retry_tokens,
-                seconds=self.retry_seconds,
-                clock=time.monotonic,
-                max_calls=self.max_calls,
+                tokens=self.retry_tokens, seconds=self.retry_seconds, clock=time.monotonic, max_calls=self.max_calls
             ),
             observe=ExchangeLog(self.record, Redactor(os.environ, [self.api_key])) if self.record else None,
             model_budgets=read_model_budgets(self.config),

@@ -9,12 +9,7 @@ from dataclasses import replace
 from adapter.conversation.guardrails.call_history import build_call_key
 from adapter.conversation.guardrails.verdicts import DroppedCall
 from adapter.conversation.verbatim_history import VerbatimText, is_safe_to_replay
-from adapter.core.events import (
-    Event,
-    InvalidToolCall,
-    JsonObject,
-    ToolCall,
-)
+from adapter.core.events import Event, InvalidToolCall, JsonObject, ToolCall
 from adapter.core.text.string_builder import StringBuilder
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens

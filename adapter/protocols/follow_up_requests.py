@@ -7,12 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from adapter.conversation.guardrails.unparsed_calls import find_leading_call
-from adapter.core.events import (
-    Event,
-    InvalidToolCall,
-    JsonObject,
-    ToolCall,
-)
+from adapter.core.events import Event, InvalidToolCall, JsonObject, ToolCall
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
 from adapter.prompting.tool_shortlist import LOOKUPS

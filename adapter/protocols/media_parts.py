@@ -68,8 +68,7 @@ def decode_document(kind: str, data: str, title: str, path: str) -> str:
     name = kind.partition(";")[0].strip().lower()
     if not name.startswith("text/") and name not in _TEXTS:
         raise RequestError(
-            f"{path} is {title or 'a document'} of type {kind[:80]!r}, but only text is supported; send its text",
-            path,
+            f"{path} is {title or 'a document'} of type {kind[:80]!r}, but only text is supported; send its text", path
         )
     try:
         return base64.b64decode(data, validate=True).decode("utf-8")

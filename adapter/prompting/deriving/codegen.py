@@ -126,10 +126,7 @@ TOOLS = ToolSet(
         {"name": "get_time", "parameters": {"type": "object", "properties": {}}},
         {
             "name": "write_file",
-            "parameters": {
-                "type": "object",
-                "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
-            },
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}},
         },
     ]
 )

@@ -78,10 +78,7 @@ def _detect(found: DerivationResult, source: str, model: str | None) -> Detected
 
 def _list_candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:
     """Yield the known formats to try, most likely first, and the reason for each attempt."""
-    for name, why in (
-        (guess_format(None, source), "by its markers"),
-        (guess_format(model), "by the model's name"),
-    ):
+    for name, why in ((guess_format(None, source), "by its markers"), (guess_format(model), "by the model's name")):
         if name is not None:
             yield name, why
     for name, entry in FORMATS.items():

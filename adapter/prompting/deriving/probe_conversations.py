@@ -160,10 +160,7 @@ def writes_python_dict(text: str) -> bool:
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 
 
-_TOKEN = re.compile(
-    r"<[^<>\s]{1,80}>|</?[\w｜|:▁-]+|\[/?[A-Z][A-Z_]*\]|\s|\w+|.",
-    re.DOTALL,
-)
+_TOKEN = re.compile(r"<[^<>\s]{1,80}>|</?[\w｜|:▁-]+|\[/?[A-Z][A-Z_]*\]|\s|\w+|.", re.DOTALL)
 
 
 def split_tokens(text: str) -> list[str]:

@@ -42,10 +42,7 @@ def make_traces(is_enabled: bool, upstream: str) -> TraceExporter | None:
 
 def require_packages(metrics: bool, traces: bool) -> None:
     """Raise UsageError if a package for metrics or traces is missing."""
-    for package, is_enabled, extra in (
-        ("prometheus_client", metrics, "metrics"),
-        (_EXPORTER, traces, "otel"),
-    ):
+    for package, is_enabled, extra in (("prometheus_client", metrics, "metrics"), (_EXPORTER, traces, "otel")):
         if is_enabled and not _is_installed(package):
             raise UsageError(f"{package} is not installed: {build_install_command(extra)}")
 
