@@ -35,8 +35,7 @@ class AsyncChatClient:
     async def stream(
         self, messages: Sequence[Message], *, stop: Sequence[str] = (), extra: JsonObject | None = None
     ) -> AsyncGenerator[Chunk, None]:
-        """Stream an answer like `ChatClient.stream`. Raises TransportError if the server is unreachable or sends an
-        error."""
+        """Stream an answer like `ChatClient.stream`. Raises TransportError if the server cannot be reached or fails."""
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         fields = ({"stop": list(stop)} if stop else {}) | (extra or {})

@@ -63,8 +63,7 @@ def find_cache_directory() -> Path:
 
 
 def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
-    """Return the path of the weights, in the cache or in the installed package, or None if they are in neither. The
-    package is not imported."""
+    """Return the path of the weights in the cache or the installed package (without importing it), or None."""
     folders = [find_cache_directory()]
     spec = importlib.util.find_spec(weights.module)
     if spec is not None and spec.submodule_search_locations:

@@ -61,8 +61,7 @@ _T = TypeVar("_T")
 
 
 REFUSED_PATIENCE_S = 3.0
-"""Maximum time, in seconds, to retry while the connection is refused. It is short, because the server may be starting,
-but usually it is not running."""
+"""Maximum time, in seconds, to retry while the connection is refused, usually because no server is running."""
 MAX_PAUSE_S = 5.0
 """Maximum pause between retries, in seconds."""
 
@@ -124,8 +123,7 @@ class ChatClient:
         return self._with_retries(lambda: [model.id for model in self._create_sdk_client().models.list()])
 
     def context(self) -> ContextSize:
-        """Return the size of the server's context. Ollama first loads the model, because it reports no size for a model
-        that is not loaded."""
+        """Return the size of the server's context. Ollama loads the model first; otherwise, it reports no size."""
         return query_context_size(self.endpoint, self.model, load=True)
 
     def discover_own_prompt(self) -> PromptDiscovery:
@@ -180,8 +178,7 @@ class ChatClient:
             response.close()
 
     def build_body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
-        """Return the body of a request. If the client was created without a model name, the first call queries the
-        server for its models."""
+        """Return the body of a request. Without a model name, the first call queries the server for its models."""
         return {
             "model": self.model,
             "messages": [dict(message) for message in messages],
@@ -251,8 +248,7 @@ class ChatClient:
     """Former names of these methods."""
 
     def _open(self, body: JsonObject) -> tuple[_Events, Json]:
-        """Return a stream and its first event, or None for a stream without events. The caller can retry any failure
-        before the first event."""
+        """Return a stream and its first event (None if it has none). Failures before that event can be retried."""
         from openai import Stream
         from openai.types.chat import ChatCompletionChunk
 
@@ -269,8 +265,7 @@ class ChatClient:
             raise
 
     def _perform(self, step: HttpPost | RenderTemplate) -> Json:
-        """Run a step that builds the prompt, and return its result. If the server refuses the step, the result has the
-        key ``error``."""
+        """Run a step that builds the prompt, and return its result, or an object with ``error`` if it is refused."""
         if isinstance(step, RenderTemplate):
             return run_render_step(step, self.template)
         try:
@@ -341,8 +336,7 @@ class ChatClient:
         return UNKNOWN
 
     def to_transport_error(self, error: BaseException) -> TransportError:
-        """Convert an SDK error to a TransportError without keys in its message. This may query the server for its
-        models."""
+        """Convert an SDK error to a TransportError without keys in its message. May query the server for its models."""
         return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explain(error)))
 
     def _explain(self, error: BaseException) -> str:

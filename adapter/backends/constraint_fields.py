@@ -18,8 +18,7 @@ WORDS_GRAMMAR = r"root ::= [^{<\x60\x5b \t\n] [^{<\x60]*"
 """GBNF for an answer that cannot contain a call: no JSON, tags or code fences."""
 
 MAX_VALUE = 200
-"""Maximum length, in characters, of strings in parameters for short text. A small model that has written more rarely
-ends the string."""
+"""Maximum length of strings for short text, in characters. A small model beyond it rarely ends the string."""
 
 
 def build_constraint_fields(

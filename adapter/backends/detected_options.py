@@ -108,8 +108,7 @@ class ModelOptions:
         return options.kind is None or not options.prompt.may_be_own or model in self._found
 
     def complete(self, options: TranslationOptions, model: str) -> TranslationOptions:
-        """Complete the detected ``options`` with the prompt for ``model``. If the model is small, they also get guided
-        tool choice."""
+        """Complete the detected ``options`` with the prompt for ``model``, and with guided choice if it is small."""
         if options.kind is None or not options.prompt.may_be_own:
             return options
         discovery, guided_choice = self._found.get(model) or self._discover(model)

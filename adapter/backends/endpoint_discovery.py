@@ -39,8 +39,7 @@ LOCAL_PORTS: dict[int, str] = {
 START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
 
 MAX_MODELS = 256
-"""Maximum number of model names in a cache, which is cleared when it is full. Clients choose the names, so the cache
-needs a limit."""
+"""Maximum number of model names in a cache. Clients choose the names, so a full cache is cleared."""
 MAX_RESPONSE_BYTES = 8_000_000
 """Maximum size of a response that describes the server or its models."""
 DETECTION_TIMEOUT_S = 1.0
@@ -114,8 +113,7 @@ def find_api_key(endpoint: Endpoint) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A server's answer. ``server`` is the header of that name, and ``body`` the decoded JSON, or None for other
-    content."""
+    """A server's answer. ``server`` is the header of that name, and ``body`` the decoded JSON or None."""
 
     status: int
     server: str
@@ -218,8 +216,7 @@ _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
 
 
 def detect_server_kind(base_url: str, timeout_s: float = DETECTION_TIMEOUT_S) -> Kind | None:
-    """Return the kind of the server, or None if no HTTP server answers. Several GET requests are sent, each with the
-    timeout ``timeout_s``."""
+    """Return the kind of the server, or None if no HTTP server answers the requests within ``timeout_s`` each."""
     root = Endpoint(base_url).root
     for kind, path, is_sign in _SIGNS:
         answer = get_json(root + path, timeout_s=timeout_s)

@@ -26,8 +26,7 @@ _FAMILY = re.compile(
     (?: [-_]? v? \d+ (?:\.\d+)? (?![\d.]* [bmk] (?![a-z])) )?
     (?: [-_] coder )?"""
 )
-"""Matches the names of public model families, with their versions (``qwen2.5-coder``), but not with a number of
-parameters (``llama-8b``)."""
+"""Matches public model families with their versions (``qwen2.5-coder``), but not with a size (``llama-8b``)."""
 _SIZES = {"small": "_S", "medium": "_M", "large": "_L"}
 _VERSIONS: dict[Kind, tuple[str | int, ...]] = {
     "llama.cpp": ("/props", "build_info"),

@@ -76,8 +76,7 @@ def hash_template(template: ChatTemplate) -> str:
 
 
 def detect_format(template: str | ChatTemplate, model: str | None = None) -> DetectedFormat:
-    """Detect the format in which a model with this template writes calls. `get_format` then returns a derived format by
-    its name."""
+    """Detect a model's call format by its template. `get_format` then returns a derived format by its name."""
     if isinstance(template, str):
         template = ChatTemplate(template)
     examine_template(template)
@@ -102,8 +101,7 @@ def _examine(source: str, tokens: _Tokens, response: str | None) -> DerivationRe
 
 
 def _learn(response: str, found: DerivationResult) -> DerivationResult:
-    """Learn the format from the response template. If that fails, return ``found``, the result without the response
-    template, with an additional reason."""
+    """Learn the format from the response template. If that fails, return ``found`` with an additional reason."""
     try:
         learned = learn_response_template(json.loads(response), build_derived_name(response, {}))
     except CannotLearnError as error:

@@ -26,8 +26,7 @@ class Model(BaseModel):
 
 
 def query_model(endpoint: Endpoint, name: str) -> Model:
-    """Query the server for the identity of the model ``name``. llama.cpp ignores the name, because it has only one
-    model."""
+    """Query the server for the identity of the model ``name``. llama.cpp has only one, and ignores the name."""
     model = Model(name=name, server=endpoint.kind, base_url=endpoint.display_url)
     if endpoint.kind == "llama.cpp":
         props = get_object(f"{endpoint.root}/props")

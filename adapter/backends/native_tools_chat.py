@@ -23,8 +23,7 @@ MAX_MALFORMED = 20_000
 
 
 class NativeToolsChat:
-    """A chat with native tool calling. Calls are converted back to text in ``format``. `stream` raises TransportError
-    if the server refuses tools."""
+    """A chat with native tool calling. Calls become text in ``format``. `stream` raises TransportError if refused."""
 
     def __init__(self, chat: ChatClient, tools: ToolSet, format: str) -> None:
         self._chat, self._format = chat, get_format(format)

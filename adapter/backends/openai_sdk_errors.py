@@ -39,8 +39,7 @@ def is_connect_error(error: BaseException) -> bool:
 
 
 def _list_class_names(error: BaseException | None) -> set[str]:
-    """Return the names of the error's classes. The classes cannot be imported, because the SDK uses one of two HTTP
-    libraries."""
+    """Return the names of the error's classes, which cannot be imported: the SDK uses one of two HTTP libraries."""
     return {kind.__name__ for kind in type(error).__mro__}
 
 

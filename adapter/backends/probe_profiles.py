@@ -83,8 +83,7 @@ class Profile(_ProfileTable):
         return f"profile of {self.model.name}: {self.setup.name} ({score})"
 
     def list_staleness_reasons(self, model: Model) -> tuple[str, ...]:
-        """Return the reasons why the profile may not apply to ``model``, which the server is running now. They are
-        short clauses for a message."""
+        """Return short clauses with the reasons why the profile may not apply to ``model``, the server's model now."""
         reasons = []
         if self.model.file and model.file and self.model.file != model.file:
             reasons.append(f"it was made for the file {self.model.file}, but the server has loaded {model.file}")
@@ -125,8 +124,7 @@ def save_profile(profile: Profile, path: Path) -> None:
 
 
 def _format_tables(values: Mapping[str, Json]) -> Iterator[str]:
-    """Yield lines of TOML: first plain values, then tables. Values are written as JSON, which is also valid TOML if the
-    character DEL is escaped."""
+    """Yield lines of TOML: plain values, then tables. JSON values are valid TOML once the character DEL is escaped."""
     for key, value in values.items():
         if not isinstance(value, dict):
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

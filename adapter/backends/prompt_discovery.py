@@ -57,8 +57,7 @@ class PromptDiscovery:
     """The format that fits the template, or None if there is no template."""
 
     def format_of(self, model: str) -> str | None:
-        """Return the name of the model's format: the format that fits the chat template, or a guess from the name
-        ``model``."""
+        """Return the name of the format that fits the chat template, or a guess from the name ``model``."""
         return self.recognized.format if self.recognized is not None else guess_format(model)
 
 
@@ -67,8 +66,7 @@ Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json]], str | None]
 
 
 class PromptDiscoverer:
-    """Discovers how to prompt the models of ``endpoint``. ``template`` is the user's chat template, which applies to
-    all models."""
+    """Discovers how to prompt the models of ``endpoint``. The user's ``template``, if any, applies to all of them."""
 
     def __init__(self, endpoint: Endpoint, template: TemplateWorker | None = None) -> None:
         self.endpoint, self.template = endpoint, template

@@ -27,8 +27,7 @@ class SmallModelCheck:
         self._lock = threading.Lock()
 
     def find_guided_choice(self, model: str) -> GuidedChoiceSettings | None:
-        """Return the settings of guided tool choice for ``model``, or None if the model does not need it. The first
-        call for a model queries the server."""
+        """Return the settings of guided tool choice for ``model``, or None. The first call queries the server."""
         if self._mode != "auto":
             return GuidedChoiceSettings() if self._mode == "on" else None
         with self._lock:
@@ -47,8 +46,7 @@ class SmallModelCheck:
 
 
 def invents_values(endpoint: Endpoint, model: str) -> bool:
-    """Return whether the model, according to its server, is so small that it may invent the values of an enforced
-    call."""
+    """Return whether the server reports that the model is so small that it may invent values in an enforced call."""
     count = query_parameter_count(endpoint, model)
     return count is not None and count <= INVENTIVE
 

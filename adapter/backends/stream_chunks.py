@@ -35,8 +35,7 @@ class Chunk:
 
 
 def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
-    """Parse one event of an OpenAI-compatible server, or a line of Ollama's own API. Raises TransportError for an
-    error."""
+    """Parse one event of an OpenAI-compatible server, or a line of Ollama's API. Raises TransportError for an error."""
     raw: JsonObject = event if isinstance(event, dict) else {}
     if hasattr(event, "model_dump"):
         raw = event.model_dump(exclude_unset=True, warnings=False)

@@ -19,8 +19,7 @@ from adapter.tools.tool import ToolSet
 
 
 class TemplateChat:
-    """A chat that uses the model's chat template. ``own`` describes how to render the template, and ``format`` is the
-    format of the model's calls."""
+    """A chat whose prompts the model's chat template renders, as ``own`` describes. Calls are in ``format``."""
 
     def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
         self.own = own

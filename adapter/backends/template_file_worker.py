@@ -23,8 +23,7 @@ EXPECTED = f"a Jinja file, a {SETTINGS}, a folder with one or with {JINJA}, or a
 
 
 def run(_: bytes, path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield one object: the ``source``, the ``tokens``, the ``control`` tokens and the ``response`` template of the
-    template at ``path``, or a ``fault``."""
+    """Yield the source, tokens, ``control`` tokens and response template of the file at ``path``, or a ``fault``."""
     try:
         template = _load(Path(path))
         if len(template["source"]) > MAX_TEMPLATE:
@@ -107,8 +106,7 @@ def _list_tokens(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def _list_control_tokens(settings: dict[str, Any]) -> list[str]:
-    """Return the ``special`` tokens of ``added_tokens_decoder``. The tokenizer splits a prompt at these tokens
-    first."""
+    """Return the ``special`` tokens of ``added_tokens_decoder``, at which the tokenizer first splits a prompt."""
     added = settings.get("added_tokens_decoder")
     entries = [each for each in added.values() if isinstance(each, dict)] if isinstance(added, dict) else []
     texts = [each.get("content") for each in entries if each.get("special") is True]

@@ -69,8 +69,7 @@ def run_render_step(step: RenderTemplate, template: TemplateWorker | None) -> st
 
 
 class TemplateWorker:
-    """Renders ``template`` in a worker process. The process starts with the first prompt, and ends with `close` or when
-    this object is deleted."""
+    """Renders ``template`` in a worker process, from the first prompt until `close` or the deletion of this object."""
 
     def __init__(self, template: ChatTemplate, time_limit_s: float = TIME_LIMIT_S) -> None:
         self.template = template

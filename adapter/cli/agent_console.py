@@ -254,8 +254,7 @@ def _describe_answers(question: Question) -> str:
 
 
 def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
-    """Return the labels that ``answer`` selects, or ``answer`` as the user's own text. The result is empty if
-    ``answer`` is invalid."""
+    """Return the labels that ``answer`` selects, or ``answer`` as the user's own text, or () if it is invalid."""
     parts = [part.strip() for part in answer.split(",")]
     labels = [option.label for option in question.options]
     exact = next((label for label in labels if label.casefold() == answer.casefold()), None)

@@ -230,8 +230,7 @@ def list_api_keys(host: Host) -> Iterator[str | None]:
 def _build_subagent_runner(
     stack: ExitStack, chat: ChatClient, setup: ModelSetup, config: Config, context_tokens: int | None, tally: CallTally
 ) -> SubagentRunner:
-    """Return a runner for sub-agents. A sub-agent uses ``chat`` or a configured model, which is connected on first
-    use."""
+    """Return a runner for sub-agents, which use ``chat`` or a configured model (connected on first use)."""
     formats = {name: one.format or guess_format(one.model or "") or setup.format for name, one in config.models.items()}
     return SubagentRunner(
         chat,

@@ -47,8 +47,7 @@ LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. ``advice`` is shown if the check failed. ``data`` is the result in machine-readable
-    form."""
+    """One line of the report. ``advice`` is shown if the check failed; ``data`` is the result for programs."""
 
     name: str
     ok: bool

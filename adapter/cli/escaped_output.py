@@ -14,8 +14,7 @@ def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> Non
 
 
 def print_prompt(prompt: str, without_tools: str) -> None:
-    """Print ``prompt``. On a terminal, highlight the part that differs from ``without_tools``, the prompt that the same
-    template renders without tools."""
+    """Print ``prompt``. A terminal highlights what differs from ``without_tools``, the prompt without tools."""
     if not sys.stdout.isatty():
         print_escaped(prompt)
         return

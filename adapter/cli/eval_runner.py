@@ -1,5 +1,4 @@
-"""Run `adapter eval`: try scenarios with several tool-calling methods, and write the runs, a table and a report
-page."""
+"""Run `adapter eval`: try scenarios with several tool-calling methods, and write runs, a table and a report page."""
 
 from __future__ import annotations
 

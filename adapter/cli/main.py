@@ -108,8 +108,7 @@ OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "fin
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Convert the words after ``adapter parse`` to arguments for `print_parse_result`. Return None if only Typer can
-    parse them."""
+    """Convert the words after ``adapter parse`` to arguments of `print_parse_result`. None means: let Typer do it."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

@@ -28,8 +28,7 @@ class LoadedModel:
 
 
 def require_model_choice(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
-    """Raise UsageError if neither an argument nor the environment names a model. A command that uses a model for
-    minutes must not choose one silently."""
+    """Raise UsageError if no model is named, because a command that uses a model for minutes must not choose one."""
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
             f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so the model must be "

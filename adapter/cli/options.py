@@ -37,8 +37,7 @@ def setting(default: Any, metavar: str | None, help: str, *names: str, **setting
 
 
 def define_settings_group(title: str, *, is_advanced: bool = False) -> Callable[..., Any]:
-    """Return a `setting` function for the options in the help's group ``title``. Only `--help-all` shows advanced
-    options."""
+    """Return a `setting` function for the help's group ``title``. Only `--help-all` shows advanced options."""
     return partial(setting, rich_help_panel=title, hidden=is_advanced)
 
 

@@ -169,8 +169,7 @@ def _format_duration(seconds: float) -> str:
 
 
 class _ProbeProgress:
-    """Show the progress on stderr: on a terminal a progress bar, otherwise a line whenever a setup completes one of the
-    rounds in `RUNGS`."""
+    """Show the progress on stderr: a bar on a terminal, otherwise a line for each setup and round of `RUNGS`."""
 
     def __init__(self, bar: Progress, setups: int) -> None:
         self._bar = bar

@@ -42,8 +42,7 @@ MAX_CHECKED = 1_000_000
 
 
 def run_task(task: str, settings: RunSettings) -> int:
-    """Run ``task`` and return the exit code. Raises TransportError and UsageError; their messages state the next
-    step."""
+    """Run ``task`` and return the exit code. Raises TransportError and UsageError, which state the next step."""
     if not task.strip():
         raise UsageError("the task is empty; describe it in plain language, or pass - to read it from standard input")
     agent_factory.validate_settings(settings)

@@ -25,8 +25,7 @@ from adapter.workspace.changes.history import UndoResult
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A chat command. ``run`` is called with the session and the text after the command's name, and returns False to
-    end the chat."""
+    """A chat command. ``run`` takes the session and the text after the command, and returns False to end the chat."""
 
     summary: str
     run: Callable[[ChatSession, str], bool | None]

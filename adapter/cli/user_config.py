@@ -172,8 +172,7 @@ def read_config(workspace: Path, file: Path | None = None) -> Config:
 
 
 def read_toml(path: Path, settings: type[Settings]) -> Settings:
-    """Read a TOML file into ``settings``. Raises UsageError, which lists every invalid key or value and, for an unknown
-    key, the most similar valid key."""
+    """Read a TOML file into ``settings``. Raises UsageError, which lists all invalid keys, with similar valid ones."""
     try:
         values = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -208,8 +207,7 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _find_table(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the settings class for the table at ``path`` of the file. Keys chosen by the user, such as model names,
-    are skipped."""
+    """Return the settings class for the table at ``path`` of the file, skipping keys that the user chooses."""
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:

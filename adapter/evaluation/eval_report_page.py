@@ -96,8 +96,7 @@ def _build_scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Seque
 
 
 def _abbreviate(message: JsonObject) -> str:
-    """Return a message's text and calls, with control characters made visible. Of a long text, the middle is left
-    out."""
+    """Return a message's text and calls with visible control characters. The middle of a long text is left out."""
     text = escape_for_display(render_message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"

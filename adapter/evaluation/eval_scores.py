@@ -14,8 +14,7 @@ Z = 1.959964
 
 
 def compute_wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a success rate (score interval, Wilson 1927). Without trials, it is 0 to
-    1."""
+    """Return the 95 % confidence interval of a success rate (Wilson's score, 1927), or (0, 1) without trials."""
     if trials == 0:
         return 0.0, 1.0
     share, z2 = successes / trials, Z * Z

@@ -58,8 +58,7 @@ class ExecutedCall:
 
 Oracle: TypeAlias = Generator[Sequence[ExpectedCall], Sequence[str], str]
 Check: TypeAlias = "Callable[[Json, Sequence[ExecutedCall], str], str]"
-"""A function that returns the fault of a run, or "" for success. Its arguments are the world, the calls and the final
-answer."""
+"""Returns the fault of a run, or "" for success, from the world, the calls and the final answer."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +178,7 @@ def _decode(arguments: Json) -> JsonObject:
 def tool(
     name: str, description: str = "", optional: Sequence[str] = (), /, **parameters: str | JsonObject
 ) -> JsonObject:
-    """Define a tool. A parameter is a JSON Schema, or a string with its type and description, such as ``"integer In
-    euros."``."""
+    """Define a tool. A parameter is a JSON Schema, or a string such as ``"integer In euros."``."""
     properties = {key: _expand_schema(value) for key, value in parameters.items()}
     schema = {
         "type": "object",

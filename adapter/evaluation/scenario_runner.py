@@ -80,8 +80,7 @@ class Harness(Protocol):
     def name(self) -> str: ...
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
-        """Run ``scenario`` once. ``check_time`` is called before each request, and raises an exception if no time is
-        left."""
+        """Run ``scenario`` once. ``check_time`` is called before each request, and raises if no time is left."""
         ...
 
 

@@ -1,5 +1,4 @@
-"""A way to prompt and constrain a model so that it calls tools. `adapter probe` compares several such setups, and a
-profile stores the best."""
+"""A way to make a model call tools. `adapter probe` compares such setups, and a profile stores the best one."""
 
 from __future__ import annotations
 

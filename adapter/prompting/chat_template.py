@@ -65,8 +65,7 @@ def render_chat_template(
     add_generation_prompt: bool = True,
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """Render a prompt. Raises ChatTemplateError if the template is invalid, rejects the messages, or writes more than
-    `MAX_CHARACTERS`."""
+    """Render a prompt. Raises ChatTemplateError if the template fails or writes more than `MAX_CHARACTERS`."""
     context = {
         **template.tokens,
         **(variables or {}),
@@ -134,8 +133,7 @@ class _Generation(Extension):
 
 
 class _PlainNamespace(Namespace):
-    """A namespace that rejects attributes beginning with an underscore, through which a template could access Python's
-    internals."""
+    """A namespace that rejects attributes with a leading underscore, which could give access to Python's internals."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:  # same name as in Jinja, so that `namespace(self=...)` works
         self, values = args[0], dict(*args[1:], **kwargs)
@@ -167,8 +165,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Convert ``value`` to JSON. Unlike Jinja's filter, do not escape HTML, because models were not trained on escaped
-    HTML."""
+    """Convert ``value`` to JSON without escaping HTML, unlike Jinja's filter. Models were not trained on such text."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -209,8 +206,7 @@ def _render(request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def main() -> None:
-    """Answer requests from standard input. Command-line arguments: memory limit in megabytes, and processor time per
-    prompt in seconds."""
+    """Answer requests from standard input. Arguments: memory limit in MB, and processor seconds per prompt."""
     if sys.platform != "win32":
         memory = int(sys.argv[1]) * 1_000_000
         with suppress(ValueError, OSError):  # macOS rejects this limit

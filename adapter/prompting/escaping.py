@@ -111,8 +111,7 @@ _CHUNK = 100_000
 """Maximum length of text for one search, in characters. A search blocks all other threads."""
 _MIN_CACHED = 256
 _ESCAPED = TextCache(16_000_000)
-"""Escaped strings of ``_MIN_CACHED`` to ``_CHUNK`` characters. They are cached, because each request of a conversation
-contains all earlier results."""
+"""Escaped strings of ``_MIN_CACHED`` to ``_CHUNK`` characters. Every request repeats all earlier results."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)([>/]|\s+(?:/|[\w.-]+\s*=)))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -203,8 +202,7 @@ def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """Return a variant of ``format`` with which a model's own control tokens are also escaped. ``tokens`` is the
-    result of `select_added_control_tokens`."""
+    """Return ``format`` with the model's control tokens, from `select_added_control_tokens`, which are also escaped."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 

@@ -1,5 +1,4 @@
-"""Render system prompts and messages from Jinja templates in ``prompts/``, or from a user's templates of the same
-names."""
+"""Render system prompts and messages from Jinja templates in ``prompts/``, or a user's with the same names."""
 
 from __future__ import annotations
 

@@ -91,8 +91,7 @@ def load_default_tools(dialect: str | Dialect) -> ToolSet:
 
 
 def create_prompt_session() -> str:
-    """Return four random hexadecimal digits for the parameter ``session`` of `system_prompt`, which makes its example
-    values unique."""
+    """Return four random hexadecimal digits for ``session`` of `system_prompt`, which make its examples unique."""
     import secrets
 
     return secrets.token_hex(2)
@@ -131,8 +130,7 @@ class ToolDescription:
 
     @cached_property
     def signature(self) -> str:
-        """The tool's signature: ``read_file_range(path, start_line = 1, end_line?: integer)``. Parameters without a
-        type are strings."""
+        """The signature: ``read_file_range(path, start_line = 1, end_line?: integer)``. Types default to string."""
         return f"{self._tool.name}({format_parameters(self._tool)})"
 
     @cached_property
@@ -154,8 +152,7 @@ class ToolDescription:
 
     @cached_property
     def example(self) -> JsonObject:
-        """The tool's example arguments, or else values from its schema, with placeholders such as ``<name>`` for the
-        rest."""
+        """The tool's example arguments, or else values from its schema, and placeholders such as ``<name>``."""
         return _build_sample(self._tool) if self._tool.example is None else self._tool.example
 
     @property

@@ -78,8 +78,7 @@ CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="fi
 
 @dataclass(frozen=True, slots=True)
 class ProbeConversation:
-    """A conversation to render. The caller sends the rendered prompt back to the generator, or None if the template
-    rejects the conversation."""
+    """A conversation to render. The generator is sent the prompt, or None if the template rejects the messages."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()

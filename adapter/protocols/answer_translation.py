@@ -90,8 +90,7 @@ class _Exchange(Generic[Answer]):
         return self.request.body
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer, because the client disconnected or needs no more of it. ``why`` is the reason if there was
-        no answer."""
+        """Stop an answer that the client no longer needs. ``why`` is the reason if there was no answer."""
         self._answer.cancel(why)
 
 
@@ -214,8 +213,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
-        """Return the status and the completion for the client. If the answer must be retried, return the body of the
-        follow-up request instead."""
+        """Return the client's status and completion, or the body of a follow-up request if the answer is retried."""
         completion = convert_to_chat(_read(body))
         if isinstance(completion, dict) and is_error(completion):
             died = build_error_object(DIED, "upstream_error")

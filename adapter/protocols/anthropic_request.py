@@ -45,8 +45,7 @@ server could not reuse its prompt cache."""
 
 
 def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises RequestError
-    for an invalid request."""
+    """Return the chat request, and append dropped fields to ``dropped``. Raises RequestError if it is invalid."""
     dropped = [] if dropped is None else dropped
     dropped += list_unknown_fields(body, FIELDS)
     messages = require_type(list, body.get("messages"), "messages")
@@ -76,8 +75,7 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
 
 
 def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Convert tools run by the client. Drop tools run by Anthropic's servers (web search, code execution), and append
-    their types to ``dropped``."""
+    """Convert the client's tools, and append the types of Anthropic's own tools (web search) to ``dropped``."""
     tools = []
     for tool in definitions:
         definition = tool if tool.get("type", "custom") == "custom" else define_client_tool(tool)
@@ -92,8 +90,7 @@ def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> tuple[l
 
 
 def _convert_thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:
-    """Convert Anthropic's thinking settings to the chat template's switch for thinking, and append the names of dropped
-    settings to ``dropped``."""
+    """Convert Anthropic's thinking settings to the chat template's switch, and append dropped ones to ``dropped``."""
     dropped += [f"thinking.{name}" for name in list_dropped_fields(thinking, ("display",))]
     match thinking.get("type"):
         case "disabled" | "enabled" as mode:

@@ -39,8 +39,7 @@ MAX_ANSWERS = 128
 
 
 def needs_translation(body: Json) -> bool:
-    """Return whether a request offers tools, contains earlier calls, or has system messages or roles that a template
-    may reject."""
+    """Return whether a request has tools, calls, or system messages or roles that a template may reject."""
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
@@ -158,8 +157,7 @@ _PREFILLS: dict[str, Prefill] = {"llama.cpp": "completion", "vllm": "final_messa
 
 
 def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) -> ToolRequest:
-    """Return the request with its reasoning budget, and with the model server's field for this budget. A budget of 0
-    turns reasoning off."""
+    """Return the request with its reasoning budget, also as the server's field. A budget of 0 turns reasoning off."""
     budget = find_requested_budget(request.body, options.get_budgets(request.body).reasoning)
     if budget is None:
         return request
@@ -211,8 +209,7 @@ def _start_guardrails(
 
 
 def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHistory | None:
-    """Return the call history of a conversation. The history of earlier requests is cached, so only new messages are
-    read."""
+    """Return the call history of a conversation, reading only messages that no earlier request had."""
     if not (request.allowed and options.retry_policy.on):
         return None
     before = request.conversation.get_built(request.allowed, UNREAD)

@@ -81,16 +81,14 @@ class ChoiceDeltas:
 
     @property
     def notice(self) -> JsonObject:
-        """The response field ``adapter``: guardrails that caused retries, dropped calls, a call that was cut off, and
-        the reason why reasoning was closed."""
+        """The field ``adapter``: guardrails that caused retries, dropped or cut calls, and why reasoning was closed."""
         notice = build_report(self._request.follow_up.guardrails, self._dropped)
         notice |= {"cut_call": find_tool(self._cut_text, self._tool_names)} if self._cut_text is not None else {}
         notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
 
     def _send_reasoning(self, text: str) -> list[JsonObject | str]:
-        """Return the deltas for reasoning. Reasoning of a retry is held back while it repeats the reasoning that the
-        client already has."""
+        """Return the deltas for reasoning. That of a retry is held back while it repeats what was sent."""
         shown, repeated = self._last_reasoning, self._repeated
         if not shown:
             return [{"reasoning_content": text}]
@@ -181,8 +179,7 @@ class ChoiceDeltas:
         return shortlist is not None and name == shortlist.finder
 
     def _is_repeated(self, call: ToolCall) -> bool:
-        """Return whether ``call`` repeats a call of this answer, or a call that already has a result. This is checked
-        only for constrained models."""
+        """Return whether a constrained model repeats a call of this answer, or one that already has a result."""
         if self._request.parsing.reply is None:
             return False
         key, keys = (
@@ -206,8 +203,7 @@ class ChoiceDeltas:
         return bool(reason)
 
     def _count_dropped(self, start: int | None = None) -> int:
-        """Return the number of calls dropped by guardrails in this answer, or, if ``start`` is given, after the first
-        ``start`` dropped calls."""
+        """Return the number of calls that guardrails dropped in this answer, or after the first ``start`` drops."""
         start = self._dropped_before if start is None else start
         return sum(each.guardrail != EXCLUDED for each in self._dropped[start:])
 
@@ -227,8 +223,7 @@ class ChoiceDeltas:
         return [*before, *self._calls.add_call(call.id, call.name, arguments)]
 
     def _send_invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
-        """Return the deltas that send an invalid call as text. If part of its arguments was already sent, set the
-        error, which makes the answer fail."""
+        """Return an invalid call as text. If part of it was already sent, set the error, which fails the answer."""
         if self._request.parsing.reply is not None and finish_reason == "length":
             return []  # the model wrote the call only because of the constraint
         if not self._calls.is_open:

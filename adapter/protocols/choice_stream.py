@@ -31,8 +31,7 @@ from adapter.protocols.tool_call_deltas import NativeCalls, measure_calls
 from adapter.protocols.truncated_calls import CUT_REASONS, separate_cut_call
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""Finish reasons added by this library: the server (incomplete) or the client (abandoned) disconnected before the end
-of the answer."""
+"""Finish reasons of this library: the server (incomplete) or the client (abandoned) disconnected too early."""
 FAILED_REASONS = ("error", "abort")
 """Finish reasons of vLLM and SGLang for a request that failed after its answer began."""
 
@@ -180,8 +179,7 @@ class ChoiceStream(FollowedChoice):
         return is_empty or (self.attempt.holds_text and guardrails.drops_answer(candidate))
 
     def _end_flood(self) -> list[JsonObject | str]:
-        """End the answer if too many of its calls were dropped and the client has at least one call.
-        `Guardrails.screen` does the same for agents."""
+        """End an answer with a call and too many dropped ones, as `Guardrails.screen` does for agents."""
         if self._count_dropped() <= MAX_DROPPED:
             return []
         if not self._calls.whole[self._calls_before :]:
@@ -207,8 +205,7 @@ class ChoiceStream(FollowedChoice):
         return [*self._send_call(calls[0]), self._finish("stop")]
 
     def _finish_text(self, finish_reason: str) -> list[JsonObject | str]:
-        """Return the deltas for the rest of the text. If everything in the answer was dropped, the client gets the last
-        tool result instead."""
+        """Return the deltas for the rest of the text, or for the last tool result if all of the answer was dropped."""
         guardrails = self._request.follow_up.guardrails
         if guardrails is None or len(self._calls) > 0:
             return self._release(finish_reason)

@@ -18,8 +18,7 @@ _MARKED = b'"\\u0000"'
 
 @dataclass(frozen=True, slots=True)
 class ChunkTemplate:
-    """The encoded form that the server's text chunks for the choice ``index`` share. They differ only in the text
-    between ``before`` and ``after``."""
+    """The form of the server's text chunks for the choice ``index``: a text between ``before`` and ``after``."""
 
     before: bytes
     after: bytes

@@ -23,8 +23,7 @@ turns. With the data built for them, they take up to 60 MB.
 MAX_CONVERSATIONS = 256
 """Maximum number of cached conversations. Each request is compared with all of them."""
 MAX_BUILT = 6
-"""Maximum number of objects that are cached for a conversation. A client that always sends the same tools needs
-three."""
+"""Maximum number of objects cached for a conversation. A client that never changes its tools needs three."""
 _HEAD = 5
 """Length of the header of a marshalled list, in bytes: its type and its number of items."""
 
@@ -39,8 +38,7 @@ def hash_beginning(encoded: bytes) -> Blake2b:
 
 
 def encode_messages(messages: Json) -> bytes:
-    """Encode messages so that one encoding is a prefix of another if and only if its messages are a prefix of the other
-    messages."""
+    """Encode messages so that an encoding begins with another exactly if its messages begin with the other's."""
     return marshal.dumps(messages, NO_REFERENCES)[_HEAD:]
 
 
@@ -55,8 +53,7 @@ class Conversation:
 
     messages: Json
     beginnings: Sequence[str] = ()
-    """For a shortened conversation, the hash of the client's messages before each message, and finally the hash of all
-    messages."""
+    """For a shortened conversation, the hash of the client's messages before each message, and of all messages."""
     known: int = 0
     """Number of messages at the beginning that an earlier request already contained."""
     size: int = 0
@@ -75,8 +72,7 @@ class Conversation:
         self._built = dict([*beginning._built.items()][-MAX_BUILT:])
 
     def begins_with(self, other: Conversation) -> bool:
-        """Return whether the messages begin with those of ``other``. Equal values of different types, such as 1 and
-        True, do not count as a difference."""
+        """Return whether the messages begin with those of ``other``. Values such as 1 and True count as equal."""
         count = len(other.compared)
         if not 0 < count <= len(self.compared) or self.compared[count - 1] != other.compared[-1]:
             return False  # the last messages usually differ

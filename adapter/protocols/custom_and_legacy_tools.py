@@ -116,8 +116,7 @@ def build_text_function(name: Json, description: str, parameter: str, text_descr
 
 
 def describe_text(format: Json) -> str:
-    """Return the description of a custom tool's parameter. A grammar is only described, because this server cannot
-    enforce it."""
+    """Describe a custom tool's parameter. A grammar is described, because this server cannot enforce it."""
     match format:
         case {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}} | {
             "type": "grammar",

@@ -25,8 +25,7 @@ _UNSAFE = re.compile(r"[^\w .:/*()-]", re.ASCII)
 
 
 def build_field_table(names: Mapping[FieldHandling, str]) -> Mapping[str, FieldHandling]:
-    """Return the handling of each field. ``names`` has the field names for each kind of handling, separated by
-    spaces."""
+    """Return the handling of each field. ``names`` has the fields of each kind of handling, separated by spaces."""
     return {name: handling for handling, listed in names.items() for name in listed.split()}
 
 

@@ -120,8 +120,7 @@ class ExchangeGuardrails:
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.history))
 
     def holds_call(self, name: str) -> bool:
-        """Return whether a call of the tool ``name`` may lead to a retry. No part of such a call is sent before the
-        call is complete."""
+        """Return whether a call of the tool ``name`` may lead to a retry, so that it is sent only when complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
@@ -144,8 +143,7 @@ class ExchangeGuardrails:
         return self.history.last_result
 
     def has_ended(self, content: str) -> bool:
-        """Return whether the answer ended within ``content`` because the model began to write the user's next message.
-        Later calls are ignored."""
+        """Return whether ``content`` ends the answer, because the model began to write the user's next message."""
         return self._guardrails.answer_has_ended(self.history, content)
 
     @property
@@ -157,8 +155,7 @@ class ExchangeGuardrails:
     def judge(
         self, answer: CandidateAnswer, finish_reason: str | None, written_text: Callable[[], str]
     ) -> Retry | None:
-        """Return a retry if the answer is unusable, or None to accept it. ``written_text`` returns the whole answer as
-        text."""
+        """Return a retry if the answer is unusable, otherwise None. ``written_text`` returns the answer as text."""
         verdict = self._guardrails.check_response(self.history, answer, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
             return None

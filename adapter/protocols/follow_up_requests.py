@@ -17,8 +17,7 @@ from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
 
 Rest: TypeAlias = tuple[Sequence[Event], int]
-"""The remaining events: a list of events, and the index of the first remaining one. Copying the remaining events for
-each event would take quadratic time."""
+"""A list of events, and the index of the first remaining one. Copies of the rest would take quadratic time."""
 NOTHING: Rest = ((), 0)
 
 

@@ -71,8 +71,7 @@ def remove_grammar(body: JsonObject) -> JsonObject:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert an answer of ``/completion``, or an event of its stream, to the chat format. Return other values
-    unchanged."""
+    """Convert an answer of ``/completion``, or an event of its stream, to a chat. Return other values unchanged."""
     if not isinstance(answer, dict) or "choices" in answer or not isinstance(answer.get("content"), str):
         return answer
     text = {"role": "assistant", "content": answer["content"]}

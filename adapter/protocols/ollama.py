@@ -57,8 +57,7 @@ NATIVE = (
 
 
 def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises RequestError
-    for an invalid request."""
+    """Return the chat request, and append dropped fields to ``dropped``. Raises RequestError if it is invalid."""
     messages = require_objects(body.get("messages"), "messages")
     options = require_type(dict, body.get("options"), "options")
     if dropped is not None:
@@ -94,8 +93,7 @@ def _convert_thinking(think: Json) -> JsonObject:
 
 
 def convert_generation_to_chat(body: JsonObject) -> JsonObject:
-    """Convert a request to ``/api/generate`` to a chat. Raises RequestError for a field without a counterpart in
-    chats."""
+    """Convert a request to ``/api/generate`` to a chat. Raises RequestError for fields that chats do not have."""
     for field, handling in GENERATE_FIELDS.items():
         if handling == "refused" and body.get(field):
             raise RequestError(f"{field!r} requires Ollama as the model server; omit it, or use /api/chat", field)
@@ -169,8 +167,7 @@ def convert_to_native(plain: JsonObject) -> JsonObject:
 
 
 def build_render_request(body: JsonObject) -> JsonObject:
-    """Return the request to ``/api/chat`` that only renders the chat template, for
-    `adapter.protocols.template_prompt`."""
+    """Return the request to ``/api/chat`` that only renders the chat template; see `template_prompt`."""
     messages = [_with_calls(message) for message in body["messages"]]
     native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("think", "options", "keep_alive")}
     tools = {"tools": body["tools"]} if body.get("tools") else {}
@@ -223,8 +220,7 @@ def _convert_native_message(message: JsonObject) -> JsonObject:
 
 
 def to_chat(answer: JsonObject) -> JsonObject:
-    """Convert an answer of an Ollama server, or a line of its stream, to the chat format. Return other values
-    unchanged."""
+    """Convert Ollama's answer, or a line of its stream, to the chat format. Return other values unchanged."""
     message = answer.get("message")
     if isinstance(answer.get("response"), str):  # from /api/generate
         message = {"content": answer["response"], "thinking": answer.get("thinking")}

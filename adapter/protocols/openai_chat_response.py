@@ -31,8 +31,7 @@ _MESSAGE = ("role", "content", "reasoning", "reasoning_content", "tool_calls", "
 
 
 class _Completion:
-    """The choices of a completion. ``created`` is the time in seconds since 1970, which is used if the server sends no
-    timestamp."""
+    """The choices of a completion. ``created``, in seconds since 1970, is used if the server sends no timestamp."""
 
     _is_whole = False
 
@@ -49,16 +48,14 @@ class _Completion:
         self._first = PendingAnswer(request)
 
     def begin_next_request(self) -> TranslatedRequest | None:
-        """If an answer needs a follow-up request, begin its next attempt and return the request. If not, return
-        None."""
+        """Begin the next attempt of an answer, and return its request, or None if no follow-up request is needed."""
         for choice in self._choices.values():
             if request := choice.start_next_attempt():
                 return request
         return None
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer, because the client disconnected or needs no more of it. ``why`` is the reason if there was
-        no answer."""
+        """Stop an answer that the client no longer needs. ``why`` is the reason if there was no answer."""
         for choice in self._choices.values():
             choice.cancel()
         if not self._choices:
@@ -291,8 +288,7 @@ class BufferedCompletion(_Completion):
         }
 
     def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
-        """Return the choice ``given`` with a message that is built from all deltas of ``choice``, including ``new``,
-        the deltas of this completion."""
+        """Return ``given`` with a message built from all deltas of ``choice``, including its ``new`` ones."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
         others = _select_other_fields(get_object(given.get("message")), _MESSAGE)

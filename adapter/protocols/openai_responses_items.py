@@ -36,8 +36,7 @@ def list_tools(items: Json) -> list[Json]:
 
 
 def convert_items(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
-    """Convert the items to messages, and append the types of dropped items to ``dropped``. Raises RequestError for an
-    invalid item."""
+    """Convert items to messages, and append dropped types to ``dropped``. Raises RequestError if one is invalid."""
     if isinstance(items, str):
         yield {"role": "user", "content": items}
         return

@@ -57,8 +57,7 @@ def _format(format: Json) -> JsonObject:
 
 
 def _convert_tool(tool: JsonObject) -> JsonObject:
-    """Convert a tool to the format in which a response repeats the request's tools. Functions nested as in the chat API
-    are flattened."""
+    """Convert a tool to the flat form in which a response repeats it, even if it is nested as in the chat API."""
     if tool.get("type") != "function":
         return tool
     function = tool.get("function")

@@ -78,8 +78,7 @@ class PendingAnswer:
             self._listener.receive([ReasoningDelta(text, "")])
 
     def receive_text(self, events: Sequence[Event], text: str) -> None:
-        """Record ``events`` like `receive`, but faster. The list must contain only one `TextDelta`, whose text is
-        ``text``."""
+        """Record ``events``, a list of one `TextDelta` with the text ``text``, like `receive`, but faster."""
         self._content.add(text)
         if self._listener is not None:
             self._listener.receive(events)
@@ -130,8 +129,7 @@ class PendingAnswer:
     def build_candidate(
         self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()
     ) -> CandidateAnswer:
-        """Return the answer up to and including ``event``. ``rest`` has the recorded events after it, which are left
-        out."""
+        """Return the answer up to and including ``event``, without the recorded events ``rest`` after it."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""
@@ -145,16 +143,14 @@ class PendingAnswer:
         )
 
     def build_written_text(self, event: ToolCall | InvalidToolCall | None = None) -> str:
-        """Return the content and ``event`` as text, without reasoning and markup, so that the model can see it
-        again."""
+        """Return the content and ``event`` as text for the model, without reasoning and markup."""
         content = str(self._content)
         return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
 
     def record_outcome(
         self, calls: Sequence[Call], finish_reason: str | None, dropped: Sequence[DroppedCall] = ()
     ) -> None:
-        """Record the ``calls`` that were sent to the client, and the ``dropped`` ones. ``finish_reason`` is None if the
-        answer is retried."""
+        """Record the ``calls`` sent to the client and the ``dropped`` ones. A retry has no ``finish_reason``."""
         self.has_outcome = True
         if self._is_observed:
             self._facts |= {
@@ -167,8 +163,7 @@ class PendingAnswer:
             }
 
     def close(self, why: str = "") -> None:
-        """Report the exchange to its observers, if this has not been done. ``why`` is the reason if there was no
-        answer."""
+        """Report the exchange to its observers once. ``why`` is the reason if there was no answer."""
         if not self._is_observed or self._is_closed:
             return
         self._is_closed = True

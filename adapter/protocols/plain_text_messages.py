@@ -126,8 +126,7 @@ def _convert_messages(
 
 
 def iter_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObject, Content]]:
-    """Yield the path, the message and its content for each message from ``start`` on. Raises RequestError for an
-    invalid message or an empty list."""
+    """Yield each message from ``start`` on, with its path and content. Raises RequestError if one is invalid."""
     if not isinstance(messages, list) or not messages:
         error = f"'messages' must be a list with at least one message, got {truncate_repr(messages)}"
         raise RequestError(error, "messages")

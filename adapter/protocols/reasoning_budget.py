@@ -28,8 +28,7 @@ BYTES_PER_TOKEN = 4
 SERVER_MARGIN = 1.5
 """If the model server limits the reasoning itself, this library steps in only at this multiple of the budget."""
 LOOP, PERIOD, STEP = 2_048, 256, 512
-"""Reasoning loops if its last `LOOP` characters are repetitions of at most `PERIOD` characters. This is checked every
-`STEP` characters."""
+"""Reasoning loops if its last `LOOP` characters repeat at most `PERIOD`; checked every `STEP` characters."""
 
 _FIELDS = (BUDGET_FIELD, "thinking_budget_tokens", VLLM_FIELD)
 _OUT_OF_TIME = (

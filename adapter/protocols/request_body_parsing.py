@@ -13,8 +13,7 @@ MAX_VALUES = 1_000_000
 commas and brackets does not fit into any model's context."""
 
 MAX_TEXT = 4_000_000
-"""Maximum length of a request's text, in characters, not counting images. This is about a million tokens, more than
-current models accept."""
+"""Maximum length of a request's text without images, in characters: about a million tokens, more than models accept."""
 
 
 def read_body(content: bytes) -> JsonObject:

@@ -21,8 +21,7 @@ from adapter.protocols.translation_options import CLIENTS_TOOLS, TranslationOpti
 from adapter.tools.tool import ToolSet
 
 SESSION = create_prompt_session()
-"""The prompt session of all requests. It is shared because the prompt of a conversation must always begin with the same
-text."""
+"""The prompt session of all requests. A conversation's prompt must always begin with the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,7 @@ def _build_template_prompt(
 
 
 def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:
-    """Return the conversation, shortened to fit into its budget together with ``rest``, the other parts of the prompt,
-    and a summary of the cuts."""
+    """Return the conversation, shortened to fit into its budget with the ``rest`` of the prompt, and a summary."""
     fitted = options.get_budgets(request.body).fit(request.messages, rest)
     if not fitted.cuts:
         return request.conversation, ""
@@ -103,8 +101,7 @@ def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple
 
 
 def _describe_choice(request: ToolRequest) -> str:
-    """Describe which tools must or may be called. This text is added at the end of the prompt, so that the rest of the
-    prompt stays unchanged."""
+    """Describe which tools must or may be called, for the end of the prompt, whose beginning stays the same."""
     which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
     one = "" if request.is_parallel else " Make one call only."
     if request.must_call:
@@ -121,6 +118,5 @@ def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
 
 @lru_cache(CACHE_SIZE)
 def _render_prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
-    """Generate the system prompt that describes ``tools``. Equal arguments give equal prompts, so that the server can
-    use its prompt cache."""
+    """Generate the system prompt that describes ``tools``. Equal arguments give equal prompts."""
     return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

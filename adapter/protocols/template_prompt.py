@@ -73,8 +73,7 @@ NOT_OWN = (
 
 
 def find_template_prompt(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
-    """Return ``own``, the model's chat template. Return None if the request needs a feature that only the chat endpoint
-    supports."""
+    """Return ``own``, the model's chat template, or None if the request needs a feature of the chat endpoint."""
     if own.transport == "vllm":
         return own
     messages = body.get("messages")
@@ -110,13 +109,11 @@ Steps: TypeAlias = Generator[HttpPost | RenderTemplate, Json, HttpPost]
 
 
 class TemplatePromptError(Exception):
-    """Raised if the template, or the server that renders it, rejects the conversation. ``str(error)`` is its
-    message."""
+    """Raised, with the reason, if the template or the server that renders it rejects the conversation."""
 
 
 def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
-    """Mark a translated request, so that its prompt is rendered by the chat template. `TemplateMessages` describes
-    ``written``."""
+    """Mark a request, so that the chat template renders its prompt. `TemplateMessages` describes ``written``."""
     return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
@@ -227,8 +224,7 @@ def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert a text completion or an answer of Ollama, or an event of its stream, to the chat format. Return other
-    values unchanged."""
+    """Convert a completion, Ollama's answer, or an event of either, to a chat. Return other values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if "done" in answer:

@@ -48,15 +48,13 @@ class Budgets:
         return replace(self, context=tokens) if self.context == AUTO else self
 
     def fit(self, messages: Json, rest: Json) -> FittedMessages:
-        """Shorten ``messages`` so that they fit into the context budget, together with ``rest``, the other parts of the
-        prompt, such as tool definitions."""
+        """Shorten ``messages`` to fit into the context budget, with ``rest``, such as tool definitions."""
         if not isinstance(self.context, int):
             return FittedMessages(messages)
         return fit_messages(messages, compute_prompt_limit(self.context) - count_json_tokens(rest))
 
     def fit_body(self, body: JsonObject) -> tuple[JsonObject, str]:
-        """Shorten the messages of a request that is sent untranslated. Return the request, and the value of the header
-        `SHORTENED`."""
+        """Shorten the messages of an untranslated request. Return it, and the value of the header `SHORTENED`."""
         if not isinstance(self.context, int):
             return body, ""
         fitted = self.fit(body.get("messages"), body.get("tools"))

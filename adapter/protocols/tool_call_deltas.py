@@ -21,8 +21,7 @@ from adapter.tools.tool import ToolSet
 
 
 def measure_calls(calls: Json) -> int:
-    """Return the number of characters in calls or fragments of calls. Each one adds another character, so that none is
-    free."""
+    """Return the number of characters in calls or their fragments, plus one for each, so that none is free."""
     functions = (call.get("function") for call in (calls if isinstance(calls, list) else ()) if isinstance(call, dict))
     return sum(
         1 + len(str(function.get("name") or "")) + len(str(function.get("arguments") or ""))
@@ -33,8 +32,7 @@ def measure_calls(calls: Json) -> int:
 
 @dataclass(slots=True)
 class NativeCall:
-    """A call parsed by the server. Its index in the client's answer is ``index``: None before the call is sent, and -1
-    if it is left out."""
+    """A call parsed by the server. ``index`` is its index for the client, None before it is sent, -1 if left out."""
 
     id: str
     name: str = ""

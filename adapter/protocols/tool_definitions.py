@@ -23,8 +23,7 @@ MAX_TOOLS = 4_096
 """Maximum number of tools in a request. The definitions of more tools would exceed every model's context."""
 
 CACHE_SIZE = 32
-"""Number of tool sets whose validated definitions and prompts are cached. Each request of a conversation repeats the
-definitions."""
+"""Number of tool sets whose validated definitions and prompts are cached. Each request repeats them."""
 MAX_CACHED_CHARACTERS = 250_000
 """Maximum length of definitions that are cached, in characters. It limits the cache to 8 MB."""
 NO_REFERENCES = 2
@@ -112,6 +111,5 @@ def check_schema(schema: JsonObject, path: str) -> JsonObject:
 
 
 def _check_subschema(value: Json, path: str) -> JsonObject:
-    """Check a subschema. A boolean becomes an empty schema, which allows everything. ``false``, which allows nothing,
-    is too rare for a special case."""
+    """Check a subschema. A boolean, even the rare ``false``, becomes an empty schema, which allows everything."""
     return {} if isinstance(value, bool) else check_schema(require_type(dict, value, path), path)

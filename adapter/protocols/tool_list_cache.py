@@ -12,8 +12,7 @@ from adapter.core.events import Json
 from adapter.core.json.load import load_json
 
 MAX_BYTES = 131_072
-"""Maximum length, in bytes, of a request whose tools are recognized. In a longer one, this takes as long as decoding
-them."""
+"""Maximum length of a request whose tools are recognized, in bytes. Above it, this takes as long as decoding."""
 MAX_KNOWN = 16
 """Maximum number of lists of tools that are known."""
 MAX_BUILT = 4
@@ -41,8 +40,7 @@ class _KnownTools:
 
 
 _KNOWN: dict[bytes, _KnownTools] = {}
-"""The tools of the last requests, by the bytes of their key and value. No string in JSON contains these bytes, because
-its quotes are escaped."""
+"""The tools of the last requests, by the bytes of key and value, which no JSON string contains unescaped."""
 
 
 def load_request(content: bytes) -> Json:

@@ -194,8 +194,7 @@ class TranslatedRequest:
         return replace(self, body=body, is_continuation=True, begun_call=raw)
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
-        """Return the parser for the choice ``index``. ``generation_prompt`` is the end of the prompt, which the model's
-        text continues."""
+        """Return the parser for choice ``index``, whose text continues ``generation_prompt``."""
         settings, turn = self.parsing, f"{self.turn}{index or ''}"
         format, streams = resolve_format(settings.format), settings.stream_arguments and streams
         tools = settings.described or self.tools

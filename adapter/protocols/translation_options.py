@@ -86,8 +86,7 @@ class PromptSettings:
     generation_prompt: str | None = None
     """The end of the prompt rendered by the chat template, which may open the reasoning. None if it is unknown."""
     max_tools: int | None = None
-    """Maximum number of tools that are described, selected by `adapter.prompting.tool_shortlist`. None for all
-    tools."""
+    """Maximum number of described tools, chosen by `adapter.prompting.tool_shortlist`. None for all tools."""
 
     @property
     def may_be_own(self) -> bool:
@@ -100,8 +99,7 @@ class ConstraintSettings:
     """Settings that decide whether a grammar limits the model's output to valid calls."""
 
     mode: Constraint | None = None
-    """Constraint mode, one of those in `adapter.grammars.constraint_mode`. None enforces a call only if the request
-    requires one."""
+    """A mode of `adapter.grammars.constraint_mode`. None enforces a call only if the request requires one."""
     enforce: ConstraintBuilder | None = None
     """Function that builds the request fields for the server."""
     waits_for_calls: bool = False
@@ -129,8 +127,7 @@ class TranslationOptions:
     stream_arguments: bool = False
     """True to forward arguments while the model writes them."""
     native: bool = False
-    """True to send the tools to the server, which then parses the calls. Calls that it leaves in the text are parsed
-    here."""
+    """True to send the tools to the server, which parses the calls. Calls left in the text are parsed here."""
     fields: Mapping[str, Json] = field(default_factory=dict)
     """Fields added to each request that does not contain them."""
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
@@ -180,8 +177,7 @@ class TranslationOptions:
         )
 
     def get_budgets(self, body: JsonObject) -> Budgets:
-        """Return the token budgets for the model named by the request: the user's budgets for this model, or else the
-        general ones."""
+        """Return the user's token budgets for the model that the request names, or else the general ones."""
         return self.budgets.override(self.model_budgets.get(str(body.get("model") or "")))
 
     def with_prompt(self, **changes: Any) -> TranslationOptions:

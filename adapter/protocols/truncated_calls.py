@@ -13,8 +13,7 @@ CUT_REASONS = ("length", "content_filter")
 _HELD = TextDelta | MarkupDelta | RejectedCall | ToolCallProgress
 
 _MIN_START = 2
-"""Minimum length, in characters, of text that can be the start of a call. A single character, such as ``<``, is
-text."""
+"""Minimum length of text that can be the start of a call, in characters. A single ``<`` is text."""
 
 
 def separate_cut_call(

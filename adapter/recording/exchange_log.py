@@ -1,5 +1,4 @@
-"""Write exchanges to a file while a server or a wrapped client is running, and compare recorded exchanges with a new
-parse."""
+"""Write the exchanges of a running server or wrapped client to a file, and compare them with a new parse."""
 
 from __future__ import annotations
 
@@ -110,8 +109,7 @@ def reparse_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
 
 
 def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
-    """Parse the recorded text with the current parser. Return the turn, and a description of how its calls differ from
-    the recorded calls."""
+    """Parse the recorded text again. Return the turn, and how its calls differ from the recorded calls."""
     calls, events = _reparse_exchange(exchange)
     turn = Turn.from_events(events)
     is_whole = sum(len(event.raw) for event in turn.events) == len(exchange.text)

@@ -48,8 +48,7 @@ class RecordedResults:
             return decision
 
     def take_next_result(self) -> tuple[int, ResultLine | None]:
-        """Return the number of approval requests before the next recorded result, and that result. Return 0 and None if
-        no result is left."""
+        """Return the next recorded result and the number of approvals before it, or 0 and None at the end."""
         return next(self._pair_results, (0, None))
 
     def replay_result(self, questions: int, line: ResultLine) -> ToolResult:

@@ -30,8 +30,7 @@ from adapter.tools.operations.permissions import PermissionRule
 
 
 def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
-    """Replace the output in a transcript with the output of the current code. Raises UsageError if the file cannot be
-    read."""
+    """Update the output in a transcript to the current code. Raises UsageError if the file cannot be read."""
     transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
     path.write_text(
         replace(transcript, lines=rerun_session(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"

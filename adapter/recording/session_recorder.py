@@ -87,8 +87,7 @@ def resolve_in_root(root: Path, name: str) -> Path:
 
 
 def hash_workspace(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
-    """Return a hash of the names and redacted contents of all files in ``root`` and its subfolders. ``blank`` is a
-    file that counts as empty."""
+    """Hash the names and redacted contents of all files below ``root``. The file ``blank`` counts as empty."""
     digest = hashlib.sha256()
     for path in _list_files(root):
         name = path.relative_to(root).as_posix()

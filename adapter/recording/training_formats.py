@@ -22,8 +22,7 @@ from adapter.core.text.lines import count_common_prefix
 from adapter.recording.training_samples import TrainingSample
 
 Render: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str]
-"""A function that renders messages and tools. Its third argument: whether to add the generation prompt. Raises
-`ChatTemplateError`."""
+"""Renders messages and tools, with a generation prompt if the third argument is True. Raises `ChatTemplateError`."""
 
 
 class UnrepresentableSample(Exception):

@@ -171,8 +171,7 @@ class TranscriptWriter:
             self.write_line(transcript_lines.InvalidLine(raw=invalid.raw, error=invalid.error))
 
     def _release(self, *, is_end: bool) -> None:
-        """Write the buffered chunks whose redaction cannot depend on later text. ``is_end`` states whether the text
-        has ended."""
+        """Write the buffered chunks whose redaction cannot change. If ``is_end`` is True, these are all."""
         texts, reasonings = [line.text for line in self._buffered], [line.reasoning for line in self._buffered]
         count = len(self._buffered)
         if self.secrets is not None:

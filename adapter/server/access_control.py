@@ -25,8 +25,7 @@ ONCE = (
 """Headers that a request must not repeat, because parsers disagree on which value applies."""
 
 _HERE = re.compile(r"(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
-"""Host names that mean this machine. Subdomains of localhost are excluded, because some resolvers look them up on the
-network."""
+"""Host names of this machine. Some resolvers look up subdomains of localhost on the network."""
 
 _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 

@@ -1,5 +1,4 @@
-"""Build the ASGI application: routes that translate requests, and passthrough to the model server for other
-requests."""
+"""Build the ASGI application: routes that translate requests, and passthrough to the model server for the rest."""
 
 from __future__ import annotations
 
@@ -171,8 +170,7 @@ def serve(settings: ServerSettings) -> None:
 
 
 def _build_view_path(settings: ServerSettings) -> str:
-    """Return the path of the live view. If clients need an API key, it is also valid for the view; if not, the path
-    contains a key for the view."""
+    """Return the path of the live view. It has a key, unless clients need an API key, which also opens the view."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 

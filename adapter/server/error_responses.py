@@ -1,5 +1,4 @@
-"""Answer requests that fail before their response has begun, in the format of the client's API: OpenAI's, Anthropic's
-or Ollama's."""
+"""Answer requests that fail before the response begins, in the format of OpenAI's, Anthropic's or Ollama's API."""
 
 from __future__ import annotations
 

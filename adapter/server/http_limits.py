@@ -17,8 +17,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 HEAD_S = 8.0
-"""Time, in seconds, within which the request line and headers must arrive. It starts when the client connects, or with
-the first byte of a later request."""
+"""Time within which request line and headers must arrive, in seconds, from the connection or a request's first byte."""
 
 MAX_HEAD_BYTES = 32_000
 """Maximum size of the request line and headers together, in bytes."""

@@ -47,8 +47,7 @@ _SAFE = {
     "x-content-type-options": "nosniff",
 }  # fmt: skip
 _FORM = _SAFE | {"referrer-policy": "same-origin"}
-"""Headers of the page with the form for the key. Its policy is not no-referrer, with which browsers would send
-``Origin: null``."""
+"""Headers of the page with the key's form. With no-referrer, browsers would send ``Origin: null``."""
 
 
 class LiveView:

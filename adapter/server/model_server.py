@@ -115,8 +115,7 @@ class ModelServer(UpstreamConnection):
         return options
 
     async def translate(self, chat: JsonObject, options: TranslationOptions, size: int) -> TranslatedRequest:
-        """Translate a chat request. The translation may change ``chat``. ``size`` is the maximum length of the request
-        as JSON, in bytes."""
+        """Translate ``chat``, which may be changed. ``size`` is the maximum length of its JSON, in bytes."""
         conversation = options.memory.conversations.continue_longest(Conversation(chat.get("messages")))
         # most of a conversation was translated before
         new_bytes = len(conversation.encode_new()) if conversation.known else size
@@ -144,16 +143,14 @@ class ModelServer(UpstreamConnection):
         return (encode_json(fitted), shortened) if shortened else (content, "")
 
     def with_reasoning_field(self, body: JsonObject) -> JsonObject:
-        """If the server is vLLM, give the field for the reasoning budget the name that vLLM uses. Remove the field if
-        the server has rejected it before."""
+        """Rename the field of the reasoning budget for vLLM, or remove it if that server has rejected it before."""
         if BUDGET_FIELD not in body or self._server_info is None or self._server_info.kind != "vllm":
             return body
         renamed = {} if self._rejects_budget else {VLLM_FIELD: body[BUDGET_FIELD]}
         return {**remove_budget(body), **renamed}
 
     def rejects_budget(self, status: int, content: bytes) -> bool:
-        """Return whether vLLM has just rejected a reasoning budget for the first time, because it was started without
-        ``--reasoning-parser``."""
+        """Return whether vLLM rejects a reasoning budget for the first time, as without ``--reasoning-parser``."""
         if self._rejects_budget or status < 400 or VLLM_FIELD.encode() not in content:
             return False
         self._rejects_budget = True
@@ -161,8 +158,7 @@ class ModelServer(UpstreamConnection):
         return True
 
     async def leaves_markup(self, body: JsonObject) -> bool:
-        """Return whether the answer to a request without tools must be parsed to find its reasoning. `needs_parsing`
-        describes the conditions."""
+        """Return whether the answer to a request without tools must be parsed for reasoning; see `needs_parsing`."""
         if not needs_parsing(body, self.options, splits=False):
             return False
         splits = (await self.find_server_info()).kind in ("llama.cpp", "ollama")
@@ -226,8 +222,7 @@ class ModelServer(UpstreamConnection):
         )
 
     def _choose_lifetime_s(self, info: ServerInfo) -> float:
-        """Return how long ``info`` is valid, in seconds. The result is 0 while the server is not ready, because its
-        model is not known yet."""
+        """Return how many seconds ``info`` is valid: 0 while the server is not ready, and its model not known."""
         if info.kind == "llama.cpp":
             return KNOWN_FOR_S if info.options.prompt.template else 0.0
         if info.kind == "ollama":

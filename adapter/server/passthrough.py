@@ -27,8 +27,7 @@ HOP_BY_HOP = frozenset(
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
 )  # fmt: skip
-"""Endings of the paths of requests that use the model. Other requests, such as those for model lists and tokenization,
-do not wait in the queue."""
+"""Endings of paths of requests that use the model. Other requests, such as for model lists, are not queued."""
 
 END_BYTES = 4_096
 """Number of bytes at the end of an answer that are searched for token usage."""

@@ -29,8 +29,7 @@ _DATA_URL = f"data:{PDF};base64,"
 MAX_PDFS = 20
 """Maximum number of PDFs in a request."""
 MAX_CACHED_CHARACTERS = 20_000_000
-"""Maximum total length of the texts in the cache, in characters. Clients send a PDF again with every turn of a
-conversation."""
+"""Maximum total length of the texts in the cache, in characters. Every turn of a conversation repeats its PDFs."""
 
 
 class PdfReader:

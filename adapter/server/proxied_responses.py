@@ -227,8 +227,7 @@ class _Translated(ProxiedResponse):
         raise NotImplementedError
 
     async def _uses_previous(self, send: Send) -> bool:
-        """If the server rejected a follow-up request, send the client the previous answer. Return False if the rejected
-        request was the first one."""
+        """After a rejected follow-up request, send the previous answer. Return False if there was none."""
         if (previous := self._exchange.give_up()) is None:
             return False
         await self.deliver(send, previous)

@@ -16,8 +16,7 @@ from adapter.server.translating_endpoint import RESERVE
 from adapter.server.translation_threads import USUAL_BYTES, Reserve, WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-"""Maximum size of a request body, in bytes. It is enough for a conversation with about twenty screenshots. Translation
-makes several copies of a body."""
+"""Maximum size of a request body, in bytes: about twenty screenshots. Translation makes several copies."""
 
 BODY_S = 10.0
 """Maximum time, in seconds, until a request body is complete. A large body must also arrive at an even rate: each part

@@ -17,8 +17,7 @@ def references_stored_items(body: JsonObject) -> bool:
 
 
 def _is_reference(item: JsonObject) -> bool:
-    """Return whether an item is a reference to a stored item. As in OpenAI's API, the type of a reference is
-    optional."""
+    """Return whether an item is a reference to a stored one. As in OpenAI's API, its type is optional."""
     return item.get("type") == "item_reference" or (item.keys() == {"id"} and isinstance(item["id"], str))
 
 

@@ -56,8 +56,7 @@ CREATE TABLE items (
 CREATE INDEX items_by_holder ON items (holder);
 CREATE INDEX items_by_id ON items (id);
 """
-"""The tables. A holder is a response or a conversation, which holds items. The items of a response are its new input
-and its output."""
+"""The tables. A holder is a response, with its new input and its output as items, or a conversation."""
 
 
 class StoreError(TransportError):
@@ -145,8 +144,7 @@ class ResponseStore:
             return None if about is None else {**about, "output": self._load_items(response_id, outputs=True)}
 
     def load_input_items(self, response_id: str) -> list[JsonObject] | None:
-        """Return the input items of the request that created the response, without those of earlier turns. Return None
-        if the response is not stored."""
+        """Return the input items of a response's request, without earlier turns, or None if it is not stored."""
         with self._begin_transaction():
             return None if self._load_row(response_id) is None else self._load_items(response_id, outputs=False)
 

@@ -140,8 +140,7 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
 
 
 def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer], Awaitable[ASGIApp]]) -> Route:
-    """Return a GET route. Requests are passed through if the model server is Ollama; otherwise, ``answer`` handles
-    them."""
+    """Return a GET route that passes requests through to Ollama, and otherwise calls ``answer``."""
 
     async def answer_or_pass(http: HttpRequest) -> ASGIApp:
         if await _is_ollama(upstream):

@@ -22,8 +22,7 @@ from adapter.protocols.template_prompt import HttpPost, RenderTemplate, iter_pro
 from adapter.server.telemetry.request_info import get_current_request
 
 SILENCE_S = 600.0
-"""Default maximum time without data from the model server, in seconds. On a slow machine, reading a long prompt takes
-minutes."""
+"""Default maximum time without data from the model server, in seconds. Long prompts can take minutes."""
 
 CONNECT_S = 30.0
 """Maximum time to connect to the model server, in seconds. A busy machine needs more than five for a burst of
@@ -34,8 +33,7 @@ RETRY_S = 15.0
 """Maximum time, in seconds, to retry while a server reports that it is loading or busy. Clients also retry."""
 
 REFUSED_S = 3.0
-"""Maximum time, in seconds, to retry while the connection is refused. It is short, because the server may be starting,
-but usually it is not running."""
+"""Maximum time, in seconds, to retry while the connection is refused, usually because no server is running."""
 
 MAX_PAUSE_S = 3.0
 """Maximum pause between retries, in seconds, unless the server requests a longer one."""
@@ -47,8 +45,7 @@ _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 def _describe_status_problem(status: int, *, is_work: bool) -> str:
-    """Return the reason why an answer with this status cannot be passed to a client, or "" if it can. ``is_work`` is
-    True if the request uses the model."""
+    """Return why a client cannot get an answer with this status, or "". ``is_work`` means that it uses the model."""
     if status < 200:
         return "changed the protocol of the connection, which was not requested"
     if status > 599:

@@ -40,8 +40,7 @@ _PRIVATE_FORMS = {
     "a user name": re.compile(r"@|\\"),
     "a key": re.compile(r"[A-Za-z0-9_-]{33,}"),
 }
-"""Patterns of private text. Keys have at least 33 characters; the longest public name, a version of llama.cpp with its
-commit, has fewer."""
+"""Patterns of private text. Keys have at least 33 characters, more than any public name of a llama.cpp version."""
 
 
 def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
@@ -109,8 +108,7 @@ class SharedSettings(_SharedTable):
 
 
 class SharedScore(_SharedTable):
-    """The score in the tasks of one kind: the numbers of tasks, valid answers, correct answers and unnecessary
-    calls."""
+    """The score in one kind of tasks: the numbers of tasks, valid answers, correct answers and unnecessary calls."""
 
     tasks: NonNegativeInt
     valid: NonNegativeInt

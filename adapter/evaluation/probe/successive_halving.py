@@ -178,8 +178,7 @@ def probe_model(
 
 
 def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
-    """Run a task. Return False if the server refused the setup, which means that it would also refuse it for all other
-    tasks."""
+    """Run a task. Return False if the server refused the setup, as it then would for all other tasks."""
     try:
         trial.outcomes.append(runner.run(task, trial.setup))
     except TransportError as error:
@@ -189,8 +188,7 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def find_largest_fitting_rung(task_limit: int, active: Sequence[SetupTrial], share_s: float) -> int:
-    """Return how many tasks, at most ``task_limit``, each active setup can have completed after ``share_s`` more
-    seconds."""
+    """Return how many tasks, at most ``task_limit``, each active setup can complete in ``share_s`` more seconds."""
     outcomes = [outcome for trial in active for outcome in trial.outcomes]
     if not outcomes:
         return task_limit

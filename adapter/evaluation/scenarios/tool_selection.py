@@ -46,8 +46,7 @@ def select_tools(count: int, *required: str) -> list[JsonObject]:
 
 
 class Records:
-    """The records, and the effects of the verbs. ``state`` has the status, owner, notes and other fields of each
-    record, by id."""
+    """The records and the effects of the verbs. ``state`` has each record's status, owner and notes, by id."""
 
     def __init__(self, records: dict[str, JsonObject]) -> None:
         self.state = {id: {"status": "open", "owner": "nobody", "notes": [], **each} for id, each in records.items()}
@@ -102,8 +101,7 @@ def _make_scenario(
     name: str, count: int, user: str, steps: Sequence[Sequence[ExpectedCall]], answer: str, facts: Sequence[str],
     changes: dict[str, JsonObject], easy: bool = False,
 ) -> Scenario:  # fmt: skip
-    """Build a scenario. ``changes`` has the expected changes to the records, by id. All other fields must stay
-    unchanged."""
+    """Build a scenario. ``changes`` has the expected changes by record id; all other fields must stay unchanged."""
 
     def create_oracle() -> Oracle:
         for step in steps:

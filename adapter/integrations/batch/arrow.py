@@ -59,8 +59,7 @@ def iter_batches(path: Path) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Return the stream with the result columns, and its totals. Raises UsageError if rows
-    cannot be decoded."""
+    """Return an Arrow stream with the result columns, and its totals. Raises UsageError for unreadable rows."""
     try:
         table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
         return arrow_worker.to_stream(table), counts
@@ -204,8 +203,7 @@ _FEATURES: JsonObject = {
 
 
 def _build_metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
-    """Return the metadata with the result columns added to its features, because Hugging Face's datasets ignores other
-    columns."""
+    """Add the result columns to the features in the metadata. Hugging Face's datasets ignores all others."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
     )

@@ -95,8 +95,7 @@ def _split(batch: Any) -> Iterator[Any]:
 
 
 def _estimate_size(array: Any) -> int:
-    """Return the approximate size of an array as Python objects, in bytes. In a file, a list of nulls, or a string that
-    many rows share, takes much less."""
+    """Return the approximate size of an array as Python objects. Shared strings and nulls take less in a file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

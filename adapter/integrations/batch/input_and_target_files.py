@@ -35,8 +35,7 @@ class InputFile:
         return self.path.stat().st_size if self.path else None
 
     def compute_size(self, block: BatchStats) -> int:
-        """Return the number of bytes of this file that belong to ``block``. For a table, this is estimated from the
-        average size of a row."""
+        """Return this file's bytes that belong to ``block``. For a table, they are estimated from the average row."""
         if self.kind == "lines" or self.path is None:
             return block.size
         from adapter.integrations.batch import arrow

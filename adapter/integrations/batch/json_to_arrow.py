@@ -20,8 +20,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import is_encodable
 
 MAX_FIELDS = 100
-"""Maximum number of fields of an object with a nested type. An object with more fields is probably a mapping with
-arbitrary keys."""
+"""Maximum number of fields of a nested object type. Objects with more are probably mappings with any keys."""
 MAX_COLUMNS = 1_000
 """Maximum number of columns of a table. A row with more fields is stored as JSON."""
 MAX_DEPTH = 8
@@ -35,8 +34,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class ColumnShape:
-    """The values that occur at one position in the rows. ``count`` is their number, and ``is_json`` is True if they are
-    stored as JSON strings."""
+    """The ``count`` values at one position in the rows. ``is_json`` is True if they are stored as JSON strings."""
 
     depth: int = 0
     count: int = 0

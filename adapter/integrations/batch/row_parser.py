@@ -123,8 +123,7 @@ def build_unique_column_name(name: str, others: Container[str]) -> str:
 
 
 def get_nested(row: Json, path: str) -> Json:
-    """Return the value at ``path``, or None if there is none. The path is a key, or keys and list indexes separated by
-    dots."""
+    """Return the value at ``path``, a key, or keys and list indexes separated by dots, or None if there is none."""
     if isinstance(row, dict) and path in row:
         return row[path]
     for key in path.split("."):

@@ -87,8 +87,7 @@ VLLM_STREAMING = (
 )
 """Parameters of the streaming methods of both kinds of parsers. A tool parser also gets the request."""
 VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
-"""Name of the method that parses reasoning, in vLLM 0.11.1 and later, and before. The streaming method adds
-``_streaming``."""
+"""Names of the method that parses reasoning, from vLLM 0.11.1 on and before. Streaming adds ``_streaming``."""
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")
 """Name of a streamed message's reasoning field, in vLLM 0.11.1 and later, and before."""
 

@@ -123,8 +123,7 @@ class ReasoningMarkers:
         return bool(self._closing) or any(closing.strip() in template for closing in self._pairs.values())
 
     def is_reasoning_closed(self, token_ids: Sequence[int]) -> bool:
-        """Return whether reasoning has ended in ``token_ids``, which is a prompt, perhaps followed by the response
-        so far."""
+        """Return whether reasoning has ended in ``token_ids``: a prompt, perhaps with the response so far."""
         ids = list(token_ids)
         closed = max((_find_last_index(ids, token) for token in self._closing), default=-1)
         is_added = max((_find_last_index(ids, token) for token in self._opening), default=-1)

@@ -101,8 +101,7 @@ class StreamAdapter:
         return self._parser.close()
 
     def has_read(self, text: str) -> bool:
-        """Return whether ``text`` equals the text parsed so far. Only the length and the end of the texts are
-        compared."""
+        """Return whether ``text`` equals the parsed text. Only the length and the end of the texts are compared."""
         return len(text) == self.position and text.endswith(self._tail)
 
     def find_end_of_reasoning(self, events: Sequence[Event]) -> int | None:

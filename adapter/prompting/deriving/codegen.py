@@ -15,8 +15,7 @@ from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 
 PLACEHOLDER = "TODO"
-"""Placeholder in the generated docstring. A test fails until it is replaced with the names of the models and a
-description of their calls."""
+"""Placeholder in the generated docstring. A test fails until it names the models and describes their calls."""
 WIDTH = 120
 
 _FILE = '''"""{placeholder}: which models write this format, and how ({body}).
@@ -95,8 +94,7 @@ def _format_setting(key: str, value: object, indent: str = "    ") -> str:
 
 
 def _format_literal(value: object, indent: str = "    ") -> str:
-    """Return a literal as ruff would format it: with double quotes unless single quotes need fewer escapes, and with
-    one field per line."""
+    """Return a literal as ruff would format it: one field per line, and double quotes unless they need more escapes."""
     match value:
         case str():
             quote = "'" if value.count('"') > value.count("'") else '"'

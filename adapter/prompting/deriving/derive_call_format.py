@@ -80,8 +80,7 @@ def _with_types(frame: PromptFrame, spec: FormatSpec, pairs: KeyValueLayout) -> 
 
 
 def _find_openings(frame: PromptFrame, spec: FormatSpec, pairs: KeyValueLayout) -> dict[str, str]:
-    """Return the text between a key and its value, by the value's JSON type. Omit types whose values are not written as
-    JSON."""
+    """Return the text between a key and its value, for each JSON type whose values are written as JSON."""
     openings = {}
     for key, value in _TYPED_VALUES.items():
         calls: Sequence[Call] = [(NAME, {key: value})]

@@ -65,8 +65,7 @@ class DerivationResult:
 
 
 def build_derived_name(source: str, tokens: Mapping[str, str]) -> str:
-    """Return the name of the format derived from this template. It contains a hash of the template's text and
-    tokens."""
+    """Return the name of the format derived from this template, with a hash of the template's text and tokens."""
     text = "\0".join((source, *(f"{name}={token}" for name, token in sorted(tokens.items()))))
     return f"{DERIVED}{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 

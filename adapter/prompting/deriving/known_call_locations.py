@@ -55,8 +55,7 @@ Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
 
 
 def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:
-    """Return the spans of ``calls``, which follow one another in ``text``. Raises CannotLearnError if one is not
-    found."""
+    """Return the spans of the successive ``calls`` in ``text``. Raises CannotLearnError if one is not found."""
     spans: list[CallSpan] = []
     for number, (name, arguments) in enumerate(calls):
         span = locate(text, spans[-1].end if spans else 0, name, arguments)
@@ -116,8 +115,7 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
 
 
 def _find_call_object(text: str, start: int, at: int) -> tuple[int, int] | None:
-    """Return the span of the call whose name is at ``at``: the outermost JSON object around the name, but not an object
-    that contains a list of calls."""
+    """Return the span of the call with the name at ``at``: the outermost JSON object without a list of calls."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"\{", text[start:at]), MAX_TRIES):
         begin = start + found.start()

@@ -52,8 +52,7 @@ class LearningExample:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """The specification learned from examples, or the reasons why no notation fits, and the results of the
-    cross-check."""
+    """The specification learned from examples and its cross-check, or the reasons why no notation fits."""
 
     spec: FormatSpec | None
     """The specification, or None if no notation fits the examples."""
@@ -331,8 +330,7 @@ def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
 
 
 def _find_text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame: _Frame) -> str:
-    """Return the text after the name of a call without arguments: as in an example, or inferred if no example has such
-    a call."""
+    """Return the text after the name of a call without arguments, from an example, or inferred if there is none."""
     if nones:
         return reduce(find_shared_start, nones).rstrip().removesuffix(frame.section[1])
     key_opening = pairs.following[len(pairs.value_close) :]

@@ -19,8 +19,7 @@ from adapter.tools.tool import ToolSet
 
 Call: TypeAlias = tuple[str, JsonObject]
 PromptRenderer: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
-"""A function that renders a prompt from messages and tools, with or without the generation prompt. It returns None if
-the template rejects them."""
+"""Renders a prompt from messages and tools, with or without generation prompt, or returns None if rejected."""
 
 NAME, OTHER_NAME = "zqname", "zqother"
 KEY, OTHER_KEY = "zqkey", "zqsecond"
@@ -110,8 +109,7 @@ QUESTION_MESSAGE: JsonObject = {"role": "user", "content": QUESTION}
 
 
 class RenderedConversations:
-    """Renders conversations that begin with a fixed question, and returns the text after it. ``conventions`` is the
-    result of `detect_conventions`."""
+    """Renders conversations after a fixed question. ``conventions`` is the result of `detect_conventions`."""
 
     def __init__(self, render: PromptRenderer, conventions: TemplateConventions) -> None:
         self._render, self.conventions = render, conventions
@@ -128,8 +126,7 @@ class RenderedConversations:
     def render_calls(
         self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
     ) -> str | None:
-        """Render an answer with calls. If the template requires results after calls, return the text before the first
-        result."""
+        """Render an answer with calls, up to the first result if the template requires results."""
         messages = [self.conventions.build_answer_message(calls, content, reasoning)]
         if self.conventions.with_results:
             messages += [self.conventions.build_result_message(name, number) for number, (name, _) in enumerate(calls)]

@@ -97,8 +97,7 @@ def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
 
 
 def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
-    """Return the opening and closing markers around past reasoning, or an empty dict if the template does not render
-    past reasoning."""
+    """Return the opening and closing markers around past reasoning, or {} if the template omits it."""
     for text, end in (
         (conversations.render_calls(ONE_CALL, ANSWER, THOUGHT), ANSWER),
         (conversations.render_calls(ONE_CALL, None, THOUGHT), NAME),
@@ -212,8 +211,7 @@ def _find_skippable(text: str, turns: TurnLayout) -> str:
 
 
 def _find_suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
-    """Return the part of ``tail`` after the calls. It begins at the first of ``ends``, or where ``tail`` and ``after``
-    become equal."""
+    """Return ``tail`` after the calls: from the first of ``ends``, or where ``tail`` and ``after`` become equal."""
     shared = "" if is_cut else find_shared_end(tail, after)
     end = len(tail) - len(shared)
     size = 0

@@ -69,8 +69,7 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A sample that was misread: ``written`` was parsed as ``parsed`` instead of ``expected``. ``is_ambiguous``: as
-    in `RoundTripSample`."""
+    """A sample whose text ``written`` was parsed as ``parsed`` instead of ``expected``."""
 
     name: str
     written: str
@@ -123,8 +122,7 @@ def _render_plain(frame: PromptFrame) -> str | None:
 def find_round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """Return a failure for each sample that ``format`` misreads. ``writes`` states whether to also check the calls
-    that ``format`` writes."""
+    """Return a failure for each sample that ``format`` misreads, and with ``writes`` for each that it miswrites."""
     return tuple(_find_failures(format, samples, writes))
 
 
@@ -161,7 +159,6 @@ def _read(pieces: Sequence[str], format: Format) -> str:
 
 
 def _format(calls: Sequence[Call], content: str) -> str:
-    """Return calls and content in a readable form for comparison. Arguments are sorted, because some templates sort
-    them."""
+    """Return calls and content in a readable form. Arguments are sorted, as some templates sort them."""
     text = ", ".join(f"{name}({json.dumps(values, sort_keys=True, ensure_ascii=False)})" for name, values in calls)
     return f"{content!r} and [{text}]" if content else f"[{text}]"

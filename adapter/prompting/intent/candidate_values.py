@@ -96,8 +96,7 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
 
 
 def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
-    """Return whether ``value`` is an acceptable target of a risky tool. A path must be complete or quoted; all other
-    values must name something specific."""
+    """Return whether a risky tool may get ``value``: a complete or quoted path, or something specific."""
     is_path = PATHS & find_value_kinds(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
     if not is_path or name in COMMAND:
         return _may_be_value(value)
@@ -124,8 +123,7 @@ def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[J
 
 
 def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int | float]:
-    """Yield the numbers within the parameter's bounds. "5 %" is 0.05, unless the parameter is an integer or a
-    percentage."""
+    """Yield the numbers within the parameter's bounds. "5 %" is 0.05, except for integers and percentages."""
     is_whole = "number" not in list_types(schema)
     as_percent = is_whole or _PERCENT.search(f"{name} {get_description(schema)}")
     for each in spelled.find_numbers(request):
@@ -264,8 +262,7 @@ def match_by_proximity(
 def _measure_distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """For each mention of a parameter near a value, yield their distance, and the index of the value's end that is
-    closer to the mention."""
+    """For each parameter mentioned near a value, yield their distance and the nearer index of the value's ends."""
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start

@@ -101,8 +101,7 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
 
 
 def names_tool(request: str, name: str) -> bool:
-    """Return whether a request contains a tool's name. Names without an underscore are ignored, because they may be
-    common words."""
+    """Return whether a request has a tool's name. Names without an underscore may be common words, and do not count."""
     return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None
 
 

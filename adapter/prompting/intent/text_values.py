@@ -46,8 +46,7 @@ KINDS = {
 
 
 class Number(NamedTuple):
-    """A number in text, from index ``start`` to ``end``. ``share``: its value, or for a percentage its value as a
-    fraction (0.05 for "5 %")."""
+    """A number in text, from index ``start`` to ``end``. ``share`` is its value, or 0.05 for "5 %"."""
 
     value: int | float
     share: int | float
@@ -108,8 +107,7 @@ def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
 
 
 def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
-    """Return the ``paths`` that occur in ``text``, in full or by their last parts. If there are none, compare file
-    names without their suffixes."""
+    """Return the ``paths`` that ``text`` names, in full or by their last parts, or else by names without suffixes."""
     paths = list(paths)
     # grep and compilers write a location as "src/app.py:12:"
     words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}

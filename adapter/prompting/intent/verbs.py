@@ -62,8 +62,7 @@ def sounds_destructive(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def sounds_like(name: str, *actions: str) -> bool:
-    """Return whether the name of a tool has a verb for one of ``actions``. The results are cached, because guardrails
-    need them for all earlier calls."""
+    """Return whether a tool's name has a verb for one of ``actions``. Guardrails ask this for all earlier calls."""
     words = split_words(name)
     return any(not ACTIONS[action].isdisjoint(words) for action in actions)
 

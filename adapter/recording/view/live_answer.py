@@ -30,8 +30,7 @@ MAX_TAIL = 8_000
 MAX_TAIL_EVENTS = 1_000
 """Maximum number of events that are kept to show the end of a response."""
 MAX_HEAD = 400
-"""Maximum number of characters at the start of a response that are kept for its title. Tool names are limited to the
-same length."""
+"""Maximum number of characters of a response kept for its title. Tool names have the same limit."""
 MAX_TOOL_NAMES = 200
 """Maximum number of tools whose calls are counted in a response."""
 

@@ -53,8 +53,7 @@ MAX_SEARCHABLE = 20_000
 MAX_REASON = 2_000
 """Maximum length of the reason for a missing response, in characters."""
 PACK_S = 0.2
-"""Seconds between the end of an exchange and its compression. Exchanges that end during this time are compressed
-together."""
+"""Seconds from the end of an exchange to its compression, together with others that end meanwhile."""
 
 WAITING = "waiting"
 """Badge of a request whose response has not begun."""

@@ -67,8 +67,7 @@ from adapter.tools.tool import ToolSet
 
 @dataclass(frozen=True, slots=True)
 class ReparseOptions:
-    """Options for parsing responses again. ``format``: None for all formats. Raises UsageError for an unknown
-    policy."""
+    """Options for parsing responses again; the ``format`` None means all. Raises UsageError for an unknown policy."""
 
     format: Format | None = None
     policy: str | None = None
@@ -149,8 +148,7 @@ class PageData:
 
 
 def render_message_text(message: JsonObject) -> str:
-    """Return the text of a chat message, including its calls. Other content, such as an image, is represented by its
-    kind and size."""
+    """Return the text and calls of a chat message. Other content, such as an image, appears as its kind and size."""
     content = message.get("content")
     parts = [each if isinstance(each, str) else _get_part_text(each) for each in _to_list(content)]
     for call in _to_list(message.get("tool_calls")):
@@ -300,8 +298,7 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
 
 
 def _parse_readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """Return the parsed spans of a response. ``reasoning`` is the text that the server had separated from the
-    response."""
+    """Return the parsed spans of a response, with the ``reasoning`` that the server had separated from it."""
     apart = [build_span_row("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + build_spans(turn)} for name, turn in zip(names, turns, strict=True)]

@@ -164,8 +164,7 @@ class Metrics:
 
 
 def _drop_dead_workers(folder: Path) -> None:
-    """Remove the gauges of workers that have exited. On Windows they stay, because signal 0, which tests whether a
-    process exists, is Ctrl-C there."""
+    """Remove gauges of exited workers. Windows keeps them: its signal 0, meant to test a process, is Ctrl-C."""
     if sys.platform == "win32":
         return
     for file in folder.glob("gauge_live*_*.db"):
