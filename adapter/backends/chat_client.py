@@ -69,12 +69,10 @@ MAX_PAUSE_S = 5.0
 class ChatClient:
     """A connection to one model on one server.
 
-    Args:
-        model: Name of the model; None selects the server's first model that is not an embedding model.
-        api_key: None selects ``OPENAI_API_KEY``, which is never sent to a local server.
-        timeout_s: Maximum time without data from the server. A slow machine needs minutes to process a long prompt.
-        patience_s: Maximum time to retry a request while the server is loading or busy.
-        template: Renders the user's chat template. Pass it if the server cannot render a template.
+    Without ``model``, the server's first model that is not an embedding model is used. ``api_key`` defaults to
+    ``OPENAI_API_KEY``, which is never sent to a local server. ``timeout_s`` is the maximum time without data; a slow
+    machine needs minutes for a long prompt. ``patience_s`` is the maximum time to retry a request while the server is
+    loading or busy. ``template`` renders the user's chat template, if the server cannot render one.
     """
 
     def __init__(

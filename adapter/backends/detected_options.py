@@ -48,11 +48,8 @@ class ServerInfo:
 class ModelOptions:
     """The options for each model of the server at ``base_url``.
 
-    Args:
-        options: The user's options.
-        profile: Profile to use, as for `build_setup_lookup`.
-        template: The user's chat template.
-        log: Called with notes for the user.
+    ``options`` are the user's options, ``profile`` is a choice as for `build_setup_lookup`, ``template`` is the user's
+    chat template, and ``log`` is called with notes for the user.
     """
 
     def __init__(

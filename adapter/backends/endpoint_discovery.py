@@ -23,7 +23,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.sse import read_json_or_none
 
 Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "koboldcpp", "textgen", "openai"]
-"""Kind of a server. ``openai``: a server that has only an OpenAI-compatible API."""
+"""Kind of a server. A server of the kind ``openai`` has only an OpenAI-compatible API."""
 
 LOCAL_PORTS: dict[int, str] = {
     8080: "llama.cpp",

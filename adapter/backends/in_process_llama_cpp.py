@@ -38,14 +38,10 @@ def is_gguf(name: str) -> bool:
 class EmbeddedServer:
     """A llama.cpp server for one GGUF file, running inside the ``with`` block.
 
-    Args:
-        context_size: Context size in tokens.
-        max_tokens: Maximum length of an answer in tokens, or None for no limit.
-        threads: Number of threads. One is fastest on a busy machine, where several threads wait for each other.
-        chat_template: A Jinja template that replaces the model's own.
-
-    Entering the block raises UsageError if the file is missing or not a GGUF file, and TransportError if llama.cpp is
-    missing or cannot load the file.
+    ``context_size`` and ``max_tokens``, the maximum length of an answer (None for no limit), are numbers of tokens. One
+    of ``threads`` is fastest on a busy machine, where several wait for each other. ``chat_template`` is a Jinja
+    template that replaces the model's. Entering the block raises UsageError if the file is missing or not a GGUF file,
+    and TransportError if llama.cpp is missing or cannot load it.
     """
 
     def __init__(

@@ -44,10 +44,8 @@ def find_change_flaw(
 ) -> str:
     """Describe the first sign that the changes of a run are wrong or incomplete, or return "".
 
-    Args:
-        read_file: Returns the text of a file, or "".
-        diff: The unified diff of all changes that the run made, or None if it is not known.
-        is_stuck: Whether the run ended because the model repeated itself.
+    ``read_file`` returns the text of a file, or "". ``diff`` is the unified diff of all changes, or None if unknown.
+    ``is_stuck`` is True if the run ended because the model repeated itself.
     """
     if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"

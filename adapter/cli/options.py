@@ -195,8 +195,8 @@ def parse_edit_mode(name: str) -> Edits | None:
 def resolve_dialect(
     name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None, local: str | None = None
 ) -> Dialect:
-    """Return the dialect ``name``. ``tools``, ``include`` and ``exclude`` select tools, and are valid only for the
-    dialect `promptly`. ``local``: see `ToolSelection`."""
+    """Return the dialect ``name``. ``tools``, ``include`` and ``exclude`` select tools of `promptly`, and are invalid
+    for other dialects. `ToolSelection` explains ``local``."""
     if name == "promptly":
         from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, ToolSelection, load_dialect
 

@@ -48,10 +48,7 @@ def describe_run_outcome(
 ) -> tuple[int, str]:
     """Return a run's exit code and the summary line to print last.
 
-    Args:
-        task: The user's request, or "" if it is not known.
-        read_file: Returns the text of a file, or "".
-        diff: The unified diff of all changes that the run made, or None if it is not known.
+    ``task`` is the user's request, or "" if unknown. `find_change_flaw` explains ``read_file`` and ``diff``.
     """
     if why := _explain_inaction(done, tally, task, read_file):
         return 1, why

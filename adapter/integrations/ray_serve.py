@@ -57,9 +57,8 @@ _log = logging.getLogger(__name__)
 class RayServeConfig(BaseModel):
     """Arguments of the application, named like the options of `adapter serve`.
 
-    ``upstream``: base URL of a model server, or of several with the same model, as a list or separated by commas.
-    ``host``: host name or address at which clients reach the cluster. Unless it is loopback, ``api_key`` or
-    ``ADAPTER_API_KEY`` is required.
+    ``upstream`` has the base URLs of model servers with the same model, as a list or separated by commas. Clients reach
+    the cluster at ``host``, a name or address. Unless it is loopback, ``api_key`` or ``ADAPTER_API_KEY`` is required.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -47,11 +47,8 @@ def system_prompt(
 ) -> str:
     """Return a system prompt that teaches a text-only model to call tools.
 
-    Args:
-        tools: Tools to describe instead of the dialect's default tools.
-        prompts: A folder with templates that replace packaged ones of the same name.
-        session: Letters added to the values in the example call, so that none is a real file, command or word.
-
+    ``tools`` replace the dialect's default tools. The folder ``prompts`` has templates that replace packaged ones with
+    the same name. ``session`` is added to the values in the example call, so that none is a real file, command or word.
     Raises UsageError for an unknown name or an unusable template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))

@@ -70,13 +70,9 @@ class RetryPolicy:
     ) -> ExchangeGuardrails | None:  # fmt: skip
         """Return the guardrails for a client's request, or None if no guardrail applies.
 
-        Args:
-            is_enforced: Whether this answer is constrained to calls.
-            may_enforce: Whether the answer to a retry may be constrained to calls.
-            requires_valid_calls: Whether invalid calls are retried even if the guardrails for them are off.
-            must_call: Whether the answer must contain a call.
-
-        Raises RequestError for invalid steps.
+        Raises RequestError for invalid steps. If ``is_enforced`` is True, this answer is constrained to calls. If
+        ``may_enforce`` is True, the answer to a retry may be. If ``requires_valid_calls`` is True, invalid calls are
+        retried even if the guardrails for them are off. If ``must_call`` is True, the answer must contain a call.
         """
         steps = parse_request_steps(body, described)
         on = self.on | BROKEN_CALLS if requires_valid_calls else self.on

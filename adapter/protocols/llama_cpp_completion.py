@@ -35,11 +35,9 @@ def has_lazy_grammar(body: JsonObject) -> bool:
 def build_lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
     """Return the request fields for a lazy grammar, which applies as soon as the model writes ``word``.
 
-    Args:
-        word: Beginning of every string accepted by the grammar.
-        tokens: Strings that may be single tokens. llama.cpp rejects a trigger word that is a token unless it is listed
-            here, and removes listed tokens from the text.
-        bare: Names of tools whose calls may also be JSON without markers, on a line of its own or in a code fence.
+    Every string that the grammar accepts begins with ``word``. ``tokens`` may be single tokens: llama.cpp rejects a
+    trigger word that is a token unless it is listed, and removes listed tokens from the text. Calls of the tools
+    ``bare`` may also be JSON without markers, on a line of its own or in a code fence.
     """
     triggers: list[Json] = [{"type": WORD, "value": word}]
     if names := "|".join(re.escape(name) for name in bare):

@@ -240,10 +240,8 @@ def to_chat(answer: JsonObject) -> JsonObject:
 class OllamaWriter:
     """Encodes chunks as Ollama's JSON lines, and a buffered completion as an answer.
 
-    Args:
-        created_at: Time of the request, in RFC 3339.
-        elapsed_ns: Returns the time since the request arrived, in nanoseconds.
-        is_generating: Whether the request was sent to ``/api/generate``, whose answers are text.
+    ``created_at`` is the time of the request, in RFC 3339, and ``elapsed_ns`` returns the nanoseconds since then.
+    ``is_generating`` is True for requests to ``/api/generate``, whose answers are text.
     """
 
     content_type = "application/x-ndjson"

@@ -79,10 +79,8 @@ def _convert_usage(usage: JsonObject) -> JsonObject:
 class ResponsesWriter:
     """Encodes chunks as streaming events of a response, and a buffered completion as a whole response.
 
-    Args:
-        tools: The request's tools.
-        store: Called with the complete response.
-        clock: Returns seconds since 1970.
+    ``tools`` are the request's tools, ``store`` is called with the complete response, and ``clock`` returns the seconds
+    since 1970.
     """
 
     content_type = "text/event-stream; charset=utf-8"
@@ -149,7 +147,7 @@ class ResponsesWriter:
         return "incomplete" if self._cut else "completed"
 
     def _build_output(self, ending: str) -> list[JsonObject]:
-        """Return the items of the answer. ``ending``: the status of the last one."""
+        """Return the items of the answer, the last one with the status ``ending``."""
         parts = self._answer.parts
         statuses = ["completed"] * (len(parts) - 1) + [ending]
         return [self._build_item(part, status) for part, status in zip(parts, statuses, strict=False)]

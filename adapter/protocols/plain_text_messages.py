@@ -36,14 +36,9 @@ def render_plain_messages(
 ) -> tuple[list[JsonObject], str]:
     """Return a conversation for a model that reads plain text, and the `hash_beginning` of the client's messages.
 
-    Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
-
-    Args:
-        tools: The request's tools.
-        system: Text appended to the conversation's system message.
-        closing: A user message that is added at the end, or "".
-
-    Raises RequestError for an invalid message.
+    Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``. ``tools`` are
+    the request's tools. ``system`` is appended to the system message, and ``closing``, a user message or "", to the
+    conversation. Raises RequestError for an invalid message.
     """
     converted = _convert(conversation, format, system, tools, memory)
     ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])

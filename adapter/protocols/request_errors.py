@@ -14,11 +14,8 @@ from adapter.protocols.openai_errors import build_error_object
 class RequestError(UsageError):
     """An invalid request.
 
-    Args:
-        param: Path of the invalid field.
-        status: The HTTP status.
-        code: OpenAI's error code.
-        allowed: The methods accepted by the path, for status 405.
+    ``param`` is the path of the invalid field, ``status`` the HTTP status, ``code`` OpenAI's error code, and
+    ``allowed`` has the methods that the path accepts, for status 405.
     """
 
     def __init__(

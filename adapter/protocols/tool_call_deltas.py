@@ -89,13 +89,11 @@ def _build_event(call: NativeCall, tools: ToolSet, new_id: str) -> ToolCall | In
 
 
 class ToolCallDeltas:
-    """Builds the deltas for the tool calls of one choice. ``whole`` has the complete calls that were sent to the
-    client, and ``native`` the calls that the server parsed in its current answer.
+    """Builds the deltas for the tool calls of one choice.
 
-    Args:
-        kinds: Types of the client's tools.
-        turn: Prefix of generated call ids.
-        is_excluded: Returns whether calls of a tool that the server parsed are left out.
+    ``whole`` has the complete calls that were sent to the client, and ``native`` the calls that the server parsed in
+    its current answer. ``kinds`` are the types of the client's tools. ``turn`` begins the ids of calls without one.
+    ``is_excluded`` returns whether the server's calls of a tool are left out.
     """
 
     def __init__(self, kinds: ToolTypes, turn: str, is_excluded: Callable[[str], bool]) -> None:

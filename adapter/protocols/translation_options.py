@@ -35,13 +35,10 @@ CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 
 
 class ConstraintBuilder(Protocol):
-    """Builds the request fields that make a server enforce a call of ``tools`` or ``reply``. Without support, there are
-    none.
+    """Builds the request fields that make a server enforce a call of ``tools`` or ``reply`` in ``format``.
 
-    Args:
-        format: Format of the call.
-        several: Whether to allow several calls.
-        waits: Whether to constrain the model only after it begins a call.
+    There are none if the server cannot. ``several`` allows several calls. With ``waits``, the model is constrained only
+    after it begins a call.
     """
 
     def __call__(
@@ -205,8 +202,8 @@ def build_options(
 ) -> TranslationOptions:  # fmt: skip
     """Build the options from settings with the names and values of `adapter serve`, in which ``auto`` means None.
 
-    ``limits``: the limits on retries that other settings do not contain. ``others``: fields of `TranslationOptions`.
-    Raises UsageError.
+    ``limits`` has the limits on retries that no other setting contains, and ``others`` has fields of
+    `TranslationOptions`. Raises UsageError for an invalid setting.
     """
     format, style, constraint = (None if each == "auto" else each for each in (format, style, constraint))
     return validate_options(

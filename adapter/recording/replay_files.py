@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> ReplayResult:
     """Replay the transcript or the exchanges in ``path``.
 
-    ``commands``: policy for running the recorded programs again, or None to run none. A file that cannot be read or
-    replayed is reported as a difference, not as an exception.
+    ``commands`` is the policy for running the recorded programs again; without it, none runs. A file that cannot be
+    read or replayed is reported as a difference, not as an exception.
     """
     try:
         text = path.read_text(encoding="utf-8")

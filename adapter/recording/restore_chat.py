@@ -27,7 +27,7 @@ class ResumedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ResumedChat:
-    """A restored chat. ``notes``: notes for the model that the next user message must include."""
+    """A restored chat. The next user message must include ``notes`` for the model."""
 
     messages: list[ResumedMessage]
     notes: list[str]

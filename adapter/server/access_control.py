@@ -33,13 +33,9 @@ _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 class AccessControl:
     """ASGI middleware that checks hosts, origins and API keys.
 
-    Args:
-        is_loopback: Whether the server listens only on this machine. If so, every ``Host`` header must name this
-            machine or one of ``trusted_hosts``.
-        api_key: Key that clients must send in OpenAI's or Anthropic's headers.
-        origins: Origins of allowed web pages.
-        form: A path for which the key is not checked, because the page at this path asks for it.
-        trusted_hosts: Additional names that are allowed in ``Host``, for example those of a proxy on this machine.
+    If ``is_loopback`` is True, the server listens only on this machine, and every ``Host`` header must name this
+    machine or one of ``trusted_hosts``, such as that of a local proxy. Clients must send ``api_key`` in OpenAI's or
+    Anthropic's headers, except to the path ``form``, whose page asks for it. Web pages of ``origins`` are allowed.
     """
 
     def __init__(

@@ -51,13 +51,9 @@ _FORM = _SAFE | {"referrer-policy": "same-origin"}
 
 
 class LiveView:
-    """The routes of the live view.
+    """The routes of the live view of ``live``, with the heading ``name``.
 
-    Args:
-        live: The exchanges to show.
-        name: Heading of the page.
-        key: Key that grants access.
-        is_stopping: Returns True during shutdown, which ends event streams.
+    ``key`` grants access. ``is_stopping`` returns True during shutdown, which ends event streams.
     """
 
     path = "/view"

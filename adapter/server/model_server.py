@@ -49,15 +49,10 @@ _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 
 
 class ModelServer(UpstreamConnection):
-    """A model server and the settings for its models.
+    """A model server and the settings for its models; `UpstreamConnection` explains parameters not named here.
 
-    Args:
-        options: The user's options.
-        profile: Profile to use, as for `build_setup_lookup`.
-        limit: Limits the number of concurrent requests that use a model.
-        store: Stores responses. By default, they are stored in memory.
-
-    `UpstreamConnection` describes the other parameters.
+    ``options`` are the user's options, ``profile`` is a choice as for `build_setup_lookup`, ``limit`` limits concurrent
+    requests that use a model, and ``store`` stores responses, by default in memory.
     """
 
     def __init__(

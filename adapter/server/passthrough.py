@@ -36,11 +36,9 @@ END_BYTES = 4_096
 class PassthroughResponse(StreamingProxy):
     """Sends the model server's answer unchanged, except that its API key is redacted.
 
-    Args:
-        writer: Encodes the keepalives that are sent before the answer begins.
-        instead: Called with the status and body of an error. It returns another response to send, or None to pass the
-            error through.
-        shortened: Value of the header that counts the cuts in the conversation, or "" if there are none.
+    ``writer`` encodes the keepalives before the answer. ``instead`` gets the status and body of an error, and returns
+    another response to send, or None to pass the error through. ``shortened`` is the value of the header that counts
+    the cuts in the conversation, or "".
     """
 
     def __init__(

@@ -43,10 +43,8 @@ def normalize_path(path: str) -> str:
 def check_passing(method: str, path: str, served: Collection[str], *, admin: bool) -> None:
     """Check a request for which this server has no route. Raises RequestError if it must not be passed through.
 
-    Args:
-        path: The decoded path without the query.
-        served: The methods for which this server has a route.
-        admin: Whether to allow all requests with a well-formed path.
+    ``path`` is decoded and has no query. ``served`` are the methods for which this server has a route. ``admin`` allows
+    all requests with a well-formed path.
     """
     if "\\" in path or any(part in (".", "..") for part in path.split("/")):
         raise RequestError(f"invalid path {path[:80]!r}: remove '.' and '..' segments and backslashes")

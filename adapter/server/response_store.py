@@ -66,12 +66,9 @@ class StoreError(TransportError):
 class ResponseStore:
     """A thread-safe store of responses and conversations. Reads wait for earlier writes.
 
-    Args:
-        file: The database file; None keeps everything in memory.
-        secrets: Redacts credentials before they are stored in a file.
-        now: Returns the time in seconds.
-
-    Raises UsageError if the file cannot be used. Methods raise StoreError if another program locks the file.
+    ``file`` is the database; None keeps everything in memory. ``secrets`` redacts credentials before they are stored in
+    a file, and ``now`` returns the time in seconds. Raises UsageError if the file cannot be used. Methods raise
+    StoreError if another program locks the file.
     """
 
     def __init__(

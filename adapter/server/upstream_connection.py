@@ -87,11 +87,8 @@ class UpstreamConnection:
     """A connection to the OpenAI-compatible API of the model server at ``base_url``.
 
     The server gets the key in ``OPENAI_API_KEY``, unless it runs on this machine. A client's key is never passed on.
-
-    Args:
-        patience_s: Maximum time without data, in seconds.
-        retry_s: See `retry_until_ready`.
-        template: The user's chat template.
+    ``patience_s`` is the maximum time without data, in seconds, ``retry_s`` that of `retry_until_ready`, and
+    ``template`` the user's chat template.
     """
 
     def __init__(

@@ -53,12 +53,10 @@ class EngineDelta:
 class StreamAdapter:
     """Parses one response, complete or streamed.
 
-    Args:
-        generation_prompt: The end of the prompt, as in `Parser`. None means that it opens reasoning if the format's
-            responses always start inside a reasoning block.
-        splits_reasoning: Whether to separate reasoning from content. If not, it stays in the content verbatim.
-        turn: Makes call ids unique.
-        follows_reasoning: Whether another parser has already parsed the reasoning and its closing marker.
+    ``generation_prompt`` is the end of the prompt, as in `Parser`; None means that it opens reasoning if the format's
+    responses always start inside a reasoning block. Without ``splits_reasoning``, reasoning stays in the content
+    verbatim. ``turn`` makes call ids unique. ``follows_reasoning`` is True if another parser has already parsed the
+    reasoning and its closing marker.
     """
 
     def __init__(

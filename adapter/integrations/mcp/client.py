@@ -69,9 +69,9 @@ _T = TypeVar("_T")
 class McpTools:
     """Connect to ``servers`` inside a ``with`` block. The ``tools`` attribute contains the tools of all servers.
 
-    ``existing_tools``: if one of them has the name of a new tool, the server's name is added to the new name:
-    ``git__status``. ``call_s``: time limit for a call, in seconds. Entering the block raises UsageError, with the last
-    error output of a server, if no server starts.
+    A tool named like one of ``existing_tools`` gets the server's name as a prefix: ``git__status``. A call takes at
+    most ``call_s`` seconds. Entering the block raises UsageError, with the last error output of a server, if no server
+    starts.
     """
 
     def __init__(

@@ -91,12 +91,10 @@ class _Replays:
         """Maps each new recording to its temporary file, until the test ends."""
 
     def create_client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
-        """Create a client.
+        """Create a client for ``file``, a path relative to pytest's root folder.
 
-        Args:
-            file: Path relative to pytest's root folder.
-            in_order: Whether each request gets the next answer, regardless of its content.
-            options: Options for `adapter.wrap`, used while recording.
+        If ``in_order`` is True, each request gets the next answer, regardless of its content. ``options`` are options
+        of `adapter.wrap`, used while recording.
         """
         from adapter.core.errors import UsageError
 

@@ -46,12 +46,8 @@ class ReplayModel:
     """Replay the answers in ``exchanges``, each once: to an equal request, or, if ``in_order``, to the next request.
     Thread-safe.
 
-    Args:
-        name: Name of the file, for messages.
-        secrets: Redacts requests as in a recording.
-        run: For a test that runs on several answers, the index of the answer to the first request, or of the
-            conversation if ``in_order``.
-
+    Messages contain ``name``, the file's name. ``secrets`` redacts requests as in a recording. For a test that runs on
+    several answers, ``run`` is the index of the answer to the first request, or of the conversation if ``in_order``.
     Raises NotRecordedError if there are too few conversations.
     """
 

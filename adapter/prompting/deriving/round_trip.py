@@ -83,7 +83,7 @@ class RoundTripFailure:
 
 
 def render_round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
-    """Render the sample answers. ``markers``: markers of the model family, which one sample contains as data."""
+    """Render the sample answers. One sample contains ``markers``, those of the model family, as data."""
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
     quoted = frame.render_calls(_CALLS[_QUOTES])
     # Without escapes, a quote or marker in a string is indistinguishable from a real one.

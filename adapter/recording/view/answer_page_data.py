@@ -32,7 +32,7 @@ MAX_PIECES = 2_000
 class ExchangeStats:
     """Duration and token counts of an exchange. Unknown values are None.
 
-    ``first_s``: seconds until the first chunk. ``retry`` is the number of earlier attempts.
+    The first chunk arrived after ``first_s``. ``retry`` is the number of earlier attempts.
     """
 
     first_s: float | None = None
@@ -75,10 +75,8 @@ def build_exchange_row(
 ) -> JsonObject:  # fmt: skip
     """Build the row of an exchange.
 
-    Args:
-        question: The user's last message.
-        calls: Number of calls for each tool.
-        conversation: Number of the first exchange in the conversation.
+    ``question`` is the user's last message, ``calls`` has the number of calls for each tool, and ``conversation`` is
+    the number of the first exchange in the conversation.
     """
     return {
         "title": _shorten(title), "question": _shorten(question), "conversation": conversation,

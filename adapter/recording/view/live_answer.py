@@ -114,7 +114,7 @@ class LiveAnswer:
 
 
 def build_tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
-    """Return the spans to show for a response that is still being streamed. ``tail``: its last events."""
+    """Return the spans to show for a response that is being streamed, whose last events are ``tail``."""
     progress = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
         (piece.kind, piece.text, piece) for piece in Turn.from_events(tail).explain() if piece.text

@@ -23,9 +23,8 @@ MAX_REQUEST = 8_000_000
 class PageServer(ThreadingHTTPServer):
     """Serve the page ``text`` on 127.0.0.1. ``address`` is its URL.
 
-    Args:
-        read: Answers a request from the page with JSON. If it is None, such requests are answered with a 404.
-        port: The port; 0 for a free one.
+    ``read`` answers a request from the page with JSON; without it, such requests are answered with a 404. The ``port``
+    0 picks a free one.
     """
 
     daemon_threads = True

@@ -59,8 +59,8 @@ _DAMAGED = {
 
 
 def render_playground_page(*, has_server: bool = True) -> str:
-    """Render the page. ``has_server``: if false, the page runs `read_for_page` itself, with the Python runtime Pyodide
-    in the folder ``pyodide`` and this package in ``adapter.zip`` next to it."""
+    """Render the page. Without ``has_server``, the page runs `read_for_page` itself, with the Python runtime Pyodide in
+    the folder ``pyodide`` and this package in ``adapter.zip`` next to it."""
     data: JsonObject = {
         "examples": list(map(list, _list_examples())),
         "tools": format_pretty_json(list(TOOLS)),

@@ -22,12 +22,12 @@ SCRIPTS = ("spans.js", "list.js", "exchange.js", "view.js")
 
 
 def render_view_page(data: JsonObject) -> str:
-    """Render a page. ``data``: data from `adapter.recording.view.view_page_data`."""
+    """Render a page that shows ``data``, built by `adapter.recording.view.view_page_data`."""
     return _render(data, "".join(map(load_page_asset, SCRIPTS)))
 
 
 def render_live_page(name: str) -> str:
-    """Render a page that loads its data from its own server. ``name``: heading of the page."""
+    """Render a page with the heading ``name``, which loads its data from its own server."""
     data = PageData(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
     return _render(data, "".join(map(load_page_asset, (*SCRIPTS, "live.js"))), connects=True)
 

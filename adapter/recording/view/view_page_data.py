@@ -92,8 +92,8 @@ class ReparseOptions:
 class PageData:
     """Collects the data of a page.
 
-    ``prompt``: heading above an exchange's messages. ``goes_on`` states whether an exchange continues the previous one,
-    so that the page can skip the messages that both have in common.
+    ``prompt`` is the heading above an exchange's messages. ``goes_on`` states whether an exchange continues the
+    previous one, so that the page can skip the messages that both have in common.
     """
 
     def __init__(
@@ -270,7 +270,7 @@ def build_transcript_view(transcript: Transcript, name: str, again: ReparseOptio
 
 
 def _build_response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
-    """Return the statistics of a response. ``chunks``: all its chunks."""
+    """Return the statistics of a response from all its ``chunks``."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
     first_s, duration_s = (
