@@ -62,9 +62,7 @@ def build_constraint_fields(
 
 
 def build_no_call_fields(kind: Kind) -> JsonObject:
-    """Return the request fields that forbid calls, so that the model answers in words although the prompt describes
-    tools. Return {} if the server has no such fields.
-    """
+    """Return the request fields that forbid calls although the prompt describes tools, or {} if there are none."""
     return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 
 

@@ -60,10 +60,7 @@ def derive(template: str | Path | ChatTemplate) -> Format:
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
-    """Derive the format of a template, or learn it from the response template shipped with it, and register it.
-
-    The result is cached. If there is no format, the result contains the reason.
-    """
+    """Derive the format of a template, or learn it from its response template, and register it. Cached."""
     found = _examine(*_build_key(template))
     if found.format is not None:
         register_format(found.format)

@@ -48,10 +48,7 @@ def query_template(endpoint: Endpoint) -> str | None:
 
 
 def template_supports_tools(endpoint: Endpoint) -> bool | None:
-    """Return whether the model's template supports tools, or None if the server does not report it.
-
-    llama.cpp drops ``tools`` silently if the template does not support them.
-    """
+    """Return whether the template supports tools, which llama.cpp otherwise drops, or None if this is not reported."""
     supported = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template_caps", "supports_tools")})
     return supported if isinstance(supported, bool) else None
 

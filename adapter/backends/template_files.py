@@ -36,10 +36,7 @@ READER = str(Path(__file__).with_name("template_file_worker.py"))
 
 
 def load_chat_template(path: Path) -> ChatTemplate:
-    """Load the template at ``path`` in a process with time and memory limits.
-
-    Raises UsageError, which lists the accepted kinds of files, if ``path`` contains no template.
-    """
+    """Load the template at ``path`` in a process with limits. Raises UsageError if it contains no template."""
     from adapter.workspace.sandbox.bounded_worker import run_bounded
 
     path = path.expanduser()
@@ -53,10 +50,7 @@ def load_chat_template(path: Path) -> ChatTemplate:
 
 
 def run_render_step(step: RenderTemplate, template: TemplateWorker | None) -> str:
-    """Render the prompt of ``step`` with the user's template.
-
-    Raises TemplatePromptError if ``template`` is None or cannot be rendered.
-    """
+    """Render the prompt of ``step`` with the user's template. Raises TemplatePromptError if that is not possible."""
     if template is None:
         raise TemplatePromptError("no chat template was given; pass one with --template")
     try:

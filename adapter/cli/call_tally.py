@@ -33,9 +33,7 @@ class CallTally:
     acting_calls: list[PastCall] = field(default_factory=list)
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
-    """True if the last call with an effect in `ACTING` failed or was refused. A call that failed only because it would
-    not have changed anything does not count.
-    """
+    """True if the last call with an effect in `ACTING` failed or was refused, unless it would have changed nothing."""
 
     results: list[str] = field(default_factory=list)
     """The results of calls that only read."""

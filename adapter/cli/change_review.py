@@ -185,9 +185,7 @@ def _find_missing_names(
 
 
 def _find_unused_values(task: str, tally: CallTally) -> list[str]:
-    """Return the values of the task that no change has used. A number may be a position rather than a part of the
-    change, so numbers are returned only if none of the values was used.
-    """
+    """Return the values of the task that no change has used; numbers, which may be positions, only if none was used."""
     paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.acting_calls)))
     values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
     is_none_used = bool(values) and set(values) <= set(unused)

@@ -36,10 +36,7 @@ def open_chat_store(workspace: Workspace) -> ChatStore:
 
 @dataclass(slots=True)
 class ReceivedAnswer:
-    """An answer to the last message, possibly incomplete.
-
-    ``query`` is the query that requested the answer. If this was a retry, the query contains the reason.
-    """
+    """An answer to the last message, possibly incomplete, and its ``query``, with the reason if it was a retry."""
 
     query: AskModel
     events: list[Event]

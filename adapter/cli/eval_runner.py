@@ -72,10 +72,7 @@ def list_scenarios(settings: EvalSettings) -> int:
 
 
 def run_eval(settings: EvalSettings) -> int:
-    """Run the evaluation, and return the exit code: 0, or 130 after Ctrl-C.
-
-    Raises TransportError and UsageError; their messages state the next step.
-    """
+    """Run the evaluation, and return the exit code: 0, or 130 after Ctrl-C. Raises TransportError and UsageError."""
     scenarios = _load_scenarios(settings)
     constraint = parse_constraint_mode(parse_auto(settings.constraint))
     parse_guardrails(settings.guardrails)

@@ -39,10 +39,7 @@ from adapter.tools.tool import ToolSet
 
 
 def run_probe(settings: ProbeSettings) -> int:
-    """Run the probe, and return the exit code: 0, 1 without a profile, or 130 after Ctrl-C.
-
-    Raises TransportError and UsageError; their messages state the next step.
-    """
+    """Run the probe, and return the exit code: 0, 1 without a profile, or 130 after Ctrl-C."""
     require_model_choice("probe", settings.base_url, settings.model, settings.time_limit)
     console = Console()
     log = ExchangeLog(settings.record, Redactor(os.environ)) if settings.record else None

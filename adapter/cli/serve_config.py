@@ -77,9 +77,7 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return, by model name, the setup of each model for which the file at ``path`` gives a format. Raises UsageError
-    if the file is invalid.
-    """
+    """Return the setups in the file at ``path`` that name a format, by model. Raises UsageError if it is invalid."""
     setups = {name: each.to_setup() for name, each in _read_models(path).items()}
     return {name: setup for name, setup in setups.items() if setup is not None}
 

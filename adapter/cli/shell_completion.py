@@ -36,9 +36,7 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def split_words_to_complete(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of the command line that a shell is completing. Return an empty list if the program was not
-    started for completion.
-    """
+    """Return the words of the command line that a shell is completing, or [] if this is no completion."""
     if not any(name in environ for name in REQUESTS):
         return []
     return (environ.get("_TYPER_COMPLETE_ARGS") or environ.get("COMP_WORDS", "")).split()

@@ -78,9 +78,7 @@ class Scenario:
     easy: bool = False
     """True if the task suits very small models."""
     required: tuple[str, ...] | None = None
-    """Tools that every correct solution calls, for harnesses that enforce steps. By default, these are the tools that
-    the oracle calls.
-    """
+    """Tools that every correct solution calls, for harnesses that enforce steps; by default, those of the oracle."""
 
     @property
     def messages(self) -> list[JsonObject]:

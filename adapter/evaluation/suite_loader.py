@@ -24,10 +24,7 @@ def load_built_in() -> list[Scenario]:
 
 
 def load_suite(name: str = BUILT_IN) -> list[Scenario]:
-    """Load a suite. A Python file is executed without a sandbox, because it is the user's own program.
-
-    Raises UsageError if the file cannot be read or contains no scenarios.
-    """
+    """Load a suite; a Python file runs without a sandbox. Raises UsageError if the file contains no scenarios."""
     if name == BUILT_IN:
         return load_built_in()
     path = Path(name)

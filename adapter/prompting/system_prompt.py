@@ -132,10 +132,7 @@ class ToolDescription:
 
     @cached_property
     def arguments(self) -> str:
-        """The arguments as JSON, with types instead of values.
-
-        For example: ``{"path": "string", "start_line": "integer, default 1"}``.
-        """
+        """The arguments as JSON with types as values: ``{"path": "string", "start_line": "integer, default 1"}``."""
         return json.dumps(_build_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
 
     @cached_property

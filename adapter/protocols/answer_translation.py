@@ -145,9 +145,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
-        """Return the rest of the previous answer after the server rejected a follow-up request, or None if there was no
-        follow-up request.
-        """
+        """Return the rest of the answer before a rejected follow-up request, or None if there was no such request."""
         chunks = self._answer.use_previous()
         if chunks is None:
             return None

@@ -25,9 +25,7 @@ _FILE_TEXT = "For create: the content of the file."
 
 
 def define_client_tool(tool: JsonObject) -> JsonObject | None:
-    """Return the full definition of a client-side tool, or None for other tools. ``tool`` is the tool in the request,
-    which contains only its type and name.
-    """
+    """Return the full definition of a client-side ``tool``, which requests omit, or None for other tools."""
     match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
     if match is None:
         return None

@@ -34,9 +34,7 @@ class AnthropicWriter:
     content_type = "text/event-stream; charset=utf-8"
 
     def __init__(self, model: str, message_id: str, prompt_tokens: int = 0) -> None:
-        """Create a writer. ``prompt_tokens`` is an estimate, which is used if the server reports the number only after
-        the answer.
-        """
+        """Create a writer. ``prompt_tokens`` is an estimate, used if the server reports the number too late."""
         self._model, self._id, self._prompt_tokens = model, message_id, prompt_tokens
         self._answer = AnswerParts()
         self._has_begun = False

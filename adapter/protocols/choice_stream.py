@@ -335,9 +335,7 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *self._calls.add_fragment(event)]
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """Return the deltas for the rest of the previous answer after the server rejected a follow-up request, or None
-        if there was no follow-up request.
-        """
+        """Return the deltas for the rest of the answer before a rejected follow-up, or None if none was sent."""
         if self._withheld is None:
             return None
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None

@@ -106,9 +106,7 @@ class Conversation:
         return self.beginnings[index] if self.beginnings else beginning.hexdigest()
 
     def shorten(self, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
-        """Return a shortened conversation. ``fitted`` are its messages, and ``indices`` their positions in this
-        conversation.
-        """
+        """Return a shortened conversation of the messages ``fitted``, which have these ``indices`` in this one."""
         hashes, beginning = list[str](), hash_beginning(b"")
         for message in self.messages:
             hashes.append(beginning.hexdigest())
@@ -186,9 +184,7 @@ Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
 
 MAX_CHARACTERS = 16_000_000
-"""Maximum total length of the cached answers and their keys, in characters. It is enough for about a thousand
-conversations.
-"""
+"""Maximum total length of the cached answers and their keys, in characters: about a thousand conversations."""
 
 
 class VerbatimCallCache:

@@ -137,10 +137,7 @@ def _convert_legacy_choice(choice: Json) -> Json:
 
 
 def _convert_legacy_messages(messages: list[Json]) -> list[Json]:
-    """Convert legacy function calls and results, and custom calls, to tool calls and results.
-
-    A legacy result has no id, so it is matched to the last call of its function.
-    """
+    """Convert legacy calls and results, and custom calls. A legacy result belongs to the last call of its function."""
     converted: list[Json] = []
     last: dict[Json, str] = {}
     for index, message in enumerate(messages):

@@ -21,10 +21,7 @@ _QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gp
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """A model as described by its server.
-
-    The family, the number of parameters and the quantization are derived from the name.
-    """
+    """A model as described by its server. Its name shows the family, the number of parameters and the quantization."""
 
     name: str
     created: int = 0
@@ -55,9 +52,7 @@ class ModelDescription:
 
     @property
     def capabilities(self) -> list[str]:
-        """Return the model's capabilities, as Ollama names them. ``tools`` is always included, because this server adds
-        tool calling.
-        """
+        """The model's capabilities, as Ollama names them. This server adds ``tools`` to every model."""
         images, reasoning = ["vision"] * self.has_images, ["thinking"] * self.has_reasoning
         return ["completion", "tools", *images, *reasoning]
 
@@ -120,10 +115,7 @@ class ModelDescription:
 def describe_models(
     models: JsonObject, context: int, *, has_images: bool, has_reasoning: bool
 ) -> list[ModelDescription]:
-    """Return the models in the answer of ``/v1/models``.
-
-    ``context`` is the server's context size in tokens. It applies to models for which the answer gives none.
-    """
+    """Return the models in the answer of ``/v1/models``. ``context`` is the size of models that report none."""
     entries = [each for each in models.get("data") or () if isinstance(each, dict) and "id" in each]
     return [
         ModelDescription(

@@ -77,10 +77,7 @@ class _Completion:
             next((choice.attempt for choice in self._choices.values()), self._first).count(usage)
 
     def _build_usage_fields(self) -> JsonObject:
-        """Return the usage for the client, or {} if the server reported none.
-
-        If the server does not count the tokens of reasoning, their number is estimated from its length.
-        """
+        """Return the usage for the client, or {} if unknown. Tokens of reasoning are estimated if not counted."""
         usage = self._usage
         if usage is None:
             return {}
@@ -171,9 +168,7 @@ class StreamedCompletion(_Completion):
         return False
 
     def use_previous(self) -> list[JsonObject] | None:
-        """Return the rest of the previous answer after the server rejected a follow-up request, or None if there was no
-        follow-up request.
-        """
+        """Return the rest of the answer before a rejected follow-up request, or None if there was no such request."""
         chunks: list[JsonObject] = []
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
@@ -232,9 +227,7 @@ class StreamedCompletion(_Completion):
 
 
 class BufferedCompletion(_Completion):
-    """The answer to a request, from one or more buffered completions. The client gets the last one, with the calls in
-    ``tool_calls``.
-    """
+    """The answer to a request: the last of one or more buffered completions, with its calls in ``tool_calls``."""
 
     _is_whole = True
 

@@ -133,9 +133,7 @@ def iter_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObj
 
 
 def has_misplaced_system(messages: Sequence[Json]) -> bool:
-    """Return whether there is a ``developer`` message, or a system message after the first message. Templates may
-    reject both.
-    """
+    """Return whether there is a ``developer`` message or a late system message, which templates may reject."""
     roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
     return "developer" in roles or "system" in roles[1:]
 
@@ -153,9 +151,7 @@ def find_last_request(messages: Json) -> tuple[str, bool]:
 
 
 def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
-    """Return the name and arguments of each call whose result is at the end of the conversation, or an empty list if
-    the conversation does not end with tool results.
-    """
+    """Return the names and arguments of the calls whose results end the conversation, or [] if none do."""
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):

@@ -30,9 +30,7 @@ class Budgets:
     """Token budgets for a conversation."""
 
     context: ContextBudget = None
-    """Maximum number of tokens of a prompt and its answer; None is unlimited. `fit_messages` shortens longer
-    conversations.
-    """
+    """Maximum number of tokens of a prompt and its answer, to which conversations are shortened; None for no limit."""
     reasoning: int | None = None
     """Maximum number of tokens of reasoning in an answer; None is unlimited."""
 

@@ -44,10 +44,7 @@ NextCall: TypeAlias = Callable[[Sequence[tuple[str, JsonObject]]], "TranslatedRe
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """The client's settings for its answer.
-
-    ``messages`` are the client's unchanged messages. ``answers`` is the number of answers (``n``).
-    """
+    """The client's settings: its unchanged ``messages``, and the number of ``answers`` (``n``) that it requests."""
 
     messages: list[JsonObject] | None = None
     stream: bool = False
@@ -151,9 +148,7 @@ class TranslatedRequest:
 
     @property
     def reasoning_limit(self) -> float | None:
-        """Number of reasoning tokens after which this library closes the reasoning, or None. It is larger than the
-        budget if the model server limits the reasoning itself.
-        """
+        """Number of reasoning tokens that this library allows, above the budget if the server enforces that."""
         if self.reasoning_budget is None:
             return None
         has_server_limit = BUDGET_FIELD in self.body and find_transport(self.body) in (None, "vllm")

@@ -102,9 +102,7 @@ class ConstraintSettings:
     waits_for_calls: bool = False
     """True if the server is llama.cpp, whose grammars can apply only after a call begins."""
     grounded: bool = False
-    """True to limit some arguments of an enforced call to values from the conversation: those whose parameter's name
-    shows their kind, such as a path.
-    """
+    """True to limit arguments of an enforced call, such as paths, to values from the conversation."""
     ground: Ground | None = None
     """Function that returns the allowed values of arguments (`adapter.protocols.grounding_constraint`)."""
     choices: Choices | None = None

@@ -112,10 +112,7 @@ class OpenChat:
         return Transcript.from_text(whole, self.id)
 
     def create_writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
-        """Return a function that writes a line immediately.
-
-        If writing fails, ``fails`` is called once with the reason, and later lines are dropped.
-        """
+        """Return a function that writes a line at once. If it cannot, ``fails`` gets the reason, once."""
         is_broken = False
 
         def write(line: str) -> None:

@@ -97,9 +97,7 @@ def _is_larger(value: Json, size: int) -> bool:
 
 
 def describe_difference(exchange: RecordedExchange) -> str:
-    """Parse the recorded text again, and describe how its calls differ from the recorded ones. Return "" if they do not
-    differ.
-    """
+    """Describe how the calls of a new parse differ from the recorded ones. Return "" if they do not differ."""
     return _compare_calls(exchange, reparse_calls(exchange))
 
 

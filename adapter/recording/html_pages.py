@@ -18,10 +18,7 @@ from adapter.core.text.display_escaping import escape_for_display
 
 
 class Bar(NamedTuple):
-    """A row of a report's bar chart.
-
-    ``shares`` are the style class of each bar and its share of the full length. The bars overlap.
-    """
+    """A row of a bar chart. ``shares`` are the style class and length of each bar; the bars overlap."""
 
     name: str
     label: str

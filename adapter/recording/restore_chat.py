@@ -66,10 +66,7 @@ def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
 def _build_response(
     lines: Sequence[transcript_lines.Line], tools: ToolSet, *, is_last: bool
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
-    """Build a response and its results. Return None if the model need not see the response again.
-
-    ``is_last`` states whether this is the last response to a user message.
-    """
+    """Build a response and its results, or return None if the model need not see it again."""
     chunks = [line for line in lines if isinstance(line, transcript_lines.ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)
     turn = parse("".join(line.text for line in chunks), tools, policy=APPROVED)

@@ -41,10 +41,7 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """Wait for a free slot, and occupy it during the block.
-
-        Raises QueueFullError. A request that is cancelled while it waits leaves the queue.
-        """
+        """Occupy a free slot during the block, and wait for it in the queue. Raises QueueFullError."""
         if self._free.locked() and self._waiting >= self._max_waiting:
             raise QueueFullError(
                 f"the model server is busy ({self._streams} requests running, {self._waiting} queued). Try again "

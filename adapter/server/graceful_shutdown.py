@@ -28,10 +28,7 @@ OPEN = ("/health", "/ready", "/metrics")
 
 
 class GracefulShutdown:
-    """ASGI middleware that waits for open requests during shutdown.
-
-    It waits at most ``limit_s`` seconds, and calls ``on_begin`` when the shutdown begins.
-    """
+    """ASGI middleware that waits up to ``limit_s`` seconds for open requests, after a call of ``on_begin``."""
 
     def __init__(self, app: ASGIApp, limit_s: float, on_begin: Callable[[], object] = lambda: None) -> None:
         self._app, self._limit_s, self._on_begin = app, limit_s, on_begin

@@ -166,10 +166,7 @@ class ModelServer(UpstreamConnection):
         )
 
     def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
-        """Return whether the server rejected the tools of a request, and remember this.
-
-        From then on, the tools for ``model`` are described in a generated prompt.
-        """
+        """Return whether the server rejected the tools. From then on, a generated prompt for ``model`` has them."""
         if not refuses_tools(status, content.decode("utf-8", "replace")):
             return False
         if model not in self._toolless:

@@ -40,10 +40,7 @@ class PdfReader:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def read_body(self, http: HttpRequest, work: WorkQueue) -> tuple[int, JsonObject]:
-        """Return the body of a request with its PDFs replaced by their text, and the size of that body in bytes.
-
-        Raises RequestError if a PDF has no text, or if the texts are too long.
-        """
+        """Return a body with the text of its PDFs, and its size in bytes. Raises RequestError if there is no text."""
         content, body = await read_json_body(http, work)
         size, text_size = len(content), 0
         if PDF.encode() in content:

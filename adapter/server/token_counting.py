@@ -51,9 +51,7 @@ def estimate_prompt_tokens(body: JsonObject) -> int:
 
 
 SAMPLE = 20_000
-"""Maximum number of characters that are tokenized for an estimate. Clients wait for the result, and this number takes
-only a few milliseconds.
-"""
+"""Maximum number of characters tokenized for an estimate, which takes a few milliseconds of the client's time."""
 
 _FRAME = 5
 """Number of tokens added by a template to each message."""

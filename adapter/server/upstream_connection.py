@@ -25,9 +25,7 @@ SILENCE_S = 600.0
 """Default maximum time without data from the model server, in seconds. Long prompts can take minutes."""
 
 CONNECT_S = 30.0
-"""Maximum time to connect to the model server, in seconds. A busy machine needs more than five for a burst of
-connections; a server that is not running refuses them at once.
-"""
+"""Maximum time to connect to the model server, in seconds. Bursts of connections need more than five."""
 
 RETRY_S = 15.0
 """Maximum time, in seconds, to retry while a server reports that it is loading or busy. Clients also retry."""
@@ -153,10 +151,7 @@ class UpstreamConnection:
         return await self.send("POST", last.path, content, _JSON, has_own_timeout=has_own_timeout, retries=True)
 
     async def prepare(self, path: str, body: JsonObject) -> HttpPost:
-        """Send the requests that build the prompt, and return the final request, which is not sent yet.
-
-        Raises TemplatePromptError if the prompt cannot be built.
-        """
+        """Send the requests that build the prompt, and return the final, unsent request. Raises TemplatePromptError."""
         steps = iter_prompt_steps(path, body)
         try:
             step = next(steps)
@@ -225,9 +220,7 @@ class UpstreamConnection:
             raise self.build_connection_error(error, has_begun=False) from error
 
     def build_connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
-        """Return the error for the client after the connection failed. ``has_begun`` is True if part of the answer had
-        arrived.
-        """
+        """Return the client's error for a failed connection, in the middle of an answer if ``has_begun`` is True."""
         if isinstance(error, aiohttp.SocketTimeoutError):
             return self.build_silence_error()
         if has_begun:
@@ -246,10 +239,7 @@ class UpstreamConnection:
         return UpstreamError(f"{message}. {advice}", 504)
 
     async def read_body(self, response: aiohttp.ClientResponse) -> bytes:
-        """Return the first `MAX_ANSWER_BYTES` of the body, with the API key redacted.
-
-        Raises UpstreamError if the connection breaks.
-        """
+        """Return the start of the body, at most `MAX_ANSWER_BYTES`, with a redacted key. Raises UpstreamError."""
         pieces, size = [], 0
         try:
             while size < MAX_ANSWER_BYTES and (piece := await response.content.readany()):

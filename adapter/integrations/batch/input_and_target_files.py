@@ -44,10 +44,7 @@ class InputFile:
 
 
 def find_sources(input_path: str, out: str) -> list[InputFile]:
-    """Return the input files with their targets in ``out``. The input is a file, a folder or ``-``.
-
-    Raises UsageError if the input does not exist, or if a file and a folder are combined.
-    """
+    """Return the input files with their targets in ``out``. Raises UsageError if the two cannot be combined."""
     source = Path(input_path)
     if input_path != STREAM and source.is_dir():
         return _list_folder(source, out)

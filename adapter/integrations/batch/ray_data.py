@@ -14,10 +14,7 @@ BATCH_ROWS = 1_024
 
 
 def process_with_ray(source: str, out: str, settings: RowSettings) -> None:
-    """Parse Parquet or JSON lines from any file or folder that Ray can read, and write Parquet files to ``out``.
-
-    Raises UsageError if the settings are invalid or Ray is not installed.
-    """
+    """Parse files that Ray can read, and write Parquet files to ``out``. Raises UsageError if Ray is not installed."""
     RowParser(settings)
     try:
         import ray.data

@@ -146,10 +146,7 @@ def _get_text(row: JsonObject, column: str) -> str:
 
 
 def _parse_tools_column(row: JsonObject, column: str) -> ToolSet:
-    """Return the tools in a row's column, which contains JSON text or a list.
-
-    Nulls are dropped, because Parquet adds them for keys that occur only in other rows.
-    """
+    """Return the tools in a column, as JSON text or a list without nulls, which Parquet adds for missing keys."""
     settings = get_nested(row, column)
     if settings is None:
         return _NO_TOOLS

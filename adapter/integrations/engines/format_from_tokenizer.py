@@ -174,10 +174,7 @@ class ReasoningMarkers:
 
 @lru_cache(maxsize=16)
 def find_reasoning_markers(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
-    """Return the reasoning markers of a tokenizer.
-
-    The result is cached, because vocabularies are large and engines create a parser for each response.
-    """
+    """Return the cached markers of a tokenizer. Vocabularies are large, and engines create a parser per response."""
     return ReasoningMarkers(tokenizer, format)
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from adapter.parsing.formats import FORMATS
 
 NAME = "adapter"
-"""Name of the parsers that detect the format from the model's chat template and name. Other parsers have this name with
-a format appended.
-"""
+"""Name of the parsers that detect the format. Other parsers have this name with a format appended."""
 
 
 def list_parser_names() -> dict[str, str | None]:

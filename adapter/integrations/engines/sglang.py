@@ -36,10 +36,7 @@ _log = logging.getLogger("sglang.adapter")
 
 @warn_on_failure(_log)
 def register() -> None:
-    """Register the parsers with the installed SGLang. If that fails, log a warning once, and return False.
-
-    It can be called any number of times, in each of SGLang's processes.
-    """
+    """Register the parsers with SGLang, as often as needed. If that fails, log one warning and return False."""
     sglang = SglangCompat()
     for name, format in list_parser_names().items():
         tool, reasoning = create_parsers(sglang, format)
@@ -60,10 +57,7 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
 
 
 class ContentText(str):
-    """The content of a complete response, which SGLang shows if the response has no calls.
-
-    ``raw`` is the response without reasoning, which the tool parser parses.
-    """
+    """The content of a complete response without calls. The tool parser parses ``raw``, without reasoning."""
 
     __slots__ = ("raw",)
     raw: str

@@ -103,9 +103,7 @@ class StreamAdapter:
         return len(text) == self.position and text.endswith(self._tail)
 
     def find_end_of_reasoning(self, events: Sequence[Event]) -> int | None:
-        """Return the index of the first event after the reasoning and its closing marker, or None if reasoning has not
-        ended.
-        """
+        """Return the index of the first event after reasoning and its closing marker, or None if there is none yet."""
         for at, event in enumerate(events):
             if self._closes_reasoning(event):
                 return at + isinstance(event, MarkupDelta)
@@ -142,10 +140,7 @@ class StreamAdapter:
         return delta
 
     def emit_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
-        """Convert events for the engine's client, with the raw text of all calls as content.
-
-        Truncated calls are included only if ``with_cut_off`` is True.
-        """
+        """Convert events for the engine's client, with the raw text of calls, truncated ones if ``with_cut_off``."""
         delta = EngineDelta()
         for event in events:
             match event:

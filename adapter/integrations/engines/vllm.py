@@ -40,10 +40,7 @@ _log = logging.getLogger("vllm.adapter")
 
 @warn_on_failure(_log)
 def register() -> None:
-    """Register the parsers with the installed vLLM. If that fails, log a warning once, and return False.
-
-    It can be called any number of times, in each of vLLM's processes.
-    """
+    """Register the parsers with vLLM, as often as needed. If that fails, log one warning and return False."""
     parsers = VllmParserFactory(VllmCompat())
     for name, format in list_parser_names().items():
         parsers.register(name, format)
@@ -272,10 +269,7 @@ class VllmReasoningParser(_VllmParserBase):
         return self._markers.closes_reasoning(input_ids, list(delta_ids))
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
-        """Return whether reasoning has ended. vLLM calls this after each delta.
-
-        When reasoning ends, the tool parser continues with the message's content.
-        """
+        """Return whether reasoning has ended, for vLLM after each delta. The tool parser continues with the content."""
         if self._is_over and self._end_of_reasoning is not None:
             message, reasoning, rest = self._end_of_reasoning
             setattr(message, self.vllm.reasoning_field, reasoning or None)
@@ -284,10 +278,7 @@ class VllmReasoningParser(_VllmParserBase):
         return self._is_over
 
     def finish_streaming(self) -> Any:
-        """Return the final message, or None if the remaining text went to the tool parser.
-
-        Some vLLM releases call this at the end of a stream.
-        """
+        """Return the final message at the end of a stream, or None if the remaining text went to the tool parser."""
         if self._stream is None:
             return None
         return self._build_message(self._stream.emit_text(self._stream.close(), with_cut_off=True))

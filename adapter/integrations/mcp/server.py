@@ -98,10 +98,7 @@ def _serve_http(workspace: Workspace, port: int, key: str | None) -> None:
 
 
 class KeyCheckMiddleware:
-    """ASGI middleware that rejects requests of web pages, and requests without the key.
-
-    Clients send the key as a bearer token, or as ``key`` in the address.
-    """
+    """ASGI middleware that rejects web pages, and requests without the key, in a bearer token or the address."""
 
     def __init__(self, app: Any, key: str, port: int) -> None:
         self._app, self._key = app, key.encode()

@@ -44,10 +44,7 @@ class McpServer:
 
 
 def parse_servers(text: str) -> list[McpServer]:
-    """Parse a URL, a command line, or the path of a JSON file as used by Claude Desktop and Cursor.
-
-    Raises UsageError if the configuration is invalid.
-    """
+    """Parse a URL, a command line or the path of a JSON file as in Claude Desktop. Raises UsageError if invalid."""
     if text.startswith(("http://", "https://")):
         try:
             parts = urlsplit(text)

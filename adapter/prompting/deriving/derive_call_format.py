@@ -29,10 +29,7 @@ from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFr
 
 
 def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """Derive the format of calls, without the markers of the turn around them.
-
-    Raises CannotDeriveError if the rendered calls fit no notation.
-    """
+    """Derive the format of calls, without turn markers. Raises CannotDeriveError if they fit no notation."""
     opening = f"{START}{frame.prefix.rpartition(START)[2]}" if START in frame.prefix else ""  # part of Harmony's header
     examples = []
     for calls in (ONE_CALL, TWO_ARGUMENTS, TWO_CALLS, NO_ARGUMENTS):

@@ -30,10 +30,7 @@ MAX_PIECES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ExchangeStats:
-    """Duration and token counts of an exchange. Unknown values are None.
-
-    The first chunk arrived after ``first_s``. ``retry`` is the number of earlier attempts.
-    """
+    """Duration and token counts of an exchange; None if unknown. ``first_s`` is the time to the first chunk."""
 
     first_s: float | None = None
     duration_s: float | None = None
@@ -128,10 +125,7 @@ def build_span_row(
 
 
 def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
-    """Return the badges of an exchange, which can be used as filters.
-
-    ``turns`` are the recorded response, and the same response parsed again if that was requested.
-    """
+    """Return an exchange's badges, which are also filters. ``turns`` are the recorded turn and any new parse."""
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)

@@ -250,10 +250,7 @@ class LiveExchanges:
             self.size -= evicted.size
 
     def _pack(self) -> None:
-        """Compress the exchanges that are over.
-
-        This runs in the background for several exchanges at a time, because each thread switch delays the streams.
-        """
+        """Compress ended exchanges in the background, several at a time, because thread switches delay streams."""
         time.sleep(PACK_S)
         with self._lock:
             over, self._unpacked = self._unpacked, []

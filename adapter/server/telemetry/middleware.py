@@ -22,10 +22,7 @@ _ID = re.compile(r"[\w.:/+=@-]{1,128}", re.ASCII)
 
 
 class TelemetryMiddleware:
-    """Assigns request ids and calls observers.
-
-    ``routes`` maps endpoints to their route patterns. A client's ``X-Request-Id`` is used if it is a plain word.
-    """
+    """Assigns request ids and calls observers with the patterns of ``routes``. A client's plain id is kept."""
 
     def __init__(self, app: ASGIApp, routes: Mapping[Any, str], observers: Sequence[RequestObserver]) -> None:
         self._app, self._routes, self._observers = app, routes, observers

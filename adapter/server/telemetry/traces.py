@@ -34,10 +34,7 @@ _REQUEST_ATTRIBUTES = {
 
 
 class TraceExporter:
-    """An observer that creates a span for each request to a model.
-
-    ``provider`` creates and exports the spans. ``upstream`` is the base URL of the model server.
-    """
+    """An observer that creates a span for each request to the model server ``upstream``, exported by ``provider``."""
 
     def __init__(self, provider: TracerProvider, upstream: str) -> None:
         self._provider = provider
