@@ -8,7 +8,7 @@
 - `stale_context` locates changes whose context has changed.
 
 `replacement_text` then builds the replacement in the document's own bytes, with `repairs.reindent`. `hunk_locator` and
-`whole_file_rewrite` do the same for hunks and rewritten files. The result is an `resolved_edits`: edits, or a
+`whole_file_rewrite` do the same for hunks and rewritten files. The result is a `Resolution`: edits, or a
 rejection that `error_messages` explains. `syntax_check` verifies that the file still parses. `notebook` patches
 notebooks by the sources of their cells. `notations` parses the formats in which models write edits.
 """
@@ -16,14 +16,6 @@ notebooks by the sources of their cells. `notations` parses the formats in which
 from adapter.editing.apply import AppliedPatch, PatchResult, patch_text
 
 __all__ = [
-    "AppliedPatch",
-    "PatchResult",
-    "document",
-    "error_messages",
-    "file_content",
-    "patch_text",
-    "replacement_text",
-    "resolved_edits",
-    "revert",
-    "syntax_check",
-]
+    "AppliedPatch", "PatchResult", "document", "error_messages", "file_content", "patch_text", "replacement_text",
+    "resolved_edits", "revert", "syntax_check",
+]  # fmt: skip

@@ -203,12 +203,9 @@ def _list_grammar_notes(
 
 def _is_adapted(patch: Patch, edit: ResolvedEdit, patched: str) -> bool:
     """Return whether the inserted text differs from the new text that the model wrote."""
-    written = (
-        to_lf(patched if isinstance(patch, WholeFileRewrite) else edit.replacement)
-        .removeprefix("\n")
-        .removesuffix("\n")
-    )
-    return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
+    inserted = to_lf(patched if isinstance(patch, WholeFileRewrite) else edit.replacement)
+    written = normalize_newlines(patch.new_text)
+    return inserted.removeprefix("\n").removesuffix("\n") != written.removeprefix("\n").removesuffix("\n")
 
 
 def _match_against_original(
@@ -219,17 +216,15 @@ def _match_against_original(
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, found in enumerate(_resolve_jointly(search, patches, options)):
-        match found:
-            case Rejection() as rejection:
-                dependence = _describe_dependence(index, patches, names)
-                kind = "dependent" if dependence else rejection.kind
-                rejections[index] = Rejection(kind, rejection.message + dependence)
-            case edits:
-                groups.append(edits)
-                is_rough = edits[0].match.strictness == "aligned" or not edits[0].match.is_exact_layout
-                if is_rough and (dependence := _describe_dependence(index, patches, names)):
-                    message = f"{names.old_text} only roughly matches the file{dependence}"
-                    rejections[index] = Rejection("dependent", message)
+        dependence = _describe_dependence(index, patches, names)
+        if isinstance(found, Rejection):
+            kind = "dependent" if dependence else found.kind
+            rejections[index] = Rejection(kind, found.message + dependence)
+            continue
+        groups.append(found)
+        is_rough = found[0].match.strictness == "aligned" or not found[0].match.is_exact_layout
+        if is_rough and dependence:
+            rejections[index] = Rejection("dependent", f"{names.old_text} only roughly matches the file{dependence}")
     _raise_for(rejections, len(patches))
     changes = [
         trim_context(search.document, edit, index, order)
@@ -244,12 +239,12 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
     rejections: dict[int, Rejection] = {}
     for index, patch in enumerate(patches):
         search = DocumentIndex(TextDocument(text, path))
-        match _resolve(search, patch, options):
-            case Rejection() as rejection:
-                rejections[index] = rejection
-            case edits:
-                text = splice_edits(text, [trim_context(search.document, edit, index, 0) for edit in edits])
-                groups.append(edits)
+        found = _resolve(search, patch, options)
+        if isinstance(found, Rejection):
+            rejections[index] = found
+        else:
+            text = splice_edits(text, [trim_context(search.document, edit, index, 0) for edit in found])
+            groups.append(found)
     _raise_for(rejections, len(patches))
     return text, groups
 
@@ -292,9 +287,6 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
     return ""
 
 
-# ------------------------------------------------------------------------ overlaps
-
-
 def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
     """Return whether two changes come from patches with the same old text but different line numbers, and are therefore
     meant for different places."""
@@ -324,9 +316,6 @@ def _reject_overlaps(changes: Sequence[LineEdit], groups: _Groups, patches: Sequ
     return kept
 
 
-# -------------------------------------------------------------------------- errors
-
-
 def _validate_patches(
     patches_argument: str | Patch | Mapping[str, Json] | Sequence[Patch | Mapping[str, Json]], names: ParameterNames
 ) -> list[Patch]:
@@ -338,9 +327,8 @@ def _validate_patches(
             raise EditError(f"{error}. {_NOTHING_CHANGED}") from error
     patches = [patches_argument] if isinstance(patches_argument, Patch | Mapping) else patches_argument
     if not patches:
-        raise EditError(
-            f"no patches given; expected at least one with {names.old_text} and {names.new_text}. {_NOTHING_CHANGED}"
-        )
+        expected = f"at least one with {names.old_text} and {names.new_text}"
+        raise EditError(f"no patches given; expected {expected}. {_NOTHING_CHANGED}")
     if not isinstance(patches, Sequence):
         raise EditError(f"expected a text, or a list of patches, got {str(patches)[:60]!r}. {_NOTHING_CHANGED}")
     checked: list[Patch] = []
@@ -358,16 +346,11 @@ def _raise_for(rejections: Mapping[int, Rejection], count: int) -> None:
     """Raise one EditError that lists all rejected patches, if there are any."""
     if not rejections:
         return
-    named = [
-        f"patch {index + 1} of {count}: {rejection.message}." if count > 1 else f"{rejection.message}."
-        for index, rejection in sorted(rejections.items())
-    ]
-    matching = [index + 1 for index in range(count) if index not in rejections]
-    closing = ""
-    if matching:
-        numbers = ", ".join(map(str, matching))
-        closing = (
-            f"Patch {numbers} matches" if len(matching) == 1 else f"Patches {numbers} match"
-        ) + ": correct only the others, then send all patches again. "
-    kinds = [rejection.kind for _, rejection in sorted(rejections.items())]
-    raise EditError("\n".join(named) + f"\n{closing}{_NOTHING_CHANGED}", named, kinds)
+    ordered = sorted(rejections.items())
+    prefixes = [f"patch {index + 1} of {count}: " if count > 1 else "" for index, _ in ordered]
+    named = [f"{prefix}{rejection.message}." for prefix, (_, rejection) in zip(prefixes, ordered, strict=True)]
+    matching = [str(index + 1) for index in range(count) if index not in rejections]
+    which = f"Patch {matching[0]} matches" if len(matching) == 1 else f"Patches {', '.join(matching)} match"
+    closing = f"{which}: correct only the others, then send all patches again. " if matching else ""
+    message = "\n".join([*named, closing + _NOTHING_CHANGED])
+    raise EditError(message, named, [rejection.kind for _, rejection in ordered])

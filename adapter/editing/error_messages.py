@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.editing.document import format_line_list, format_line_range
+from adapter.editing.document import format_line_indexes, format_line_range
 from adapter.editing.matching.acceptance import LOW_SCORE, RejectedMatch
 from adapter.editing.matching.document_index import MAX_PLACES, MIN_LIKENESS, DocumentIndex
 from adapter.editing.matching.fuzzy_match import MatchCandidate
@@ -61,7 +61,7 @@ def build_ambiguous_match_message(
 def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
     """List the lines of the matches. Each is shown with its function or section, or with a line above it, if this
     distinguishes it from the others."""
-    line_list = format_line_list([place.first_line + 1 for place in matches])
+    line_list = format_line_indexes([place.first_line for place in matches])
     lines = [place.first_line for place in matches[:SHOWN_PLACES]]
     owners = [search.find_enclosing_key(line) for line in lines]
     if len(set(owners)) > 1:
@@ -108,14 +108,9 @@ def build_not_found_message(
         difference = _describe_first_difference(search, old, first, names)
     because = f", but {reason}" if reason else ""
     where = f"The closest match is {format_line_range(first + 1, last + 1)} ({similarity:.0f} % similar)"
-    return "\n".join(
-        [
-            f"{names.old_text} was not found. {where}{because}:",
-            *_format_numbered_lines(search, first, last),
-            *difference,
-            f"Copy {names.old_text} from the file exactly, without line numbers",
-        ]
-    )
+    shown = [*_format_numbered_lines(search, first, last), *difference]
+    step = f"Copy {names.old_text} from the file exactly, without line numbers"
+    return "\n".join([f"{names.old_text} was not found. {where}{because}:", *shown, step])
 
 
 def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
@@ -131,47 +126,37 @@ def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
 def build_near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:
     """Show lines that differ from the old text only in details, for a patch that requires a verbatim match."""
     first, last = place.first_line, place.last_line
-    head = f"{names.old_text} does not occur verbatim in the file; {format_line_range(first + 1, last + 1)}"
-    return "\n".join(
-        [
-            f"{head} {'is' if first == last else 'are'} nearly the same (tabs and trailing spaces are marked):",
-            *_format_numbered_lines(search, first, last, _with_visible_tabs),
-            f"Copy {names.old_text} from there, with all whitespace and without line numbers",
-        ]
-    )
+    where = f"{format_line_range(first + 1, last + 1)} {'is' if first == last else 'are'} nearly the same"
+    head = f"{names.old_text} does not occur verbatim in the file; {where} (tabs and trailing spaces are marked):"
+    shown = _format_numbered_lines(search, first, last, _with_visible_tabs)
+    step = f"Copy {names.old_text} from there, with all whitespace and without line numbers"
+    return "\n".join([head, *shown, step])
 
 
 def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandidate) -> str:
     """Describe the tolerated differences of an accepted match in one sentence."""
-    differing = [index + 1 for index, found in match.compared.items() if found.similarity < 1]
-    missing = [
-        index + 1
-        for index, line in enumerate(old)
-        if normalize_line(line) and index not in match.compared and not is_elision(line)
-    ]
+    differing = [index for index, found in match.compared.items() if found.similarity < 1]
+    unmatched = [index for index, line in enumerate(old) if normalize_line(line) and index not in match.compared]
+    missing = [index for index in unmatched if not is_elision(old[index])]
     unmentioned = [
-        step.line_start + 1
+        step.line_start
         for step in match.steps
         if step.is_unmentioned and any(search.keys[step.line_start : step.line_stop])
     ]
+    kinds = (
+        (differing, "of the old text", "differs", "differ", "from the file"),
+        (missing, "of the old text", "is", "are", "not in the file"),
+        (unmentioned, "of the file", "is", "are", "not in the old text"),
+    )
     parts = [
-        f"{format_line_list(differing)} of the old text {'differ' if len(differing) > 1 else 'differs'} from the file"
-        if differing
-        else "",
-        f"{format_line_list(missing)} of the old text {_is(missing)} not in the file" if missing else "",
-        f"{format_line_list(unmentioned)} of the file {_is(unmentioned)} not in the old text" if unmentioned else "",
-        "'...' stood for the lines between" if any(step.is_elided for step in match.steps) else "",
+        f"{format_line_indexes(lines)} {of} {one if len(lines) == 1 else many} {rest}"
+        for lines, of, one, many, rest in kinds
+        if lines
     ]
+    parts += ["'...' stood for the lines between"] if any(step.is_elided for step in match.steps) else []
     where = format_line_range(match.first_line + 1, match.last_line + 1)
-    differences = ", ".join(filter(None, parts)) or "lines are wrapped differently"
+    differences = ", ".join(parts) or "lines are wrapped differently"
     return f"the old text was matched to {where} although {differences}; the file's own lines were kept"
-
-
-def _is(lines: Sequence[int]) -> str:
-    return "are" if len(lines) > 1 else "is"
-
-
-# --------------------------------------------------------------------- closest block
 
 
 class _Block(NamedTuple):
@@ -205,15 +190,12 @@ def _build_block(search: DocumentIndex, old_keys: Sequence[str], start: int) -> 
     return _Block(alike / sum(weights), start, start + len(window) - 1)
 
 
-# -------------------------------------------------------------------- lines as shown
-
-
 def _format_numbered_lines(
     search: DocumentIndex, first: int, last: int, shown: Callable[[str], str] = str
 ) -> list[str]:
     lines = search.document.lines[first : min(last + 1, first + SHOWN_LINES)]
-    line_list = [f"{number}: {_truncate(shown(line))}" for number, line in enumerate(lines, start=first + 1)]
-    return [*line_list, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else line_list
+    shown_lines = [f"{number}: {_truncate(shown(line))}" for number, line in enumerate(lines, start=first + 1)]
+    return [*shown_lines, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else shown_lines
 
 
 def _describe_aligned_difference(

@@ -184,9 +184,6 @@ def _find_callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str,
     return possible
 
 
-# ----------------------------------------------------------------- JSON Schema
-
-
 def _to_schema(shape: ir.Shape) -> JsonObject:
     match shape:
         case ir.EnumShape(values):

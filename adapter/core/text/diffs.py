@@ -7,6 +7,7 @@ return was added or removed is therefore a changed line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
@@ -34,6 +35,11 @@ class LineChange(NamedTuple):
     end: int
     new_start: int
     new_end: int
+
+    def move(self, lines: int, new_lines: int) -> LineChange:
+        """Return the change with ``lines`` added to the indices in ``before``, and ``new_lines`` to those in
+        ``after``."""
+        return LineChange(self.start + lines, self.end + lines, self.new_start + new_lines, self.new_end + new_lines)
 
 
 def render_unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
@@ -77,31 +83,21 @@ def find_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
         return []
     if len(middle_old) * len(middle_new) > MAX_COMPARISONS:
         return [LineChange(head, len(old) - tail, head, len(new) - tail)]
-    return list(_join_opcodes(middle_old, middle_new, head))
+    return [change.move(head, head) for change in _join_opcodes(middle_old, middle_new)]
 
 
 def _find_changes_within(old: Sequence[str], new: Sequence[str], regions: Sequence[LineChange]) -> Iterator[LineChange]:
     for start, end, new_start, new_end in regions:
         for change in find_changes(old[start:end], new[new_start:new_end]):
-            yield LineChange(
-                change.start + start, change.end + start, change.new_start + new_start, change.new_end + new_start
-            )
+            yield change.move(start, new_start)
 
 
-def _join_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterator[LineChange]:
+def _join_opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
     """Join adjacent insertions and deletions, which rapidfuzz reports separately."""
-    open_change: LineChange | None = None
-    for code in LCSseq.opcodes(old, new):
-        if code.tag == "equal":
-            if open_change:
-                yield open_change
-            open_change = None
-            continue
-        end, new_end = code.src_end + offset, code.dest_end + offset
-        start = open_change or LineChange(code.src_start + offset, 0, code.dest_start + offset, 0)
-        open_change = LineChange(start.start, end, start.new_start, new_end)
-    if open_change:
-        yield open_change
+    for is_equal, group in groupby(LCSseq.opcodes(old, new), lambda code: code.tag == "equal"):
+        if not is_equal:
+            codes = list(group)
+            yield LineChange(codes[0].src_start, codes[-1].src_end, codes[0].dest_start, codes[-1].dest_end)
 
 
 def _split_diff_lines(text: str) -> list[str]:

@@ -89,9 +89,6 @@ def find_nearest(distances: Sequence[int], lead: int) -> int | None:
     return index if nearest <= MAX_OFF and min(others, default=1) >= max(lead * nearest, 1) else None
 
 
-# --------------------------------------------------------------------------- features
-
-
 class MatchFeatures:
     """The best candidate, its rivals, and the lines that the patch changes.
 
@@ -188,9 +185,6 @@ def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange)
     while hunk.end + down < len(old) and old[hunk.end + down] == moving[down % len(moving)]:
         down += 1
     return range(hunk.start - up, hunk.end + down)
-
-
-# ----------------------------------------------------------------------------- vetoes
 
 
 def _check_changed_lines(match: MatchFeatures) -> str:

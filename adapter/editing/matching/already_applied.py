@@ -30,9 +30,6 @@ MAX_OFFSETS = 20
 """Maximum number of occurrences that are checked."""
 
 
-# ---------------------------------------------------------------------- at the match
-
-
 def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, new: str, is_part: bool) -> int | None:
     """Return the 0-based first line of a copy of the new text that contains the match. Return None if there is no copy,
     or if the new text does not contain the old text.
@@ -135,9 +132,6 @@ def _list_nonblank_lines(text: str) -> list[str]:
     return [line for line in split_view_lines(text) if line.strip()]
 
 
-# ------------------------------------------------------------------------ elsewhere
-
-
 def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | None) -> tuple[int, bool] | None:
     """Return the 0-based first line of ``new`` if it is in the place of ``old``. Return None if it is not, or if the
     place is uncertain.
@@ -189,11 +183,11 @@ def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> l
 def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
     """Return the offset of a verbatim copy of the new text, or -1. A short copy counts only if it consists of whole
     lines."""
-    view, wanted_text = search.document.view, new.strip("\n")
-    start = view.find(wanted_text) if wanted_text.strip() and wanted_text.strip() not in old else -1
-    if start < 0 or len("".join(wanted_text.split())) >= MIN_VISIBLE:
+    view, wanted = search.document.view, new.strip("\n")
+    start = view.find(wanted) if wanted.strip() and wanted.strip() not in old else -1
+    if start < 0 or len("".join(wanted.split())) >= MIN_VISIBLE:
         return start
-    fills = view[start - 1 : start] in ("", "\n") and view[start + len(wanted_text) :][:1] in ("", "\n")
+    fills = view[start - 1 : start] in ("", "\n") and view[start + len(wanted) :][:1] in ("", "\n")
     return start if fills else -1
 
 
@@ -207,9 +201,6 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
     """Return whether the lines ``after`` are long enough to be significant, and not only a part of ``before``."""
     texts = ("\n" + "\n".join(keys) + "\n" for keys in (after, before))
     return len("".join(after).replace(" ", "")) >= MIN_VISIBLE and next(texts) not in next(texts)
-
-
-# -------------------------------------------------------------------- a fuzzy match
 
 
 def find_roughly_applied(
@@ -241,11 +232,11 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
-    keys, wanted_text = search.keys, [normalize_line(line) for line in added]
-    if not any(wanted_text):
+    keys, wanted = search.keys, [normalize_line(line) for line in added]
+    if not any(wanted):
         return above if above < below and not any(keys[above:below]) else None
-    size = len(wanted_text)
-    return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted_text), None)
+    size = len(wanted)
+    return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted), None)
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
@@ -256,11 +247,9 @@ def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[
     if not all(map(search.find_lines_with_key, added)) or (not added and not _adds_content(before, after)):
         return None
     candidate = next(iter(find_fuzzy_matches(search, new, best.first_line)), None)
-    if (
-        candidate is None
-        or candidate.score < best.score
-        or (candidate.is_apart_from(best) and not have_common_lines(old, new))
-    ):
+    if candidate is None or candidate.score < best.score:
+        return None
+    if candidate.is_apart_from(best) and not have_common_lines(old, new):
         return None
     between = (step for step in candidate.steps if step.is_unmentioned or step.is_elided)
     has_more = any(any(search.keys[step.line_start : step.line_stop]) for step in between)

@@ -128,24 +128,21 @@ class DocumentIndex:
             (self.nonblank_lines[found.start], self.nonblank_lines[found.stop - 1]) for found in self.find_keys(keys)
         ]
 
-    def find_verbatim(self, wanted_lines: Sequence[str], reach: int, apart_from: range) -> int | None:
-        """Return the first line of a range of at most ``reach`` lines that contains ``wanted_lines`` in order, or None.
+    def find_verbatim(self, wanted: Sequence[str], reach: int, apart_from: range) -> int | None:
+        """Return the first line of a range of at most ``reach`` lines that contains ``wanted`` in order, or None.
 
         The range must not begin in the lines ``apart_from``. If at least three lines are wanted, one of them may be
         missing; a single line is never searched. Trailing whitespace is ignored.
         """
-        needed = len(wanted_lines) - (len(wanted_lines) > 2)
+        needed = len(wanted) - (len(wanted) > 2)
         view = self.document.view
-        if len(wanted_lines) < 2 or sum("\n" + line in view for line in wanted_lines) < needed - 1:
+        if len(wanted) < 2 or sum("\n" + line in view for line in wanted) < needed - 1:
             return None
-        starts = (offset + 1 for line in wanted_lines[:2] for offset in find_occurrences(view, "\n" + line))
+        starts = (offset + 1 for line in wanted[:2] for offset in find_occurrences(view, "\n" + line))
         for first in dict.fromkeys(map(self.document.find_line, islice(chain([0], starts), MAX_VERBATIM))):
             here = [line.rstrip() for line in self.document.lines[first : first + reach]]
-            if (
-                first not in apart_from
-                and here[0] in wanted_lines[:2]
-                and LCSseq.similarity(wanted_lines, here) >= needed
-            ):
+            is_possible = first not in apart_from and here[0] in wanted[:2]
+            if is_possible and LCSseq.similarity(wanted, here) >= needed:
                 return first
         return None
 
@@ -155,20 +152,16 @@ class DocumentIndex:
         lines = self.document.lines
         depth = measure_indent(lines[line])
         for above in range(line - 1, max(-1, line - 400), -1):
-            if (
-                self.keys[above]
-                and measure_indent(lines[above]) < depth
-                and re.match(r"\w|[#\[<@\"]", self.keys[above])
-            ):
+            if re.match(r"\w|[#\[<@\"]", self.keys[above]) and measure_indent(lines[above]) < depth:
                 return self.keys[above]
         return ""
 
 
-def find_occurrences(text: str, wanted_lines: str) -> Iterator[int]:
-    """Yield the offset of each occurrence of ``wanted_lines``, including overlapping ones, up to `MAX_PLACES`."""
-    offset = text.find(wanted_lines)
+def find_occurrences(text: str, wanted: str) -> Iterator[int]:
+    """Yield the offset of each occurrence of ``wanted``, including overlapping ones, up to `MAX_PLACES`."""
+    offset = text.find(wanted)
     for _ in range(MAX_PLACES):
         if offset < 0:
             return
         yield offset
-        offset = text.find(wanted_lines, offset + 1)
+        offset = text.find(wanted, offset + 1)

@@ -141,8 +141,6 @@ class _Matcher:
         if self._cost > MAX_COST:
             raise TooCostlyError
 
-    # ------------------------------------------------------------------ where to look
-
     def list_windows(self, hint: int | None) -> Iterator[range]:
         """Yield ranges of non-blank lines to align, the most promising first."""
         votes = self._collect_votes(hint)
@@ -208,8 +206,6 @@ class _Matcher:
             return None
         keys = {line: self.search.keys[line] for line in lines}
         return process.extract(key, keys, scorer=fuzz.ratio, score_cutoff=MIN_SEED_LIKENESS, limit=MAX_WINDOWS)
-
-    # --------------------------------------------------------------------- aligning
 
     def find_candidates(self, window: range) -> Iterator[MatchCandidate]:
         """Yield the best alignment in ``window``, and the best alignments above and below it."""

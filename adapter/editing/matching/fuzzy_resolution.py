@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from adapter.editing.error_messages import build_not_found_message, describe_match
 from adapter.editing.matching.acceptance import HINT_REACH, MatchFeatures, RejectedMatch, accept_best_match
@@ -26,33 +25,31 @@ def resolve_fuzzily(task: MatchTask, alternatives: Sequence[Interpretation], old
     """Return the edits for the best alignment of all interpretations, or a rejection that shows the most similar
     lines."""
     tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
-    for interpretation in map(
-        partial(_with_plain_elisions, task), dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1]))
-    ):
-        hint, old = task.find_hint(interpretation), split_view_lines(interpretation.old)
-        if candidates := find_fuzzy_matches(task.search, old, None if hint is None else hint - 1):
+    for alternative in dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1])):
+        interpretation = _with_plain_elisions(task, alternative)
+        old = split_view_lines(interpretation.old)
+        if candidates := find_fuzzy_matches(task.search, old, task.find_hinted_index(interpretation)):
             tried.append((interpretation, old, candidates))
     if not tried:
-        return Rejection(
-            "not found", build_not_found_message(task.search, split_view_lines(old_text), None, None, task.names)
-        )
+        message = build_not_found_message(task.search, split_view_lines(old_text), None, None, task.names)
+        return Rejection("not found", message)
     interpretation, old, candidates = max(tried, key=lambda one: one[2][0].score)
-    hint, new = task.find_hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
-    first_line = None if hint is None else hint - 1
-    best = accept_best_match(MatchFeatures(task.search, old, new, candidates, first_line, task.lead))
+    new, hint = _with_same_elisions(old, split_view_lines(interpretation.new)), task.find_hinted_index(interpretation)
+    best = accept_best_match(MatchFeatures(task.search, old, new, candidates, hint, task.lead))
     edits: tuple[ResolvedEdit, ...] = ()
-    match best:
-        case MatchCandidate():
-            candidate = best
-        case RejectedMatch():
-            candidate = candidates[0]
-            edits = _resolve_anchored(task, interpretation, candidate)
-            if not edits:
-                message = build_not_found_message(task.search, old, candidate, best, task.names)
-                return Rejection("not found", message)
+    if isinstance(best, RejectedMatch):
+        candidate = candidates[0]
+        edits = _resolve_anchored(task, interpretation, candidate)
+        if not edits:
+            return Rejection("not found", build_not_found_message(task.search, old, candidate, best, task.names))
+    else:
+        candidate = best
     line = find_roughly_applied(task.search, candidate, old, new)
     if line is not None:
-        return task.reject_already_applied(f"the result of {task.names.new_text} is already present at line {line + 1}")
+        return Rejection(
+            "already applied",
+            f"already applied: the result of {task.names.new_text} is already present at line {line + 1}",
+        )
     if edits:
         return edits
     written = replace(interpretation, new="\n".join(new) + "\n" if new else "")
@@ -79,28 +76,21 @@ def _resolve_anchored(
 
     Return an empty tuple if a change is uncertain, or outside the lines that are most similar to the whole old text.
     """
+    if task.patch.replace_all:
+        return ()
     edits: list[ResolvedEdit] = []
-    changes = (
-        []
-        if task.patch.replace_all
-        else find_anchored_changes(
-            task.search, split_view_lines(interpretation.old), split_view_lines(interpretation.new)
-        )
-    )
     hint = task.find_hint(interpretation)
-    for change in changes:
+    texts = split_view_lines(interpretation.old), split_view_lines(interpretation.new)
+    for change in find_anchored_changes(task.search, *texts):
         matches = match_whole_lines(task.search, replace(interpretation, old=change.old, new=change.new))
-        match = replace(
-            next(match for match in matches if _find_first_nonblank(task, match) == change.first), strictness="aligned"
-        )
+        match = next(match for match in matches if _find_first_nonblank(task, match) == change.first)
         is_far = hint is not None and task.measure_distance(match, hint) > HINT_REACH
         if is_far or match.last_line < best.first_line or best.last_line < match.first_line:
             return ()
-        match task.build(match, (change.note,), interpretation):
-            case Rejection():
-                return ()
-            case built:
-                edits += built
+        built = task.build(replace(match, strictness="aligned"), (change.note,), interpretation)
+        if isinstance(built, Rejection):
+            return ()
+        edits += built
     return tuple(edits)
 
 

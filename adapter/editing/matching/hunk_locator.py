@@ -67,26 +67,25 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
     if hunk.final_newline is not None and normalize_newlines(hunk.old_text) == normalize_newlines(hunk.new_text):
         return _change_final_newline(search, hunk)
     document, hinted_hunk = search.document, hunk
-    match _find_line_below(search, hunk) if hunk.below else None:
-        case Rejection() as rejection:
-            return rejection
-        case int(line):
-            hinted_hunk = replace(hunk, start_line=line + 1)
+    below = _find_line_below(search, hunk) if hunk.below else None
+    if isinstance(below, Rejection):
+        return below
+    if below is not None:
+        hinted_hunk = replace(hunk, start_line=below + 1)
     if hunk.at_end and hinted_hunk.start_line is None:
         hinted_hunk = replace(hinted_hunk, end_line=document.line_count)
     if document.lines[-1] and hunk.old_text.strip("\n") and not hunk.old_text.endswith("\n\n"):
         # The file does not end with a newline, and the hunk may change its last line.
         new = hunk.new_text.removesuffix("\n") if hunk.exact else hunk.new_text
         hinted_hunk = replace(hinted_hunk, old_text=hunk.old_text.removesuffix("\n"), new_text=new)
-    match locate(search, hinted_hunk, names, "refuse"):
-        case Rejection() as rejection:
-            part = _find_part_of_line(search, hunk) if rejection.kind == "not found" else None
-            return locate(search, part, names, "refuse") if part else rejection
-        case edits:
-            line = edits[0].match.first_line
+    found = locate(search, hinted_hunk, names, "refuse")
+    if isinstance(found, Rejection):
+        part = _find_part_of_line(search, hunk) if found.kind == "not found" else None
+        return locate(search, part, names, "refuse") if part else found
+    line = found[0].match.first_line
     if hunk.below and hunk.start_line is None and line < min(_find_anchors(search, hunk.below)):
         return Rejection("not found", f"the lines to change are at line {line + 1}, above {_quote_header(hunk)}")
-    return (*edits[:-1], _with_final_newline(search, edits[-1], hunk))
+    return (*found[:-1], _with_final_newline(search, found[-1], hunk))
 
 
 def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
@@ -95,9 +94,6 @@ def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
     old, new = (normalize_newlines(text).removesuffix("\n") for text in (hunk.old_text, hunk.new_text))
     is_part = not hunk.in_order and "\n" not in old + new and search.document.view.count(old) == 1
     return Patch(old, new, hunk.start_line) if is_part and is_distinctive(old) else None
-
-
-# --------------------------------------------------------------------------- below
 
 
 def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
@@ -164,9 +160,6 @@ def _quote_header(hunk: Hunk) -> str:
     return f"'@@ {hunk.below[-1][:80]}'"
 
 
-# ------------------------------------------------------------- insertions and ends
-
-
 def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     """Locate a hunk without old lines: below a header, before a line, at the end of the file, or in an empty file."""
     count = search.document.line_count
@@ -179,14 +172,12 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
             return Rejection("ambiguous" if anchors else "not found", message)
         at = anchors[0] + 2
     if at is None or not search.document.view:
-        resolution = locate(search, hunk, names, "create")
+        found = locate(search, hunk, names, "create")
     else:
-        resolution = locate(search, replace(hunk, start_line=at), names, "insert")
-    match resolution:
-        case Rejection() as rejection:
-            return rejection
-        case edits:
-            return edits if at is not None and at <= count else (_with_final_newline(search, edits[0], hunk),)
+        found = locate(search, replace(hunk, start_line=at), names, "insert")
+    if isinstance(found, Rejection) or (at is not None and at <= count):
+        return found
+    return (_with_final_newline(search, found[0], hunk),)
 
 
 def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:

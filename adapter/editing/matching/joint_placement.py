@@ -64,9 +64,6 @@ def _list_possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]
     return [resolution[0].match.first_line] if patch.old_text and len(resolution) == 1 else []
 
 
-# ----------------------------------------------------------------------------- order
-
-
 def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
     """Yield groups of patches that are applied in file order: the hunks of a diff, and equal patches."""
     equal: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -97,9 +94,6 @@ def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
             break
         ascending.append(line)
     return ascending
-
-
-# --------------------------------------------------------------------------- offsets
 
 
 def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:

@@ -52,20 +52,20 @@ class _Locator(MatchTask):
         advice = "; if the comment is meant, delete the lines in one edit and add it in another"
         for find, alternative in ((find_omissions, ""), (replacing, advice)):
             if omission := self._find_omission(find):
-                return self.reject_invalid(
+                return Rejection(
+                    "invalid",
                     f"{self.names.new_text} contains {omission.strip()[:80]!r} instead of real lines: write every line "
-                    f"of {self.names.new_text}, or use a smaller {self.names.old_text}{alternative}"
+                    f"of {self.names.new_text}, or use a smaller {self.names.old_text}{alternative}",
                 )
         if not self.patch.exact:
             return self._resolve_tolerantly()
         interpretation = Interpretation(self.old, self.new, is_whole_lines=isinstance(self.patch, Hunk))
         if matches := list(match_literal(self.search, interpretation)):
             return self._resolve(matches, interpretation)
-        match self._resolve_tolerantly():
-            case Rejection() as rejection:
-                return rejection
-            case edits:
-                return Rejection("not found", build_near_miss_message(self.search, edits[0].match, self.names))
+        found = self._resolve_tolerantly()
+        if isinstance(found, Rejection):
+            return found
+        return Rejection("not found", build_near_miss_message(self.search, found[0].match, self.names))
 
     def _find_omission(self, find: Callable[[Sequence[str], Sequence[str]], Iterator[int]]) -> str:
         """Return the first line found that stands for lines of the old text, or an empty string."""
@@ -79,44 +79,43 @@ class _Locator(MatchTask):
 
     def _resolve_tolerantly(self) -> Resolution:
         is_hunk = isinstance(self.patch, Hunk)  # its markers are already removed: `+ item` is a line
+        texts = self.old, self.new, self.document.view
         try:
-            view = self.document.view
-            plain = (
-                None
-                if is_hunk
-                else strip_new_text_markers(self.old, self.new, view) or unescape_new_text(self.old, self.new, view)
-            )
+            plain = None if is_hunk else strip_new_text_markers(*texts) or unescape_new_text(*texts)
         except AmbiguousDiffMarkers as error:
-            return self.reject_invalid(
+            return Rejection(
+                "invalid",
                 f"lines of {self.names.new_text} begin with '+' ({str(error)[:60]!r}), but no line of "
                 f"{self.names.old_text} or of the file does: write {self.names.new_text} without diff markers, "
-                "each line with its own indentation"
+                "each line with its own indentation",
             )
         if plain is not None:
             self.new = plain[0]
         written = Interpretation(self.old, self.new, plain[1:] if plain else (), is_whole_lines=is_hunk)
-        for stage in _STAGES:  # text that matches as written needs no interpretation
-            if matches := list(stage(self.search, written)):
-                return self._resolve(matches, written)
-        if escaped := match_unicode_escapes(self.old, self.new, view):
+        if found := self._resolve_strictly([written]):  # text that matches as written needs no interpretation
+            return found
+        if escaped := match_unicode_escapes(self.old, self.new, self.document.view):
             self.old, self.new = escaped
             written = replace(written, old=self.old, new=self.new, notes=(*written.notes, UNICODE_NOTE))
-            for stage in _STAGES:
-                if matches := list(stage(self.search, written)):
-                    return self._resolve(matches, written)
+            if found := self._resolve_strictly([written]):
+                return found
         alternatives = [one for one in list_interpretations(written) if not self._reads_own_markers(one)]
-        for stage in _STAGES:
-            for interpretation in alternatives[1:]:
-                if matches := list(stage(self.search, interpretation)):
-                    return self._resolve(matches, interpretation)
+        if found := self._resolve_strictly(alternatives[1:]):
+            return found
         with_context = filter(_keeps_lines, alternatives)  # only a copy of these is evidence that the patch was applied
         if rejection := next(filter(None, map(self._find_applied, with_context)), None):
             return rejection
-        match resolve_fuzzily(self, alternatives, self.old):
-            case Rejection() as rejection:
-                return next(filter(None, map(self._find_applied, alternatives)), rejection)
-            case edits:
-                return edits
+        found = resolve_fuzzily(self, alternatives, self.old)
+        applied = map(self._find_applied, alternatives if isinstance(found, Rejection) else ())
+        return next(filter(None, applied), found)
+
+    def _resolve_strictly(self, interpretations: Sequence[Interpretation]) -> Resolution | None:
+        """Resolve the patch by the first stage that finds a match, or return None if none does."""
+        for stage in _STAGES:
+            for interpretation in interpretations:
+                if matches := list(stage(self.search, interpretation)):
+                    return self._resolve(matches, interpretation)
+        return None
 
     def _reads_own_markers(self, interpretation: Interpretation) -> bool:
         """Return whether the interpretation strips a ``+`` or ``-`` from a line that the file contains with this
@@ -124,14 +123,12 @@ class _Locator(MatchTask):
         marked = (line for line in split_view_lines(self.old) if line[:1] in ("+", "-"))
         return OLD_MARKERS_NOTE in interpretation.notes and any(map(self.is_in_file, marked))
 
-    # --------------------------------------------------------------------- insertions
-
     def _resolve_insertion(self) -> Resolution:
         """Resolve a patch without old text."""
         document, names, line = self.document, self.names, self.patch.start_line
         if self.empty_old_text == "refuse" or (self.empty_old_text == "create" and document.view.strip()):
             why = "give the text to replace" if self.empty_old_text == "refuse" else "the file is not empty"
-            return self.reject_invalid(f"{names.old_text} is empty: {why}")
+            return Rejection("invalid", f"{names.old_text} is empty: {why}")
         if not self.new:
             return Rejection("no change", f"no change: {names.old_text} and {names.new_text} are both empty")
         if self.empty_old_text == "create":
@@ -140,7 +137,7 @@ class _Locator(MatchTask):
         count = document.line_count
         if line is not None and not 1 <= line <= count + 1:
             where = f"{names.start_line or 'line'} {line}"
-            return self.reject_invalid(f"cannot insert at {where}: the file has {pluralize(count, 'line')}")
+            return Rejection("invalid", f"cannot insert at {where}: the file has {pluralize(count, 'line')}")
         return (self._build_insertion(0 if line is None else line - 1, count),)
 
     def _build_insertion(self, at: int, count: int) -> ResolvedEdit:
@@ -155,8 +152,6 @@ class _Locator(MatchTask):
         line = min(at, max(count - 1, 0))
         where = f"the text was inserted before line {at + 1}" if at < count else "the text was added at the end"
         return ResolvedEdit(TextMatch(start, start, line, line, lambda: text, "exact"), text, (where,))
-
-    # ------------------------------------------------------------------- exact matches
 
     def _resolve(self, matches: Sequence[TextMatch], interpretation: Interpretation) -> Resolution:
         if self.patch.replace_all:
@@ -177,11 +172,8 @@ class _Locator(MatchTask):
             notes.append(f"the old text matched {where} except for {kind}")
         if len(matches) > 1:
             notes.append(f"the old text matches {len(matches)} places; {where} was chosen")
-        match self.build(match, tuple(notes), interpretation):
-            case Rejection() as rejection:
-                return rejection
-            case edits:
-                return (replace(edits[0], places=places), *edits[1:])
+        built = self.build(match, tuple(notes), interpretation)
+        return built if isinstance(built, Rejection) else (replace(built[0], places=places), *built[1:])
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
         """Return the match to edit, or None if the choice is ambiguous. If it needed a line hint or is ambiguous, also
@@ -221,11 +213,10 @@ class _Locator(MatchTask):
             return applied[0]
         edits: list[ResolvedEdit] = []
         for match in disjoint:
-            match self.build(match, (), interpretation):
-                case Rejection() as rejection:
-                    return rejection
-                case built:
-                    edits += built
+            built = self.build(match, (), interpretation)
+            if isinstance(built, Rejection):
+                return built
+            edits += built
         replaced = pluralize(len(edits), "place was replaced", "places were replaced")
         note = f"{replaced} ({format_line_list([edit.match.first_line + 1 for edit in edits])})"
         return (replace(edits[0], notes=(note, *interpretation.notes)), *edits[1:])
@@ -233,16 +224,17 @@ class _Locator(MatchTask):
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
         """Reject the patch if the document contains its new text where the old text would be, and does not contain its
         old text."""
-        hint = self.find_hint(interpretation)
-        first_line = None if hint is None else hint - 1
-        place = find_applied_place(self.search, interpretation.old, interpretation.new, first_line)
+        place = find_applied_place(
+            self.search, interpretation.old, interpretation.new, self.find_hinted_index(interpretation)
+        )
         if place is None:
             return None
         line, is_shown = place
         step = "continue with the next step" if is_shown else f"continue if line {line + 1} is the intended place"
-        return self.reject_already_applied(
-            f"{self.names.new_text} is already present at line {line + 1} and {self.names.old_text} is not in the "
-            f"file; {step}"
+        return Rejection(
+            "already applied",
+            f"already applied: {self.names.new_text} is already present at line {line + 1} and {self.names.old_text} "
+            f"is not in the file; {step}",
         )
 
 

@@ -27,6 +27,11 @@ class MatchTask:
         line = self.patch.start_line if self.patch.start_line is not None else interpretation.line
         return None if line is None or line > self.document.line_count else line
 
+    def find_hinted_index(self, interpretation: Interpretation) -> int | None:
+        """Return the result of `find_hint` as a 0-based line."""
+        hint = self.find_hint(interpretation)
+        return None if hint is None else hint - 1
+
     @property
     def lead(self) -> int:
         return COUNTED_LEAD if isinstance(self.patch, Hunk) else COPIED_LEAD
@@ -57,12 +62,6 @@ class MatchTask:
             verb = "matches" if match.first_line == match.last_line else "match"
             return Rejection("no change", f"no change: {where} already {verb} {self.names.new_text}")
         return (ResolvedEdit(match, replacement, (*interpretation.notes, *notes)),)
-
-    def reject_already_applied(self, message: str) -> Rejection:
-        return Rejection("already applied", f"already applied: {message}")
-
-    def reject_invalid(self, message: str) -> Rejection:
-        return Rejection("invalid", message)
 
     def is_in_file(self, line: str) -> bool:
         return bool(self.search.find_lines_with_key(normalize_line(line)))

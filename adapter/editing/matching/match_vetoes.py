@@ -29,9 +29,10 @@ def check_already_there(task: MatchTask, match: TextMatch, interpretation: Inter
     line = find_enclosing_new_text(task.search, match, interpretation.old, interpretation.new, task.patch.replace_all)
     if line is None:
         return None
-    return task.reject_already_applied(
-        f"{task.names.new_text} is already present at line {line + 1}; to apply it again, add surrounding lines "
-        f"to {task.names.old_text}"
+    return Rejection(
+        "already applied",
+        f"already applied: {task.names.new_text} is already present at line {line + 1}; to apply it again, add "
+        f"surrounding lines to {task.names.old_text}",
     )
 
 
@@ -45,9 +46,10 @@ def _check_applied_near_hint(task: MatchTask, match: TextMatch, interpretation: 
     nearest = min(matches, key=lambda first: abs(first + 1 - hint), default=None)
     if nearest is None or abs(nearest + 1 - hint) >= min(task.measure_distance(match, hint), NEAR_HINT + 1):
         return None
-    return task.reject_already_applied(
-        f"{task.names.new_text} is already present at line {nearest + 1}, and {task.names.old_text} occurs only "
-        f"at line {match.first_line + 1}; to edit that as well, give its line number"
+    return Rejection(
+        "already applied",
+        f"already applied: {task.names.new_text} is already present at line {nearest + 1}, and {task.names.old_text} "
+        f"occurs only at line {match.first_line + 1}; to edit that as well, give its line number",
     )
 
 
@@ -117,20 +119,17 @@ def _check_lines_below(task: MatchTask, match: TextMatch, interpretation: Interp
     size = next((size for size in sizes if new[-size:] == below[:size]), 0)
     if not size or old[-1:] == new[-1:] or not any(map(is_distinctive, new[-size:])):
         return None
-    return task.reject_invalid(
+    return Rejection(
+        "invalid",
         f"the last {size} lines of {task.names.new_text} are already below line {match.last_line + 1}: add them to "
-        f"the end of {task.names.old_text} too, or leave them out"
+        f"the end of {task.names.old_text} too, or leave them out",
     )
 
 
 MatchVeto: TypeAlias = Callable[[MatchTask, TextMatch, Interpretation], Rejection | None]
 
 MATCH_VETOES: tuple[MatchVeto, ...] = (
-    check_already_there,
-    _check_applied_near_hint,
-    _check_hinted_twin,
-    _check_applied_elsewhere,
-    _check_verbatim_elsewhere,
-    _check_lines_below,
-)
+    check_already_there, _check_applied_near_hint, _check_hinted_twin, _check_applied_elsewhere,
+    _check_verbatim_elsewhere, _check_lines_below,
+)  # fmt: skip
 """All vetoes, in the order in which they are checked."""

@@ -80,8 +80,6 @@ class PieceCandidates:
     def _occurs_once(self, line: str) -> bool:
         return len(self._places.get(line, ())) == 1
 
-    # --------------------------------------------------------------- candidates
-
     def _find_candidates(self, piece: Piece) -> set[Placement]:
         """Return the spans that begin and end like ``piece`` and are near the places of its rarest lines."""
         lines = [line.rstrip() for line in piece.lines]
@@ -149,8 +147,6 @@ class PieceCandidates:
         depths = [measure_indent(line) for line in lines if line]
         may_be_new = best < ALIKE and min(depths[:-1]) <= depths[-1] and max(depths[:-1]) > min(depths[:-1])
         return (*[anchor] * may_be_new, *[found] * (best >= SIMILAR))
-
-    # -------------------------------------------------------------------- score
 
     def _measure_bits(self, line: str) -> float:
         if not any(map(str.isalnum, line)):

@@ -125,8 +125,6 @@ class PiecePlacer(PieceCandidates):
         moved = [index for index in omitted if (line := self._old[index].strip()) in written and counts[line] == 1]
         return [[index] for index in moved] * 2
 
-    # ------------------------------------------------------------------- doubts
-
     def _explain_absence(self, piece: Piece) -> str:
         first, last = piece.lines[0], piece.lines[-1]
         missing = last if self._places.get(first.rstrip()) else first

@@ -121,9 +121,6 @@ def _build_anchored_change(
     return AnchoredChange(context_text, changed, anchor.first, note)
 
 
-# ---------------------------------------------------------------------------- context
-
-
 class ContextScorer:
     """Measures how much of the old text's context occurs around a location in the document."""
 
@@ -208,9 +205,6 @@ class ContextScorer:
         return gain
 
 
-# ---------------------------------------------------------------------------- anchors
-
-
 class _Anchors:
     def __init__(self, context: ContextScorer) -> None:
         self.context, self.search, self.old, self.keys = context, context.search, context.old, context.keys
@@ -219,30 +213,23 @@ class _Anchors:
         """Return the location of a change, or None if the location is uncertain."""
         context, rows = self.context, self._find_rows_to_match(hunk)
         locations = list(self._find_locations(rows)) if rows else []
-        if (
-            not locations
-            or self._count_shown(rows) > len(locations)
-            or len(locations) * context.count_comparisons(rows) > MAX_COMPARISONS
-        ):
+        if not locations or self._count_shown(rows) > len(locations):
             return None
-        scored = sorted(
-            ((context.score_location(rows, *span), span) for span in locations), key=lambda one: -one[0].bits
-        )
-        (best, span), others = scored[0], scored[1:]
+        if len(locations) * context.count_comparisons(rows) > MAX_COMPARISONS:
+            return None
+        scores = [(context.score_location(rows, *span), span) for span in locations]
+        (best, span), *others = sorted(scores, key=lambda one: -one[0].bits)
         lead = best.bits - max((other.bits for other, _ in others), default=0.0)
         is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
         is_only = not others and is_distinctive("".join(self.keys[rows.start : rows.stop]), MIN_LETTERS)
         is_between = min(best.above, best.below) >= MIN_SIDE_BITS
-        is_adjacent = all(
-            self._find_adjacent_rows(rows, *span) >= self._find_adjacent_rows(rows, *other) for _, other in others
-        )
-        is_as_shown = context.sum_bits(best.rows) >= MIN_AS_SHOWN * best.bits
         adjacent = self._find_adjacent_rows(rows, *span)
+        is_adjacent = all(adjacent >= self._find_adjacent_rows(rows, *other) for _, other in others)
+        is_as_shown = context.sum_bits(best.rows) >= MIN_AS_SHOWN * best.bits
         shown = [*self.keys[rows.start : rows.stop], *(self.keys[row] for row in adjacent)]
         is_distinct = len(adjacent) > 1 or any(map(is_distinctive, shown))
-        is_sure = (
-            (is_only or is_between) and is_distinct and is_as_shown and context.sum_bits(rows) + best.bits >= MIN_BITS
-        )
+        has_bits = context.sum_bits(rows) + best.bits >= MIN_BITS
+        is_sure = (is_only or is_between) and is_distinct and is_as_shown and has_bits
         anchor = _Anchor(rows, *span)
         return anchor if is_alone and is_adjacent and is_sure and self._is_in_scope(anchor) else None
 

@@ -65,12 +65,8 @@ def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpre
     None if the document has a final newline or does not end with the old text."""
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
-    if (
-        old == interpretation.old
-        or view.endswith("\n")
-        or not view.endswith(old)
-        or view[start - 1 : start] not in ("", "\n")
-    ):
+    is_at_end = old != interpretation.old and view.endswith(old) and not view.endswith("\n")
+    if not is_at_end or view[start - 1 : start] not in ("", "\n"):
         return None
     return replace(interpretation, old=old, new=interpretation.new.removesuffix("\n")), start
 
@@ -161,16 +157,13 @@ def match_whole_lines(search: DocumentIndex, interpretation: Interpretation) -> 
     for found in search.find_keys([keys[index] for index in nonblank]):
         pairs = list(zip(nonblank, search.nonblank_lines[found.start : found.stop], strict=True))
         steps = add_gaps(search, old, [LineMapping(index, index + 1, line, line + 1) for index, line in pairs])
-        lines = search.document.lines
+        both = [(old[index], search.document.lines[line]) for index, line in pairs]
         is_exact_layout = all(
-            fold_typography(old[index]).rstrip() == fold_typography(lines[line]).rstrip() for index, line in pairs
+            fold_typography(written).rstrip() == fold_typography(actual).rstrip() for written, actual in both
         ) and all(below[1] - above[1] == below[0] - above[0] for above, below in pairwise(pairs))
-        only_blanks = all(
-            build_strict_line_key(old[index]) == build_strict_line_key(lines[line]) for index, line in pairs
-        )
-        yield match_from_lines(
-            search.document, interpretation, steps, "whitespace" if only_blanks else "typography", is_exact_layout
-        )
+        only_blanks = all(build_strict_line_key(written) == build_strict_line_key(actual) for written, actual in both)
+        strictness = "whitespace" if only_blanks else "typography"
+        yield match_from_lines(search.document, interpretation, steps, strictness, is_exact_layout)
 
 
 def match_from_lines(
@@ -199,15 +192,13 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
     if interpretation.is_whole_lines or not interpretation.old.strip():
         return
     view, folded_old = search.folded_view, fold_typography(interpretation.old)
+    starts: list[int] = []
     if not (interpretation.old.isascii() and search.document.view.isascii()):
-        has_match = False
-        for start in find_occurrences(view, folded_old):
-            has_match = True
+        starts = list(find_occurrences(view, folded_old))
+        for start in starts:
             yield _build_inline_match(search.document, interpretation, start, start + len(folded_old), "typography")
-        if has_match:
-            return
     words = folded_old.split()
-    if "\n" in interpretation.old or len(folded_old) > MAX_LINE_PATTERN or len(words) < 2:
+    if starts or "\n" in interpretation.old or len(folded_old) > MAX_LINE_PATTERN or len(words) < 2:
         return
     if any(word not in view for word in words):
         return

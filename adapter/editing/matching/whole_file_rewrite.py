@@ -62,12 +62,10 @@ def _find_replacing_comment(search: DocumentIndex, old: Sequence[str], new: Sequ
 
 def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange]) -> str:
     """Return the reason why the new text seems to be only part of the file, or an empty string."""
-    removed_lines = [
-        index for change in file_changes for index in range(change.start, change.end) if old[index].strip()
-    ]
+    removed = sum(bool(line.strip()) for change in file_changes for line in old[change.start : change.end])
     nonblank = sum(bool(line.strip()) for line in old)
-    if nonblank - len(removed_lines) < MIN_KEPT * nonblank:
-        return f"the text given for the whole file keeps only {nonblank - len(removed_lines)} of its {nonblank} lines"
+    if nonblank - removed < MIN_KEPT * nonblank:
+        return f"the text given for the whole file keeps only {nonblank - removed} of its {nonblank} lines"
     span = _find_nonblank_span(old)
     for change in file_changes:
         has_edge = change.start <= span.start < change.end or change.start < span.stop <= change.end
@@ -75,9 +73,6 @@ def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange])
             lines = format_line_range(change.start + 1, change.end)
             return f"the text given for the whole file omits {lines} at its start or end"
     return ""
-
-
-# ----------------------------------------------------------------------------- pieces
 
 
 def _split_pieces(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
@@ -111,12 +106,7 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
         if piece.is_last:
             piece.lines.extend([""] * piece.blank_below)
             end = len(old)
-        for change in find_changes(old[start:end], piece.lines):
-            changed.append(
-                LineChange(
-                    start + change.start, start + change.end, written + change.new_start, written + change.new_end
-                )
-            )
+        changed += [change.move(start, written) for change in find_changes(old[start:end], piece.lines)]
         written += len(piece.lines)
     return changed, reason
 

@@ -17,7 +17,7 @@ from adapter.editing.notations.filename_detection import find_path_above
 from adapter.editing.notations.parsed_edit import ParsedEdit
 from adapter.editing.notations.registry import is_known_notation, parse_notation, require_single_file
 from adapter.editing.notations.whole_file import find_fences
-from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT, PATH
+from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT, PATH, normalize_key
 from adapter.tools.operations import FileEdit, Patch
 
 T = TypeVar("T")
@@ -32,19 +32,13 @@ _IGNORED = {"description", "explanation", "reason", "comment", "title"}
 """Keys of explanations that models add to an edit."""
 
 
-def _normalize_key(key: str) -> str:
-    return key.lower().replace("_", "").replace("-", "")
-
-
-_FIELD_NAMES = {
-    **{_normalize_key(name): "old_text" for name in (*OLD_TEXT, "find", "search_text", "original", "original_text")},
-    **{
-        _normalize_key(name): "new_text"
-        for name in (*NEW_TEXT, "replacement", "replace_text", "replace_with", "updated_text")
-    },
-    **{_normalize_key(name): name for name in (*_LINE_FIELDS, _REPLACE_ALL)},
-    **{_normalize_key(name): "path" for name in PATH},
+_SPELLINGS = {
+    "old_text": (*OLD_TEXT, "find", "search_text", "original", "original_text"),
+    "new_text": (*NEW_TEXT, "replacement", "replace_text", "replace_with", "updated_text"),
+    **{name: (name,) for name in (*_LINE_FIELDS, _REPLACE_ALL)},
+    "path": PATH,
 }
+_FIELD_NAMES = {normalize_key(name): field for field, names in _SPELLINGS.items() for name in names}
 
 
 def parse_patches(text: str) -> tuple[Patch, ...]:
@@ -56,11 +50,8 @@ def parse_patches(text: str) -> tuple[Patch, ...]:
 def parse_file_edits(text: str) -> tuple[FileEdit, ...]:
     """Return the edits in ``text``, which may edit several files. Raises FormatError if an edit has no path."""
     edits = parse_edits(text)
-    for edit in edits:
-        if edit.path is None:
-            raise FormatError(
-                "an edit has no path; name the file in each edit, or pass the file instead of its directory"
-            )
+    if any(edit.path is None for edit in edits):
+        raise FormatError("an edit has no path; name the file in each edit, or pass the file instead of its directory")
     return tuple(
         FileEdit(edit.path, edit.action, tuple(edit.patches), edit.content, edit.moved_to)
         for edit in edits
@@ -110,7 +101,7 @@ def _is_edit_json(value: Json) -> bool:
         return bool(value) and all(map(_is_edit_json, value))
     if not isinstance(value, Mapping):
         return False
-    fields = {_FIELD_NAMES.get(_normalize_key(key)) for key in value}
+    fields = {_FIELD_NAMES.get(normalize_key(key)) for key in value}
     return set(_TEXT_FIELDS) <= fields or any(
         _is_edit_json(value[key]) for key in _LISTS if isinstance(value.get(key), list)
     )
@@ -146,13 +137,13 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
         if isinstance(value.get("arguments"), Mapping):
             value = value["arguments"]
             assert isinstance(value, Mapping)
-        own_path = next((value[key] for key in value if _FIELD_NAMES.get(_normalize_key(key)) == "path"), None)
+        own_path = next((value[key] for key in value if _FIELD_NAMES.get(normalize_key(key)) == "path"), None)
         path = own_path if isinstance(own_path, str) else path
         listed = next((value[key] for key in _LISTS if isinstance(value.get(key), list | Mapping)), None)
         if listed is not None:
             yield from _iter_items(listed, path)
-            own_fields = {key: each for key, each in value.items() if _FIELD_NAMES.get(_normalize_key(key)) in _FIELDS}
-            if any(own_fields[key] for key in own_fields if _FIELD_NAMES[_normalize_key(key)] in _TEXT_FIELDS):
+            own_fields = {key: each for key, each in value.items() if _FIELD_NAMES.get(normalize_key(key)) in _FIELDS}
+            if any(own_fields[key] for key in own_fields if _FIELD_NAMES[normalize_key(key)] in _TEXT_FIELDS):
                 yield path, own_fields  # models used to a single-edit tool give one edit outside the list
             return
         nested = next((value[key] for key in _NESTED if isinstance(value.get(key), str)), None)
@@ -168,7 +159,7 @@ def convert_mapping_to_patch(mapping: Json) -> Patch:
         raise FormatError(f"expected an object with old_text and new_text, got {str(mapping)[:60]!r}")
     fields: dict[str, Json] = {}
     for key, value in mapping.items():
-        field_name = _FIELD_NAMES.get(_normalize_key(str(key)))
+        field_name = _FIELD_NAMES.get(normalize_key(str(key)))
         if field_name is None and key not in _IGNORED:
             raise FormatError(f"unknown key {key!r}; expected {', '.join(_FIELDS)}")
         if field_name in fields:

@@ -50,17 +50,10 @@ def parse_hunk(
             old.append(text)
         if last != "-":
             new.append(text)
-    final_newline = "+" not in unclosed if len(unclosed) == 1 else None
+    has_newline = "+" not in unclosed if len(unclosed) == 1 else None
     is_last = at_end or bool(unclosed)
-    return Hunk(
-        close_lines(old),
-        close_lines(new),
-        line,
-        below=below,
-        at_end=is_last,
-        final_newline=final_newline,
-        in_order=True,
-    )
+    texts = close_lines(old), close_lines(new)
+    return Hunk(*texts, line, below=below, at_end=is_last, final_newline=has_newline, in_order=True)
 
 
 def has_changes(lines: Sequence[str]) -> bool:

@@ -232,9 +232,6 @@ def _strip_prose(lines: Sequence[str]) -> list[str]:
     return lines_left
 
 
-# ----------------------------------------------------------------------------- paths
-
-
 def _parse_header_paths(before: str, after: str) -> tuple[str | None, str | None]:
     """Return the old and the new path of a header, without git's prefixes. None means /dev/null."""
     old, new = _unquote_path(before), _unquote_path(after)

@@ -24,9 +24,6 @@ class AmbiguousDiffMarkers(Exception):
     """A ``+`` in the new text may be a marker or content. ``str(error)`` is the line that contains it."""
 
 
-# --------------------------------------------------------------------- both texts
-
-
 def strip_diff_markers(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Yield both texts without diff markers if the old text has them.
 
@@ -67,9 +64,6 @@ def _find_new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
     if is_shifted and known.issuperset(line[1:] for line in filled) and not known.intersection(filled):
         return [line[1:] for line in new]  # only deletions: the context lines still have their space
     return _strip_partial_markers(new, "+") if any(line[:1] == "+" for line in new) else new
-
-
-# -------------------------------------------------------------------- the new text
 
 
 def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | None:
@@ -203,8 +197,6 @@ def _strip_plus(line: str, shift: int) -> str:
         return ""  # an empty line, at any marker width
     return " " + line[1:] if shift < 0 and line[1:].strip() else line[1 + max(shift, 0) :]
 
-
-# ------------------------------------------------------------------- line numbers
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)")
 

@@ -184,9 +184,9 @@ def _find_closing_quotes(parts: Sequence[str]) -> list[str]:
     string."""
     found = [""] * (len(parts) + 1)
     for number in range(len(parts) - 1, -1, -1):
-        unescaped_old = _ESCAPE.sub("", parts[number])
+        plain = _ESCAPE.sub("", parts[number])
         for quote in "\"'":
-            before, is_there, after = unescaped_old.partition(quote)
+            before, is_there, after = plain.partition(quote)
             found[number] += quote if (_may_close(before, after) if is_there else quote in found[number + 1]) else ""
     return found
 
@@ -213,8 +213,8 @@ def _are_pairs(text: str) -> bool:
 def _find_odd_quotes(part: str, kinds: frozenset[str]) -> str:
     """Return the kinds of quotes that occur an odd number of times in ``part``, ignoring quotes that remain escaped."""
     unescaped = part if "quote" in kinds else _ESCAPE.sub("", part)
-    unescaped_old = _APOSTROPHE.sub("", _QUOTED.sub("", unescaped))
-    return "".join(quote for quote in "\"'" if unescaped_old.count(quote) % 2)
+    plain = _APOSTROPHE.sub("", _QUOTED.sub("", unescaped))
+    return "".join(quote for quote in "\"'" if plain.count(quote) % 2)
 
 
 def _toggle_quote(is_open: str, odd: str) -> str:

@@ -206,8 +206,6 @@ class History:
         self.store.notes.clear()
         return notes
 
-    # ---------------------------------------------------------------------- repair
-
     def _recover(self) -> tuple[str, ...]:
         if not self.store.holds(*journal.STATES, BATCH):  # no need to wait for the lock
             return ()
@@ -255,8 +253,6 @@ class History:
                 shown = tuple(escape_for_display(path) for path in paths if path)
                 summary = record.summary.removeprefix(UNDO)
                 yield RecordedChange(number, summary, shown, record.time, record.session), record
-
-    # ------------------------------------------------------------------------ undo
 
     def _undo(
         self,

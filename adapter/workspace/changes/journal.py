@@ -258,9 +258,6 @@ def sync_directory(dirfd: int) -> None:
         calls.fsync(dirfd)
 
 
-# ------------------------------------------------------------------------- records
-
-
 def write_record(store: int, state: str, record: ChangeRecord, durable: bool) -> None:
     """Write ``record`` atomically to the directory ``state`` in the journal ``store``. Raises ToolError if it is too
     large."""

@@ -105,8 +105,6 @@ class _FileChange:
         self._durable = len(record.steps) > 1
         self.notes: list[str] = []
 
-    # --------------------------------------------------------------------- forward
-
     def begin(self) -> None:
         """Write the record, then create the directories. In this order, a crash leaves nothing unrecorded."""
         calls.mkdir("staging", self._store, 0o700)
@@ -255,8 +253,6 @@ class _FileChange:
             is_new = tree_ops.compute_fingerprint(resolved.name, resolved.dirfd) == steps[0].after
             return is_new and tree_ops.find_status(build_temp_name(resolved.name, "new"), resolved.dirfd) is None
         return False
-
-    # -------------------------------------------------------------------- backward
 
     def roll_back(self) -> None:
         """Restore the old content, unless the change is already complete. This needs no space on the disk."""
