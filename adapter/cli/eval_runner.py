@@ -20,7 +20,7 @@ from rich.table import Table
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import build_api_url
 from adapter.cli.agent_console import Console
-from adapter.cli.eval import EvalSettings
+from adapter.cli.eval_settings import EvalSettings
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import parse_auto
 from adapter.cli.progress_bars import create_task_progress

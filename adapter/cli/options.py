@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import PermissionRule
 
 
-def option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
+def _define_option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
     """Define an option of a command: its metavar (empty for a flag), help and names, and settings of `typer.Option`."""
     settings.setdefault("show_envvar", "envvar" in settings)  # not the variables of all options of `serve`
     if isinstance(default := settings.get("show_default"), str):
@@ -27,13 +27,13 @@ def option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, **settings)
 
 
-flag = partial(option, "")
-"""Define a flag, which takes no value."""
+def _define_setting(default: Any, metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
+    """Define a field of a settings class that is also an option. See `takes_settings`."""
+    return field(default=default, metadata={"option": _define_option(metavar, help, *names, **settings)})
 
 
-def setting(default: Any, metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
-    """Define a field of a settings class that is also an `option`. See `takes_settings`."""
-    return field(default=default, metadata={"option": option(metavar, help, *names, **settings)})
+option, flag, setting = _define_option, partial(_define_option, ""), _define_setting
+"""Short names for the tables of options. A flag takes no value."""
 
 
 def define_settings_group(title: str, *, is_advanced: bool = False) -> Callable[..., Any]:

@@ -21,7 +21,7 @@ from adapter.backends.probe_profiles import Profile, ProfileSetup
 from adapter.cli.agent_console import Console
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import parse_auto
-from adapter.cli.probe import ProbeSettings
+from adapter.cli.probe_settings import ProbeSettings
 from adapter.cli.progress_bars import create_task_progress
 from adapter.core.errors import TransportError
 from adapter.core.events import JsonObject

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from adapter.cli.eval import EvalSettings
 from adapter.cli.eval_runner import run_eval
+from adapter.cli.eval_settings import EvalSettings
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.version import __version__
 from adapter.evaluation.eval_report_page import render_eval_report

@@ -18,8 +18,8 @@ from adapter.backends.chat_client import ChatClient, Usage
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.model_queries import Model
 from adapter.backends.probe_profiles import load_profile
-from adapter.cli.probe import ProbeSettings
 from adapter.cli.probe_runner import run_probe
+from adapter.cli.probe_settings import ProbeSettings
 from adapter.evaluation.probe.probe_report_page import render_probe_report
 from adapter.evaluation.probe.probe_task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.successive_halving import (

@@ -23,8 +23,8 @@ from adapter.backends.engine_details import (
     query_engine_details,
 )
 from adapter.backends.model_queries import Model
-from adapter.cli.probe import ProbeSettings
 from adapter.cli.probe_runner import run_probe
+from adapter.cli.probe_settings import ProbeSettings
 from adapter.core.errors import UsageError
 from adapter.evaluation.probe.shared_result import (
     KINDS,
