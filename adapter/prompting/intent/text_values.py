@@ -23,7 +23,9 @@ _QUOTED = re.compile(
         for pair in ["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"]
     )
 )
-_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # not </h1>
+_PATH_TOKEN = re.compile(  # neither </h1> nor *.py, src/*.py or src/**
+    r"(?<![<\w./\\])(?!(?<=\*)[./\\])[\w.\-+@~/\\:]++(?!>|(?<=[/\\])\*)"
+)
 _PATH = re.compile(r"(?=.*\w)(?!(?:e\.g|i\.e)$)(?:.*[/\\]|.*[^/\\]\.[A-Za-z]\w{0,9}$|\.[A-Za-z]\w+$)")
 _AROUND = "\"'`,;:!?()[]“”‘’«»„「」『』"
 _NUMBER = re.compile(

@@ -29,6 +29,7 @@ run: commit execute install pop run send start toggle turn
 """The verbs after a slash do not show that a tool changes something, because they are often nouns or adjectives."""
 _LINES = [line.partition(": ") for line in _TABLE.replace("\n ", " ").strip().splitlines()]
 ACTIONS = {name: frozenset(verbs.replace("/", "").split()) for name, _, verbs in _LINES}
+_SAME_ACTIONS = {"add": "edit", "look": "read"}
 READS = ("read", "look")
 """Actions that change nothing."""
 _READING = frozenset(verb for name, _, verbs in _LINES if name in READS for verb in verbs.partition("/")[0].split())
@@ -43,10 +44,24 @@ _DESTRUCTIVE = (
     - _HARMLESS
 )
 """Verbs of tools whose calls cannot be undone."""
-_BEGINNING = re.compile(r"(?:^|[.:;!]\s+|\n)\s*(?:please[, ]+|in\s\S+\s)?([a-z]+)(?=\s)", re.IGNORECASE)
-"""Matches the first word of a sentence, after "please" or "in a.md, "."""
+_BEGINNING = re.compile(
+    r"""(?:^|[.:;!?]\s+|\n)\s*(?P<polite>(?:can|could|will|would)\s+you\s+)?(?:please[, ]+|in\s\S+\s)?
+    (?P<verb>[a-z]+)(?=\s)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches the first word of a sentence, after "can you", "please" or "in a.md, "."""
 MAX_BEGINNING = 400
 """Number of characters at the beginning of a request that are searched for its verb."""
+_SENTENCE_END = re.compile(r"[.!;\n](?=\s)|[?？](?=\s|\Z)")
+_ASKS = re.compile(r"\w[?](?=\s)|？|[?]\s*\Z")
+_POLITE = re.compile(
+    r"""\b(?:(?:can|could|will|would)\s+you|please|bitte|(?:kannst|könntest|würdest)\s+du|(?:können|könnten|würden)\s+sie
+    |(?:peux|pourrais)[- ]tu|tu\s+(?:peux|pourrais)|(?:pouvez|pourriez)[- ]vous|s['’]il\s+(?:te|vous)\s+pla[iî]t
+    |por\s+favor|puedes?|podrías?|puoi|potresti|per\s+(?:favore|piacere)|podes?|poderias?)\b
+    |ください|もらえ|请|帮我|주세요|줄래""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches words of polite requests, which may have a question mark."""
 
 
 def sounds_like_change(name: str) -> bool:
@@ -67,6 +82,16 @@ def sounds_like(name: str, *actions: str) -> bool:
     return any(not ACTIONS[action].isdisjoint(words) for action in actions)
 
 
+def act_alike(name: str, other: str) -> bool:
+    """Return whether two names of tools may mean the same action, judging by the verbs in them."""
+    mine, others = _list_actions(name), _list_actions(other)
+    return not mine or not others or not mine.isdisjoint(others)
+
+
+def _list_actions(name: str) -> set[str]:
+    return {_SAME_ACTIONS.get(action, action) for action in ACTIONS if sounds_like(name, action)}
+
+
 def find_related_stems(text: str) -> set[str]:
     """Return the stems of all verbs that mean the same as one in ``text``."""
     found = set(stem_words(text))
@@ -76,18 +101,27 @@ def find_related_stems(text: str) -> set[str]:
 def find_requested_action(request: str) -> tuple[str, int]:
     """Return the action with whose verb a sentence of ``request`` begins, and the index of the verb.
 
-    Return "" and 0 if there is none, or if the request is a question.
+    Return "" and 0 if there is none. Questions do not count, except polite requests: "Can you fix a.md?".
     """
-    if not is_question(request):
-        for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
-            action = next((name for name, verbs in ACTIONS.items() if match[1].lower() in verbs), "")
-            if action:
-                return action, match.start(1)
+    for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
+        action = next((name for name, verbs in ACTIONS.items() if match["verb"].lower() in verbs), "")
+        if action and (match["polite"] or not _is_asked(request, match.end())):
+            return action, match.start("verb")
     return "", 0
 
 
+def _is_asked(request: str, start: int) -> bool:
+    """Return whether the sentence that contains the index ``start`` is a question."""
+    end = _SENTENCE_END.search(request, start, start + MAX_BEGINNING)
+    return end is not None and end[0] in "?？"
+
+
 def is_question(request: str) -> bool:
-    return request.rstrip().endswith(("?", "？"))
+    """Return whether ``request`` has a question, and neither asks for a change nor is worded as a polite request. At
+    its end, any question counts, unless it begins with a verb in English."""
+    if find_requested_action(request)[0] not in ("", *READS):
+        return False
+    return request.rstrip().endswith(("?", "？")) or (bool(_ASKS.search(request)) and not _POLITE.search(request))
 
 
 def is_stop_word(word: str) -> bool:

@@ -71,6 +71,8 @@ def test_find_lists_returns_lists_with_either_quotes(text, lists):
         ("version 1.25 is out. Really, e.g. https://example.com/x", []),
         ("change <h1>a</h1> to <br/>", []),
         ("src/app.py:12: error", ["src/app.py:12"]),
+        ("add *.pyc to .gitignore", [".gitignore"]),
+        ("src/*.py, docs/** and **/x.py, test_*.py, not **a.md**", ["a.md"]),
         ("", []),
     ],
 )
