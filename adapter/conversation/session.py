@@ -160,8 +160,7 @@ class Session:
                 return self._finish(_UNFINISHED[finish_reason])
             if is_unusable or isinstance(verdict, Stop):
                 return self._finish("stuck")
-            is_ignored = self._content != turn.content and not asks_for_answer(self._history.request)
-            return self._finish("repetition" if is_ignored else "answered")
+            return self._finish("answered" if self._content == turn.content else "repetition")
         self._calls = [
             replace(call, arguments=map_strings(unescape_control_tokens, call.arguments)) for call in turn.calls
         ]
@@ -185,10 +184,12 @@ class Session:
         return verdict.guardrail == "own_words" and self._is_repeating and has_changed
 
     def _with_result(self, content: str) -> str:
-        """Append the result of a repeated call to an answer that has no word in common with it."""
+        """Append the result of a repeated call to an answer that has no word in common with it, unless the user asked a
+        question and the answer has a number, which may be a count."""
         words = set(stem_words(self._repeated_result))
         is_used = not words or not words.isdisjoint(stem_words(content))
-        return content if is_used else f"{content}\n\n{self._repeated_result}"
+        is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
+        return content if is_used or is_count else f"{content}\n\n{self._repeated_result}"
 
     def _finish(self, reason: Reason) -> Finished:
         is_outdated = reason in ("repetition", "stuck") and len(self._history.calls) > self._content_calls

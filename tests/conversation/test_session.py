@@ -241,20 +241,24 @@ def test_text_is_held_after_a_message_about_a_mistake():
 
 
 @pytest.mark.parametrize(
-    ("answer", "content"),
-    [("There is no tool.", "There is no tool.\n\nport = 4711"), ("It is 4711, a port.", "It is 4711, a port.")],
+    ("answer", "reason", "content"),
+    [
+        ("There is no tool.", "repetition", "There is no tool.\n\nport = 4711"),
+        ("It is 4711, a port.", "answered", "It is 4711, a port."),
+        ("I counted 2.", "answered", "I counted 2."),
+    ],
 )
-def test_result_is_shown_with_an_answer_that_ignores_it(answer, content):
-    """A small model that was held to words refused."""
+def test_result_is_shown_with_an_answer_that_ignores_it(answer, reason, content):
+    """A small model that was held to words refused: the question has no answer. A number may be a count."""
     session = new_session()
     session.start("Which port is set in a.py?")
     run_calls(session, CALL, "port = 4711")
     session.on_answer(turn(CALL))
-    assert session.on_answer(turn(answer)) == Finished("answered", content)
+    assert session.on_answer(turn(answer)) == Finished(reason, content)
 
 
 def test_answer_that_ignores_a_repeated_result_is_no_success():
-    """Unless the user asked a question. `Qwen2.5-Coder-0.5B` was to rename a variable."""
+    """`Qwen2.5-Coder-0.5B` was to rename a variable."""
     session = new_session()
     session.start("The name in a.py should be called counter.")
     run_calls(session, CALL, "cnt = 0")

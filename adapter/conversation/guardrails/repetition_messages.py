@@ -11,6 +11,7 @@ from adapter.conversation.guardrails.loop_detection import count_repeats, find_r
 from adapter.conversation.guardrails.refusals_and_claims import expects_information
 from adapter.conversation.guardrails.requested_file_changes import (
     find_next_tools,
+    find_unread_paths,
     find_unused_values,
     has_changed,
 )
@@ -36,21 +37,29 @@ def describe_repetition(
     if times <= repetitions and not is_repeated and not failed:
         return None
     next_tools = find_next_tools(history, tools)
+    next_calls = [_distinguish_call(name, call, history) for name in next_tools]
     if times > repetitions:
-        words = retry_messages.build_repeated_call_message(call.name, times, next_tools)
+        words = retry_messages.build_repeated_call_message(call.name, times, next_calls)
         return Violation("repeated_call", words, next_tools)
     if (is_repeated or failed) and has_changed(history) and next_tools:
         rest = ", ".join(find_unused_values(history)[: retry_messages.MAX_NAMES])
-        tools_text = retry_messages.join_with_or(next_tools)
+        tools_text = retry_messages.join_with_or(next_calls)
         words = retry_messages.render_message("unfinished_change", tool=call.name, rest=rest, tools=tools_text)
         return Violation("made_already" if is_repeated else "failed_already", words, next_tools)
     if is_repeated or (failed and has_changed(history)):
         is_asked = is_question(history.request) or expects_information(history.request)
         question = history.request if is_asked and len(history.request) <= MAX_QUESTION else ""
-        words = retry_messages.build_repeated_call_message(call.name, 1, next_tools, question)[:1]
+        words = retry_messages.build_repeated_call_message(call.name, 1, next_calls, question)[:1]
         return Violation("made_already", words, next_tools)
     assert failed is not None
     return _describe_failure(history, call, failed.result, tools, encode, next_tools)
+
+
+def _distinguish_call(name: str, call: PastCall, history: CallHistory) -> str:
+    """Return the name of the tool to call next. If it is that of the repeated ``call``, say what must be different."""
+    unread = find_unread_paths(history)
+    other = f"for {retry_messages.shorten_to_line(unread[0], 60)}" if unread else "with other arguments"
+    return f"{name} {other}" if name == call.name else name
 
 
 def _describe_failure(
@@ -64,9 +73,10 @@ def _describe_failure(
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
     example = _encode_call_without(history, call, wrong, encode) if wrong and not next_tools else ""
     others = () if example or has_changed(history) else next_tools
+    named = [_distinguish_call(name, call, history) for name in others]
     lookups = tuple(name for name in tools if name != call.name and not may_change(name, tools))
     invented = "" if example or others else _find_invented(history, call)
-    words = retry_messages.build_failed_call_message(call.name, wrong, example, others, invented, lookups)
+    words = retry_messages.build_failed_call_message(call.name, wrong, example, named, invented, lookups)
     return Violation("failed_already", words, others or lookups, is_free_first=not others)
 
 

@@ -52,6 +52,7 @@ _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
 """Matches what an answer quotes from a file: ``It says "hello".``."""
 _PATCHES = ("diff", "edits", "patch", "patches")
+_TEXTS = (*OLD_TEXT, *NEW_TEXT)
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
 
@@ -78,13 +79,14 @@ def find_file_action(request: str) -> str:
 
 
 def find_started_action(history: CallHistory) -> str:
-    """Return the action that `find_file_action` finds or, in any language, ``edit`` if the model has tried to edit a
-    file that the request names."""
+    """Return the action that `find_file_action` finds or, if the request begins with no known verb, ``edit`` if the
+    model has tried to edit a file that the request names."""
     action, paths = find_file_action(history.request), set(find_paths(history.request))
-    if action or not paths or is_question(history.request):
+    if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
-    return "edit" if any(not paths.isdisjoint(list_strings(call.arguments)) for call in edits) else ""
+    targets = {str(value) for call in edits for name, value in call.arguments.items() if name not in _TEXTS}
+    return "" if paths.isdisjoint(targets) else "edit"
 
 
 def list_result_lines(text: str) -> list[str]:

@@ -190,11 +190,11 @@ def describe_error(error: str) -> str:
     return shorten_to_line(error).partition(". ")[0].rstrip(".")
 
 
-def suggest_tools(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> str:
-    """Return the sentence that follows a call of the unknown tool ``name``. ``likely``: the tools that the model may
-    mean; empty if unknown."""
-    if likely and tools.find_nearest(name)[:1] == [*likely]:
-        return f"The nearest is {likely[0]!r}.{examples.describe(tools[likely[0]]):Call it like this}"
+def suggest_tools(meant: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> str:
+    """Return the sentence that follows a call of an unknown tool. ``meant``: the tool whose name resembles that of the
+    call, or "". ``likely``: the tools that the model may need; empty if unknown."""
+    if meant:
+        return f"The nearest is {meant!r}.{examples.describe(tools[meant]):Call it like this}"
     if likely:
         return f"Call {join_with_or(likely)}."
     return f"Available tools: {list_tools(tools)}. Call one of these, or answer without a tool."

@@ -56,7 +56,9 @@ from adapter.conversation.guardrails.unparsed_calls import (
 from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.conversation.guardrails.verdicts import Violation
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall
+from adapter.core.text.words import stem_words
 from adapter.prompting.intent.bm25 import ToolRanking
+from adapter.prompting.intent.verbs import act_alike, sounds_destructive, sounds_like
 from adapter.tools.call_normalization import find_tool_with_arguments
 from adapter.tools.call_validation import is_valid
 from adapter.tools.schema_violation_messages import find_schema_errors
@@ -217,11 +219,24 @@ class ViolationFinder:
         if fitting and is_valid(ToolCall("", fitting.name, arguments, ""), self.tools):
             values = {"name": name, "tool": fitting.name, "example": examples.describe(fitting, arguments)}
             return Violation("unknown_tool", render_message("misnamed_tool", **values), (fitting.name,))
-        likely = tuple(self.tools.find_nearest(name)[:1]) or find_next_tools(history, self.tools)
+        meant = self._find_meant_tool(name)
+        likely = (meant,) if meant else find_next_tools(history, self.tools) or self._find_runners(name)
         likely = likely or (find_readers(self.tools) if find_unread_paths(history) else ())
-        instead = suggest_tools(name, self.tools, examples, likely or self._find_likely_tools(history))
+        instead = suggest_tools(meant, self.tools, examples, likely or self._find_likely_tools(history))
         words = render_message("unknown_tool", name=name, instead=instead, tools=list_tools(self.tools))
         return Violation("unknown_tool", words, likely or tuple(self.tools))
+
+    def _find_meant_tool(self, name: str) -> str:
+        """Return the tool that resembles ``name`` in its spelling and its action, or "" if there is none. A destructive
+        tool must have the same words: a model that wants to delete a line must not delete the file."""
+        alike = (each for each in self.tools.find_nearest(name, len(self.tools)) if act_alike(name, each))
+        near = (each for each in alike if not sounds_destructive(each) or stem_words(each) == stem_words(name))
+        return next(near, "")
+
+    def _find_runners(self, name: str) -> tuple[str, ...]:
+        """Return the tool that runs commands if ``name`` means to run something: ``run_report``."""
+        runners = tuple(each for each in self.tools if sounds_like(each, "run"))
+        return runners if len(runners) == 1 and sounds_like(name, "run") else ()
 
     def _find_likely_tools(self, history: CallHistory) -> tuple[str, ...]:
         """Return a few tools that match the request. With a longer list, small models call one tool after another."""

@@ -17,6 +17,7 @@ from adapter.conversation.guardrails.required_steps import parse_steps
 from adapter.conversation.guardrails.verdicts import Accept, Retry, Stop
 from adapter.core.errors import UsageError
 from adapter.core.turn import Turn
+from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 from tests.model_text import call
@@ -210,6 +211,40 @@ def test_message_example_reuses_valid_arguments():
     verdict = judged(call("read_file", path="a.py", line="soon"))
     assert '{"name": "read_file", "arguments": {"path": "a.py"}}' in verdict.message
     assert "'line' is \"soon\": expected integer" in verdict.message or "line is" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("update_file", "The nearest is 'edit_file'."),
+        ("store_file", "The nearest is 'write_file'."),
+        ("delete_files", "The nearest is 'delete_file'."),
+        ("delete_line", "Call read_file."),
+        ("remove_files", "Call read_file."),
+        ("run_report", "Call run_command."),
+    ],
+)
+def test_proposed_tool_means_the_same_action(name, message):
+    """`delete_file` is spelled like `update_file`, and `move_file` like `remove_files`. The file was not read yet."""
+    guardrails = Guardrails(get_dialect("blade").tools)
+    answer = CandidateAnswer.from_turn(turn(call(name, pattern="x")))
+    verdict = guardrails.check_response(CallHistory("take requests out of a.txt"), answer)
+    assert isinstance(verdict, Retry)
+    assert message in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [(("a.txt",), "Now call read_file for b.txt."), (("a.txt", "b.txt"), "Now call edit_file or apply_edit.")],
+)
+def test_message_about_a_repetition_does_not_ask_for_it(read, message):
+    """It names the file that is left."""
+    past = tuple(PastCall("read_file", {"path": path}, "one") for path in read)
+    guardrails = Guardrails(get_dialect("blade").tools)
+    answer = CandidateAnswer.from_turn(turn(call("read_file", path="a.txt")))
+    verdict = guardrails.check_response(CallHistory("Fix the typo in a.txt and in b.txt", past), answer)
+    assert isinstance(verdict, Retry)
+    assert message in verdict.message
 
 
 def test_unknown_tool_that_resembles_none_gets_a_list():
