@@ -37,7 +37,7 @@ def describe_repetition(
     if times <= repetitions and not is_repeated and not failed:
         return None
     next_tools = find_next_tools(history, tools)
-    next_calls = [_distinguish_call(name, call, history) for name in next_tools]
+    next_calls = [_describe_call(name, call, history) for name in next_tools]
     if times > repetitions:
         words = retry_messages.build_repeated_call_message(call.name, times, next_calls)
         return Violation("repeated_call", words, next_tools)
@@ -55,7 +55,7 @@ def describe_repetition(
     return _describe_failure(history, call, failed.result, tools, encode, next_tools)
 
 
-def _distinguish_call(name: str, call: PastCall, history: CallHistory) -> str:
+def _describe_call(name: str, call: PastCall, history: CallHistory) -> str:
     """Return the name of the tool to call next. If it is that of the repeated ``call``, say what must be different."""
     unread = find_unread_paths(history)
     other = f"for {retry_messages.shorten_to_line(unread[0], 60)}" if unread else "with other arguments"
@@ -73,7 +73,7 @@ def _describe_failure(
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
     example = _encode_call_without(history, call, wrong, encode) if wrong and not next_tools else ""
     others = () if example or has_changed(history) else next_tools
-    named = [_distinguish_call(name, call, history) for name in others]
+    named = [_describe_call(name, call, history) for name in others]
     lookups = tuple(name for name in tools if name != call.name and not may_change(name, tools))
     invented = "" if example or others else _find_invented(history, call)
     words = retry_messages.build_failed_call_message(call.name, wrong, example, named, invented, lookups)
