@@ -15,6 +15,8 @@ from itertools import accumulate
 from adapter.core.text.lines import get_line_end, split_lines, to_lf
 
 BYTE_ORDER_MARK = "\ufeff"
+MAX_LISTED = 12
+"""Maximum number of lines listed in a message."""
 _PROSE_FILES = frozenset(["adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
 """File extensions of texts that may contain headings, code fences or patches, as files without an extension may."""
 
@@ -107,10 +109,10 @@ def normalize_newlines(text: str) -> str:
     return to_lf(text.removeprefix(BYTE_ORDER_MARK))
 
 
-def format_line_list(numbers: Sequence[int], limit: int = 12) -> str:
+def format_line_list(numbers: Sequence[int]) -> str:
     """Return ``lines 14, 88`` for 1-based line numbers; long lists are truncated."""
-    shown = ", ".join(map(str, numbers[:limit]))
-    return f"line{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > limit else ''}"
+    shown = ", ".join(map(str, numbers[:MAX_LISTED]))
+    return f"line{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > MAX_LISTED else ''}"
 
 
 def format_line_indexes(lines: Sequence[int]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import replace
-from typing import Any
 
 from adapter.core.errors import DeniedError, ToolError
 from adapter.core.events import Json, ToolResult
-from adapter.core.text.display_escaping import replace_lone_surrogates
+from adapter.core.json.strict import replace_surrogates
 from adapter.core.text.truncate import truncate, with_notes
 from adapter.tools import operations as ops
 from adapter.tools.call_validation import MatchedCall
@@ -44,25 +43,10 @@ def make_encodable(result: ToolResult) -> ToolResult:
 
     Such surrogates come from calls, file names and functions. Every result of a workspace passes through this function.
     """
-
-    def sanitize(value: Any) -> Any:
-        match value:
-            case str():
-                return replace_lone_surrogates(value)
-            case list():
-                return [sanitize(item) for item in value]
-            case tuple():
-                return tuple(map(sanitize, value))
-            case dict():
-                return {sanitize(key) if isinstance(key, str) else key: sanitize(item) for key, item in value.items()}
-        return value
-
-    fields = ("name", "content", "error", "data", "diff", "user_message")
-    changes = {name: sanitize(value) for name in fields if (value := getattr(result, name))}
-    notes = tuple(map(replace_lone_surrogates, result.notes))
-    if notes == result.notes and all(getattr(result, name) == value for name, value in changes.items()):
-        return result
-    return replace(result, notes=notes, **changes)
+    fields = ("name", "content", "error", "data", "diff", "user_message", "notes")
+    changes = {name: replace_surrogates(value) for name in fields if (value := getattr(result, name))}
+    is_same = all(getattr(result, name) == value for name, value in changes.items())
+    return result if is_same else replace(result, **changes)
 
 
 def build_error_result(name: str, error: ToolError) -> ToolResult:

@@ -247,6 +247,8 @@ def replace_surrogates(value: Json) -> Json:
             return replace_lone_surrogates(value)
         case list():
             return [replace_surrogates(item) for item in value]
+        case tuple():
+            return tuple(map(replace_surrogates, value))
         case dict():
             return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
         case _:

@@ -51,11 +51,6 @@ class DocumentIndex:
         return fold_typography(self.document.view)
 
     @cached_property
-    def lines_set(self) -> frozenset[str]:
-        """The distinct lines of the document, without normalization."""
-        return frozenset(self.document.lines)
-
-    @cached_property
     def nonblank_lines(self) -> list[int]:
         """Indexes of the lines that are not blank."""
         return list(compress(range(len(self.keys)), self.keys))

@@ -107,10 +107,10 @@ def _is_edit_json(value: Json) -> bool:
     )
 
 
-def _parse_json_edits(value: Json, path: str | None = None) -> list[ParsedEdit]:
+def _parse_json_edits(value: Json) -> list[ParsedEdit]:
     """Return the edits of a JSON value. Consecutive edits of the same file are merged. Raises FormatError."""
     edits: list[ParsedEdit] = []
-    for number, (item_path, item) in enumerate(_iter_items(value, path), start=1):
+    for number, (item_path, item) in enumerate(_iter_items(value, None), start=1):
         if isinstance(item, ParsedEdit):
             edits.append(item)
             continue

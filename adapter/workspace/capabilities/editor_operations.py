@@ -32,23 +32,18 @@ def plan_editor_operation(context: WorkspaceContext, editor: Editor, operation: 
         case ops.GetEditorState():
             return Plan("read the editor's state", lambda: _read_state(context, editor))
         case ops.GetSelection():
-            return Plan(
-                "read the selection", lambda: _read_selection(context, editor), paths=(_require_selection(editor).path,)
-            )
+            paths = (_require_selection(editor).path,)
+            return Plan("read the selection", lambda: _read_selection(context, editor), paths=paths)
         case ops.OpenInEditor(path=path, line=line):
             return Plan(f"open {escape_for_display(path)} in the editor", lambda: _open(context, editor, path, line))
-        case ops.GoToLine():
-            return Plan(
-                f"go to line {operation.line}", lambda: _goto(context, editor, operation.line, operation.column)
-            )
+        case ops.GoToLine(line=line, column=column):
+            return Plan(f"go to line {line}", lambda: _goto(context, editor, line, column))
         case ops.ReplaceSelection(content=content):
             return _replace(context, editor, _require_selection(editor), content, "replace the selection in")
         case ops.InsertAtCursor(content=content):
-            line, column = _require_cursor(editor)
-            path = _require_active_file(editor)
-            return _replace(
-                context, editor, EditorRange(path, line, column, line, column), content, "insert at the cursor in"
-            )
+            path, state = _require_active_file(editor), editor.state()
+            cursor = (state.cursor_line or 1, state.cursor_column or 1)
+            return _replace(context, editor, EditorRange(path, *cursor, *cursor), content, "insert at the cursor in")
 
 
 def _read_state(context: WorkspaceContext, editor: Editor) -> ops.EditorState:
@@ -146,12 +141,6 @@ def _require_active_file(editor: Editor) -> str:
     if path is None:
         raise ToolError("no file is open in the editor; open one with open_file")
     return path
-
-
-def _require_cursor(editor: Editor) -> tuple[int, int]:
-    _require_active_file(editor)
-    state = editor.state()
-    return state.cursor_line or 1, state.cursor_column or 1
 
 
 def _require_selection(editor: Editor) -> EditorRange:

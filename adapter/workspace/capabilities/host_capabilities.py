@@ -190,14 +190,7 @@ class Host:
 
     def capabilities(self) -> frozenset[Capability]:
         """Return the available capabilities. The workspace adds "skills" if it finds any."""
-        available: dict[Capability, bool] = {
-            "questions": self.questions is not None,
-            "editor": self.editor is not None,
-            "agents": self.agents is not None,
-            "search": self.search is not None,
-            "docs": self.docs is not None,
-            "web": self.web is not None,
-            "code": True,
-            "memory": self.memory,
-        }
-        return frozenset(name for name, is_present in available.items() if is_present and is_installed(name))
+        optional: tuple[Capability, ...] = ("questions", "editor", "agents", "search", "docs", "web")
+        always: tuple[Capability, ...] = ("code", "memory") if self.memory else ("code",)
+        present = [name for name in optional if getattr(self, name) is not None]
+        return frozenset(filter(is_installed, (*present, *always)))

@@ -18,16 +18,7 @@ from rapidfuzz import fuzz, process
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines
-from adapter.tools.operations import (
-    Delete,
-    FileWritten,
-    MemoryChanged,
-    MemoryList,
-    MemoryNote,
-    OperationDone,
-    Stat,
-    WriteText,
-)
+from adapter.tools import operations as ops
 from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.files import file_changes, file_info, move_copy_delete
 from adapter.workspace.files.read_file import read_text_file
@@ -67,20 +58,21 @@ class NoteStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def list(self) -> MemoryList:
+    def list(self) -> ops.MemoryList:
         if not self.folder.is_dir():
-            return MemoryList(())
+            return ops.MemoryList(())
         with _convert_memory_errors(), WorkspaceRoot(self.folder) as root:
-            paths = list_files_below(root, limit=MAX_NOTES)
-            return MemoryList(
-                tuple((escape_for_display(path), file_info.get_info(root, Stat(path)).size) for path in paths)
-            )
+            sizes = [
+                (path, file_info.get_info(root, ops.Stat(path)).size)
+                for path in list_files_below(root, limit=MAX_NOTES)
+            ]
+        return ops.MemoryList(tuple((escape_for_display(path), size) for path, size in sizes))
 
-    def view(self, path: str) -> MemoryNote:
+    def view(self, path: str) -> ops.MemoryNote:
         path = self._require_note(path)
         with self._open() as context:
             read = read_text_file(context, path)
-        return MemoryNote(read.path, read.text)
+        return ops.MemoryNote(read.path, read.text)
 
     def check(self, path: str, content: str) -> None:
         """Raise ToolError if the name is invalid, or the new note would exceed a limit on length, number or size."""
@@ -96,22 +88,22 @@ class NoteStore:
         if len(others) >= MAX_NOTES:
             raise ToolError(f"memory holds at most {MAX_NOTES} notes; delete some, or add to an existing one")
 
-    def write(self, path: str, content: str) -> MemoryChanged:
+    def write(self, path: str, content: str) -> ops.MemoryChanged:
         self.check(path, content)
         path = _normalize_path(path)
         with convert_os_errors("the note was not written"):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._open() as context:
-            written = file_changes.plan_write(context, WriteText(path, content)).commit(context)
-        assert isinstance(written, FileWritten)
-        return MemoryChanged(written.path, written.size)
+            written = file_changes.plan_write(context, ops.WriteText(path, content)).commit(context)
+        assert isinstance(written, ops.FileWritten)
+        return ops.MemoryChanged(written.path, written.size)
 
-    def delete(self, path: str) -> MemoryChanged:
+    def delete(self, path: str) -> ops.MemoryChanged:
         path = self._require_note(path)
         with self._open() as context:
-            deleted = move_copy_delete.plan_delete(context, Delete(path)).commit()
-            assert isinstance(deleted, OperationDone)
-            return MemoryChanged(deleted.path, None)
+            deleted = move_copy_delete.plan_delete(context, ops.Delete(path)).commit()
+        assert isinstance(deleted, ops.OperationDone)
+        return ops.MemoryChanged(deleted.path, None)
 
     def _require_note(self, path: str) -> str:
         """Return the normalized path of a note. If it does not exist, raise ToolError, which lists the notes."""

@@ -56,14 +56,9 @@ def find_skill(skills: Sequence[Skill], name: str) -> Skill:
     Raises ToolError, which suggests similar titles, if there is no such skill.
     """
     key = name.strip()
-    for matches in (
-        lambda skill: skill.title == key,
-        lambda skill: skill.name == key,
-        lambda skill: key.casefold() in (skill.title.casefold(), skill.name.casefold()),
-    ):
-        matching = [skill for skill in skills if matches(skill)]
-        if matching:
-            return matching[0]
+    named = [skill for skill in skills if key.casefold() in (skill.title.casefold(), skill.name.casefold())]
+    if named:
+        return max(named, key=lambda skill: (skill.title == key, skill.name == key))
     titles = [skill.title for skill in skills]
     near = [title for title, *_ in process.extract(key, titles, scorer=fuzz.WRatio, limit=3, score_cutoff=60)]
     suggestion = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""

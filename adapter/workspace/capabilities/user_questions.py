@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from adapter.core.callback_checks import get_name, require_items
@@ -15,26 +15,27 @@ ROLE, EXPECTED = "Host.questions", "a list of texts for each question"
 
 def check_questions(operation: AskUser) -> None:
     """Raise ToolError for questions that the user could not answer."""
+    for problem in _find_problems(operation):
+        raise ToolError(f"{problem}. The user was not asked")
+
+
+def _find_problems(operation: AskUser) -> Iterator[str]:
     count = len(operation.questions)
     if not 1 <= count <= operation.max_questions:
-        raise ToolError(f"got {count} questions; ask 1 to {operation.max_questions} at a time. The user was not asked")
-    keys = [question.key for question in operation.questions]
+        yield f"got {count} questions; ask 1 to {operation.max_questions} at a time"
+    first: dict[str, int] = {}
     for number, question in enumerate(operation.questions, start=1):
         labels = [option.label for option in question.options]
         if not question.text.strip():
-            raise ToolError(f"question {number} has no text; give it one. The user was not asked")
-        if keys.index(question.key) != number - 1:
-            raise ToolError(
-                f"questions {keys.index(question.key) + 1} and {number} have the same header, {question.key!r}; "
-                "give each its own, because it identifies the answer. The user was not asked"
-            )
-        if any(not label.strip() for label in labels):
-            raise ToolError(f"question {number} has an option without a label; give it one. The user was not asked")
+            yield f"question {number} has no text; give it one"
+        if (same := first.setdefault(question.key, number)) != number:
+            both = f"questions {same} and {number} have the same header, {question.key!r}"
+            yield f"{both}; give each its own, because it identifies the answer"
+        if not all(map(str.strip, labels)):
+            yield f"question {number} has an option without a label; give it one"
         if len(set(labels)) < len(labels):
             twice = next(label for label in labels if labels.count(label) > 1)
-            raise ToolError(
-                f"question {number} has two options with the label {twice!r}; give each its own. The user was not asked"
-            )
+            yield f"question {number} has two options with the label {twice!r}; give each its own"
 
 
 def ask_questions(questions: QuestionAsker | AsyncQuestionAsker, operation: AskUser) -> UserAnswers:
@@ -59,7 +60,6 @@ def _check_answer(question: Question, answer: tuple[str, ...]) -> tuple[str, ...
     if len(answer) > 1 and not question.multiple:
         raise UsageError(f"question {question.key!r} takes one answer, but the host returned {len(answer)}")
     if labels and not question.allow_other and not labels.issuperset(answer):
-        raise UsageError(
-            f"question {question.key!r} takes one of {sorted(labels)}, but the host returned {list(answer)}"
-        )
+        expected = f"question {question.key!r} takes one of {sorted(labels)}"
+        raise UsageError(f"{expected}, but the host returned {list(answer)}")
     return answer

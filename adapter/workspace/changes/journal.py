@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -300,19 +300,14 @@ def read_bytes(dirfd: int, name: str, max_bytes: int = MAX_RECORD_BYTES) -> byte
     return tree_ops.read_file(name, dirfd)
 
 
-@contextmanager
-def open_subdirectory(store: int, name: str) -> Iterator[int]:
-    with hold_descriptor(calls.open_directory(name, store)) as descriptor:
-        yield descriptor
+def open_subdirectory(store: int, name: str) -> AbstractContextManager[int]:
+    return hold_descriptor(calls.open_directory(name, store))
 
 
 def list_changes(store: int) -> dict[int, str]:
     """Return the directory names of the finished changes by number, oldest first."""
-    changes = {}
-    for name in tree_ops.list_names(store):
-        if _NUMBERED.fullmatch(name):
-            changes[int(name.partition("-")[0])] = name
-    return changes
+    names = filter(_NUMBERED.fullmatch, tree_ops.list_names(store))
+    return {int(name.partition("-")[0]): name for name in names}
 
 
 def drop_oldest(store: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from adapter.core.errors import EditError, ToolError
 from adapter.core.text.diffs import describe_changed_lines, render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
@@ -18,14 +16,6 @@ from adapter.workspace.paths.resolver import WorkspaceRoot, check_not_git
 
 MAX_SHOWN_BYTES = 1024 * 1024
 """Maximum size of a file shown in the diff of an undo, in bytes."""
-
-
-class _Texts(NamedTuple):
-    """A file's content before a change, after it, and now. Content that is too large or was not stored is None."""
-
-    before: bytes | None
-    after: bytes | None
-    now: bytes | None
 
 
 class UndoPlan:
@@ -100,9 +90,8 @@ class UndoPlan:
             put = read_bytes(stored_fd, f"{index}.after")
         present = read_file_bytes(resolved.name, resolved.dirfd) if resolved.is_file else None
         if not is_intact:
-            self.failures.append(
-                f"the stored old content of {resolved.display_path} was modified by a program that had it open"
-            )
+            stored = f"the stored old content of {resolved.display_path}"
+            self.failures.append(f"{stored} was modified by a program that had it open")
         elif now == step.after:
             self.diffs.append(_render_diff(resolved, present, old))
             if step.before is None:
@@ -115,11 +104,12 @@ class UndoPlan:
         elif now is None:
             self.failures.append(f"{resolved.display_path} was removed since")
         else:
-            self._merge(step, resolved, now, _Texts(old, put, present))
+            self._merge(step, resolved, now, old, put, present)
 
-    def _merge(self, step: ChangeStep, resolved: ResolvedPath, now: str, texts: _Texts) -> None:
-        """Revert the change in a file that was edited since, and keep the later edits."""
-        old, put, present = texts
+    def _merge(self, step: ChangeStep, resolved: ResolvedPath, now: str, *contents: bytes | None) -> None:
+        """Revert the change in a file that was edited since, and keep the later edits. ``contents`` are those before
+        the change, after it and now; each is None if it is too large or was not stored."""
+        old, put, present = contents
         if put is None or present is None or tree_ops.fingerprint_bytes(put) != step.after:
             self.failures.append(f"{resolved.display_path} was changed since")
             return
@@ -128,9 +118,8 @@ class UndoPlan:
             written = decode(put, resolved.display_path).text
             since = describe_changed_lines(written, current.text)
             if old is None:
-                self.failures.append(
-                    f"{resolved.display_path} was created and has been changed since ({since}); delete it"
-                )
+                created = f"{resolved.display_path} was created and has been changed since ({since})"
+                self.failures.append(f"{created}; delete it")
                 return
             merged = revert_change(current.text, written, decode(old, resolved.display_path).text)
             data = encode(merged, current.encoding, resolved.display_path)
@@ -142,7 +131,9 @@ class UndoPlan:
             self.notes.append(f"{resolved.display_path} was changed since ({since}); those edits were kept")
             self.diffs.append(_render_diff(resolved, present, data))
             after = tree_ops.fingerprint_bytes(data)
-            self._add(ChangeStep(kind="put", path=step.path, before=now, after=after), _stage_new_file(resolved, data))
+            attributes = tree_ops.read_attributes(resolved.name, resolved.dirfd)
+            stage = stage_new_file(data, resolved.status, attributes)
+            self._add(ChangeStep(kind="put", path=step.path, before=now, after=after), stage)
 
     def _from_store(self, index: int, text: bytes | None) -> StagedContent:
         def make(dirfd: int, new: str) -> None:
@@ -150,10 +141,6 @@ class UndoPlan:
                 tree_ops.clone(str(index), stored_fd, new, dirfd)
 
         return StagedContent(make, text)
-
-
-def _stage_new_file(resolved: ResolvedPath, data: bytes) -> StagedContent:
-    return stage_new_file(data, resolved.status, tree_ops.read_attributes(resolved.name, resolved.dirfd))
 
 
 def read_file_bytes(name: str, dirfd: int) -> bytes | None:
@@ -167,8 +154,5 @@ def read_file_bytes(name: str, dirfd: int) -> bytes | None:
 
 
 def _render_diff(resolved: ResolvedPath, before: bytes | None, after: bytes | None) -> str:
-    return render_unified_diff(
-        decode_for_diff(before, resolved.display_path),
-        decode_for_diff(after, resolved.display_path),
-        resolved.display_path,
-    )
+    old, new = (decode_for_diff(data, resolved.display_path) for data in (before, after))
+    return render_unified_diff(old, new, resolved.display_path)

@@ -107,15 +107,11 @@ def plan_write(context: WorkspaceContext, operation: ops.WriteText) -> FileChang
     content, notes = prepare_file_content(operation.content, file.display_path, before)
     after = encode(content, "utf-8", file.display_path)
     diff = render_unified_diff(before, content, file.display_path)
-    if _is_unread(context, file):
+    if file.data and not context.read_tracker.knows(file.parts):
         notes = (*notes, f"{file.display_path} was overwritten without having been read first")
     verb = "create" if file.data is None else "overwrite"
     outcome = ops.FileWritten(file.display_path, len(after), file.data is None, diff, notes=notes)
     return FileChange(f"{verb} {file.display_path}", ((file, after),), diff, outcome, {})
-
-
-def _is_unread(context: WorkspaceContext, file: FileState) -> bool:
-    return bool(file.data) and not context.read_tracker.knows(file.parts)
 
 
 def plan_patch(context: WorkspaceContext, operation: ops.PatchText) -> FileChange:
@@ -172,7 +168,8 @@ def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChan
     if len(draft.changed) > MAX_FILES:
         raise ToolError(f"the change has {len(draft.changed)} files; the maximum is {MAX_FILES}. Split it")
     outcome = ops.FilesPatched(tuple(draft.done), draft.diff, notes=tuple(draft.notes))
-    return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.attribute_sources, tuple(draft.diffs))
+    summary = ", ".join(draft.done)
+    return FileChange(summary, draft.changed, draft.diff, outcome, draft.attribute_sources, tuple(draft.diffs))
 
 
 class _MultiFileEdit:
@@ -256,10 +253,6 @@ class _MultiFileEdit:
             for parts, file in self._originals.items()
             if self._contents[parts] != file.data
         )
-
-    @property
-    def summary(self) -> str:
-        return ", ".join(self.done)
 
     @property
     def diff(self) -> str:

@@ -104,18 +104,12 @@ def read_pdf_text(data: bytes, display_path: str) -> tuple[str, tuple[str, ...]]
             f"{display_path} is a PDF; reading its text requires pypdf ({build_install_command('pdf')}). "
             f"Until then {_NEXT['pdf']}"
         )
-    texts, total, end = _read_pages(data)
+    job = str(Path(__file__).with_name("pdf_text_worker.py"))
+    result = run_bounded(job, data, seconds=PDF_SECONDS, max_bytes=PDF_MEMORY)
+    (total, *texts), end = result.values or (0,), result.stop_reason
     pages = [f"--- page {number} of {total} ---\n{text.strip()}\n" for number, text in enumerate(texts, 1)]
     if end and not texts:
         raise ToolError(f"{display_path} is a PDF that cannot be read ({end}); {_NEXT['pdf']}")
     if not any(text.strip() for text in texts):
         raise ToolError(f"{display_path} is a PDF without text ({len(pages)} pages), probably scanned; use OCR on it")
     return "\n".join(pages), (f"only {len(pages)} of {total} pages were read: {end}",) if end else ()
-
-
-def _read_pages(data: bytes) -> tuple[list[str], int, str]:
-    """Return the texts of the pages read, the number of pages, and the reason why pages are missing, or ""."""
-    job = str(Path(__file__).with_name("pdf_text_worker.py"))
-    result = run_bounded(job, data, seconds=PDF_SECONDS, max_bytes=PDF_MEMORY)
-    total, *texts = result.values or (0,)
-    return texts, total, result.stop_reason

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
@@ -83,9 +82,9 @@ def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> 
 
 def plan_move_or_copy(context: WorkspaceContext, operation: Move | Copy) -> Plan:
     """Plan a move or a copy. Raises ToolError if the path cannot be moved or copied."""
-    pair = _check_pair(context.root, operation)
+    source, _, summary = _check_pair(context.root, operation)
     perform = _move if isinstance(operation, Move) else _copy
-    return Plan(pair.summary, lambda: perform(context, operation), state=_read_state(context.root, pair.source))
+    return Plan(summary, lambda: perform(context, operation), state=_read_state(context.root, source))
 
 
 def _move(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
@@ -117,16 +116,9 @@ def _copy(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
     return OperationDone(*shown, tree.entries, notes=(*tree.notes, *notes))
 
 
-class _TransferPaths(NamedTuple):
-    """The checked paths of a move or copy, with closed descriptors."""
-
-    source: ResolvedPath
-    destination: ResolvedPath
-    summary: str
-
-
-def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> _TransferPaths:
-    """Raise ToolError if the source cannot be moved or copied to the destination."""
+def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> tuple[ResolvedPath, ResolvedPath, str]:
+    """Return the source and the destination, with closed descriptors, and the summary. Raises ToolError if the source
+    cannot be moved or copied to the destination."""
     moving = isinstance(operation, Move)
     with root.locate(operation.source, follow=not moving, write=moving) as source:
         require_existing(source)
@@ -146,7 +138,7 @@ def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> _TransferPaths:
     if not (source.is_directory or source.is_file or moving):
         raise ToolError(f"{source.display_path} is not a regular file (a device, pipe or socket) and is not copied")
     verb = "move" if moving else "copy"
-    return _TransferPaths(source, destination, f"{verb} {source.display_path} to {display_path}")
+    return source, destination, f"{verb} {source.display_path} to {display_path}"
 
 
 def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:

@@ -65,19 +65,15 @@ def _read(
         size = os.fstat(descriptor).st_size
         media_type = media.detect_media_type(read_at(descriptor, 64, 0))
         if media_type is not None:
-            kind, mime = media_type
+            (kind, mime), display_path = media_type, resolved.display_path
             if kind in operation.media:
-                return Media(
-                    resolved.display_path, kind, mime, _read_bytes(descriptor, resolved, size, media.MAX_MEDIA_BYTES)
-                )
+                data = _read_bytes(descriptor, resolved, size, media.MAX_MEDIA_BYTES)
+                return Media(display_path, kind, mime, data)
             if kind != "pdf":
-                raise media.build_refusal(
-                    resolved.display_path, kind, mime, size, read_at(descriptor, media.HEAD_BYTES, 0)
-                )
-            text, notes = media.read_pdf_text(
-                _read_bytes(descriptor, resolved, size, media.MAX_PDF_BYTES), resolved.display_path
-            )
-            return _select_lines(operation, split_lines(text), resolved.display_path, notes)
+                raise media.build_refusal(display_path, kind, mime, size, read_at(descriptor, media.HEAD_BYTES, 0))
+            data = _read_bytes(descriptor, resolved, size, media.MAX_PDF_BYTES)
+            text, notes = media.read_pdf_text(data, display_path)
+            return _select_lines(operation, split_lines(text), display_path, notes)
         if size > MAX_TEXT_BYTES:
             return _stream_lines(operation, descriptor, resolved, size, encoding)
         with open(descriptor, "rb", closefd=False) as file:

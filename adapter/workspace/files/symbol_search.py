@@ -42,12 +42,10 @@ MAX_LIMIT = 500
 MAX_TEXT = 200
 """Maximum number of characters shown of a symbol's line. A longer line ends with ``...``."""
 
-MODULE_FILES = frozenset(
-    {
-        *("pyproject.toml", "setup.py", "package.json", "Cargo.toml", "go.mod", "pom.xml", "CMakeLists.txt"),
-        *("build.gradle", "build.gradle.kts", "build.sbt", "composer.json", "Gemfile", "Package.swift", "Makefile"),
-    }
-)
+MODULE_FILES = {
+    *("pyproject.toml", "setup.py", "package.json", "Cargo.toml", "go.mod", "pom.xml", "CMakeLists.txt"),
+    *("build.gradle", "build.gradle.kts", "build.sbt", "composer.json", "Gemfile", "Package.swift", "Makefile"),
+}
 """Files that mark the directory of a module, in addition to ``*.iml`` and ``*.csproj``."""
 
 # Patterns of declarations in most languages, for files whose language has no installed grammar.
@@ -59,16 +57,9 @@ _DECLARATION = re.compile(
 )
 
 _KINDS: dict[ops.Section, str] = {
-    "mods": "module",
-    "consts": "constant",
-    "types": "type",
-    "traits": "interface",
-    "impls": "implementation",
-    "fns": "function",
-    "classes": "class",
-    "macros": "macro",
-    "fields": "field",
-}
+    "mods": "module", "consts": "constant", "types": "type", "traits": "interface", "impls": "implementation",
+    "fns": "function", "classes": "class", "macros": "macro", "fields": "field",
+}  # fmt: skip
 _WORDS_AS_KINDS = {
     **dict.fromkeys(("def", "fun", "func", "function", "fn", "sub"), "function"),
     **dict.fromkeys(("const", "val", "let", "var"), "constant"),
@@ -145,16 +136,12 @@ def _find_scope(root: WorkspaceRoot, operation: ops.FindSymbols) -> tuple[str, C
         case "custom":
             globs = [GlobMatcher(part.strip()) for part in operation.path.split(",") if part.strip()]
             return ".", lambda path: any(glob.matches(path) for glob in globs)
-        case _:
+        case "file" | "directory" as scope:
             with root.locate(operation.path) as resolved:
-                if operation.scope == "file" and resolved.is_directory:
-                    raise ToolError(
-                        f"{resolved.display_path} is a directory, but scope 'file' needs a file; use scope 'directory'"
-                    )
-                if operation.scope == "directory" and resolved.is_file:
-                    raise ToolError(
-                        f"{resolved.display_path} is a file, but scope 'directory' needs a directory; use scope 'file'"
-                    )
+                actual = "directory" if resolved.is_directory else "file" if resolved.is_file else scope
+            if actual != scope:
+                kind = f"{resolved.display_path} is a {actual}, but scope {scope!r} needs a {scope}"
+                raise ToolError(f"{kind}; use scope {actual!r}")
             return operation.path, _accept_all
 
 
@@ -188,9 +175,7 @@ def _build_ranker(operation: ops.FindSymbols) -> Ranker:
         regex.compile(compile_pattern(word if operation.regex else regex.escape(word)).pattern.join(edges), flags)
         for word in words
     ]
-    humps = None
-    if not operation.regex and not operation.whole_words:
-        humps = _compile_humps(operation.pattern)
+    humps = None if operation.regex or operation.whole_words else _compile_humps(operation.pattern)
     return partial(_rank, patterns, humps)
 
 
@@ -203,18 +188,14 @@ def _compile_humps(pattern: str) -> regex.Pattern[str] | None:
 
 
 def _rank(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | None, name: str) -> int | None:
-    ranks = []
-    for pattern in patterns:
-        try:
-            match = pattern.search(name, timeout=PATTERN_SECONDS)
-        except TimeoutError:
-            raise ToolError("the pattern took too long on a name; avoid nested repeats such as (a+)+") from None
-        if match is None:
-            return 3 if humps is not None and humps.search(name) else None
-        ranks.append(match)
-    if len(ranks) == 1 and ranks[0].span() == (0, len(name)):
-        return 0
-    return 1 if ranks[0].start() == 0 else 2
+    try:
+        matches = [pattern.search(name, timeout=PATTERN_SECONDS) for pattern in patterns]
+    except TimeoutError:
+        raise ToolError("the pattern took too long on a name; avoid nested repeats such as (a+)+") from None
+    spans = [match.span() for match in matches if match is not None]
+    if len(spans) < len(matches):
+        return 3 if humps is not None and humps.search(name) else None
+    return 0 if spans == [(0, len(name))] else 1 if spans[0][0] == 0 else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +224,8 @@ class _SymbolSearch:
             self.is_over = True
             self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s at {display_path}; give a narrower scope")
             return
-        self._add_if_matching(
-            escape_for_display(resolved.name),
-            "file",
-            ops.SymbolMatch(display_path, 1, 1, escape_for_display(resolved.name), display_path, "file"),
-        )
+        name = escape_for_display(resolved.name)
+        self._add_if_matching("file", ops.SymbolMatch(display_path, 1, 1, name, display_path, "file"))
         language = find_language(resolved.name)
         if language is not None and self.operation.context != "files":
             self._search_symbols(resolved, display_path, language)
@@ -266,28 +244,20 @@ class _SymbolSearch:
             self.notes.append(f"{display_path} is larger than {MAX_SOURCE_BYTES} bytes; its symbols were not searched")
             return
         lines = split_line_texts(text)
-        for symbol in self._find_declared_symbols(
-            text, display_path, find_language(resolved.name, text) or language, lines
-        ):
+        language = find_language(resolved.name, text) or language
+        for symbol in self._find_declared_symbols(text, display_path, language, lines):
             name, line = symbol.name, shorten(lines[symbol.name.line - 1].strip(), MAX_TEXT)
             context = f"{symbol.kind} of {symbol.parent}" if symbol.parent else symbol.kind
-            match = ops.SymbolMatch(
-                display_path,
-                name.line,
-                name.column,
-                name.text,
-                escape_for_display(line, keep="\t"),
-                escape_for_display(context),
-            )
-            self._add_if_matching(name.text, symbol.kind, match)
+            shown = escape_for_display(line, keep="\t"), escape_for_display(context)
+            match = ops.SymbolMatch(display_path, name.line, name.column, name.text, *shown)
+            self._add_if_matching(symbol.kind, match)
 
-    def _add_if_matching(self, name: str, kind: str, match: ops.SymbolMatch) -> None:
+    def _add_if_matching(self, kind: str, match: ops.SymbolMatch) -> None:
         context = self.operation.context
-        if context != "any" and kind not in _CONTEXTS[context]:
-            return
-        rank = self.rank(name)
-        if rank is not None:
-            self.matches.append((rank, match))
+        if context == "any" or kind in _CONTEXTS[context]:
+            rank = self.rank(match.name)
+            if rank is not None:
+                self.matches.append((rank, match))
 
     def _find_declared_symbols(
         self, text: str, display_path: str, language: Language, lines: list[str]
@@ -295,12 +265,12 @@ class _SymbolSearch:
         try:
             get_parser(language)
             yield from _iter_outline_symbols(extract_outline(text, display_path, language).items, "")
+            return
         except MissingGrammar:
             self._missing_grammars.add(language.name)
-            yield from _guess_symbols(lines)
         except ToolError as error:  # took too long
             self.notes.append(f"{display_path}: {error}")
-            yield from _guess_symbols(lines)
+        yield from _guess_symbols(lines)
 
     def build_result(self) -> ops.SymbolMatches:
         if self._missing_grammars:
@@ -332,8 +302,6 @@ def _iter_outline_symbols(items: Iterable[ops.OutlineItem], parent: str) -> Iter
 
 def _guess_symbols(lines: Iterable[str]) -> Iterator[_Symbol]:
     for number, line in enumerate(lines, 1):
-        match = _DECLARATION.match(line[:MAX_TEXT])
-        if match:
-            yield _Symbol(
-                ops.OutlineName(match[2], number, match.start(2) + 1), _WORDS_AS_KINDS.get(match[1], "class"), ""
-            )
+        if match := _DECLARATION.match(line[:MAX_TEXT]):
+            name = ops.OutlineName(match[2], number, match.start(2) + 1)
+            yield _Symbol(name, _WORDS_AS_KINDS.get(match[1], "class"), "")

@@ -32,15 +32,22 @@ from adapter.workspace.paths.resolved_path import (
     require_existing,
 )
 from adapter.workspace.paths.tree_ops import list_names
-from adapter.workspace.paths.windows_paths import IS_WINDOWS, WindowsPath, is_below, is_short_name, split_windows_path
+from adapter.workspace.paths.windows_paths import (
+    IS_WINDOWS,
+    WindowsPath,
+    is_below,
+    is_short_name,
+    split_components,
+    split_windows_path,
+)
 
 MAX_LINKS = 40
 """Maximum number of links followed in one path, as in Linux."""
 MAX_DEPTH = 100
 """Maximum number of directories in a path. A walk keeps each of them open."""
 
-Parents: TypeAlias = Literal["exist", "assume", "make"]
-"""Treatment of missing parent directories: reject them, assume that they exist (to preview a write), or create them."""
+Parents: TypeAlias = Literal["exist", "assume"]
+"""Treatment of missing parent directories: reject them, or assume that they exist, to plan a write."""
 
 
 class RootGoneError(ToolError):
@@ -88,8 +95,8 @@ class WorkspaceRoot:
         """Resolve ``path``. The last name need not exist; if it does not, ``status`` is None.
 
         ``follow``: whether to follow a link in the last name. ``write``: whether to also reject the root, ``.git``,
-        read-only directories and names that should not be created. Directories created by ``parents="make"`` are
-        removed if the body fails. Raises ToolError if the path is outside the root or its directory does not exist.
+        read-only directories and names that should not be created. Raises ToolError if the path is outside the root or
+        its directory does not exist.
         """
         self._check_still_there()
         walk = _Walk(self, path, parents)
@@ -98,9 +105,6 @@ class WorkspaceRoot:
             if write:
                 _check_writable(resolved, path)
             yield resolved
-        except BaseException:
-            walk.undo()
-            raise
         finally:
             walk.close()
 
@@ -155,10 +159,7 @@ class WorkspaceRoot:
 
     def is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Return whether ``parts`` is the hidden directory or inside it, ignoring case."""
-        if not self._hidden:
-            return False
-        start = parts[: len(self._hidden)]
-        return [part.casefold() for part in start] == [part.casefold() for part in self._hidden]
+        return bool(self._hidden) and is_below(parts, self._hidden)
 
     def holds_hidden(self, parts: tuple[str, ...]) -> bool:
         """Return whether the hidden directory is ``parts`` or inside it."""
@@ -189,7 +190,6 @@ class _Walk:
         self._pending = deque(root.split_components(path))
         self._open = [root.descriptor]
         self._names: list[str] = []
-        self._made: list[tuple[int, str]] = []
         self._links = 0
 
     def run(self, follow: bool) -> ResolvedPath:
@@ -214,8 +214,8 @@ class _Walk:
         return self._resolve_name(name, status)
 
     def _walk(self, follow: bool) -> ResolvedPath:
-        if self._parents != "exist" and len(self._pending) > MAX_DEPTH + 1 and ".." not in self._pending:
-            raise self._build_depth_error()  # fail before a hundred folders are created, only to be removed again
+        if self._parents == "assume" and len(self._pending) > MAX_DEPTH + 1 and ".." not in self._pending:
+            raise self._build_depth_error()
         while self._pending:
             part = self._pending.popleft()
             if part == "..":
@@ -228,22 +228,14 @@ class _Walk:
                     return self._resolve_name(part, None)
                 if self._parents == "assume":
                     return self._resolve_missing_parents(part)
-                self._make(part)
-            elif stat.S_ISLNK(status.st_mode):
-                if is_last and not follow:
-                    return self._resolve_name(part, status)
+                raise ToolError(describe_missing(self._resolve_name(part, None)))
+            if stat.S_ISLNK(status.st_mode) and (follow or not is_last):
                 self._follow(part)
-                continue
             elif is_last:
                 return self._resolve_name(part, status)
-            self._enter(part)
+            else:
+                self._enter(part)
         return self._resolve_directory()
-
-    def undo(self) -> None:
-        """Remove the directories created by the walk, unless files were added to them."""
-        for parent, name in reversed(self._made):
-            with suppress(OSError):
-                calls.rmdir(name, parent)
 
     def close(self) -> None:
         while len(self._open) > 1:
@@ -296,16 +288,6 @@ class _Walk:
             parts = _split(target)[1]
         self._pending.extendleft(reversed(parts))
 
-    def _make(self, name: str) -> None:
-        parts = (*self._names, name)
-        if self._parents != "make":
-            raise ToolError(describe_missing(self._resolve_name(name, None)))
-        check_not_git(parts)
-        check_creatable(name)
-        check_directory_writable(self._open[-1], parts)
-        calls.mkdir(name, self._open[-1])
-        self._made.append((self._open[-1], name))
-
     def _resolve_missing_parents(self, first_missing: str) -> ResolvedPath:
         rest = [first_missing, *self._pending]
         if ".." in rest:
@@ -327,9 +309,9 @@ class _Walk:
 
     def _resolve_directory(self) -> ResolvedPath:
         """Return the directory entered last, for a path that ends in ``..``, ``.`` or a link to a parent directory."""
-        if not self._names:
-            return ResolvedPath(self._open[-1], ".", (), calls.fstat(self._open[-1]))
         status = calls.fstat(self._open[-1])
+        if not self._names:
+            return ResolvedPath(self._open[-1], ".", (), status)
         return ResolvedPath(self._open[-2], self._names[-1], tuple(self._names), status)
 
 
@@ -374,8 +356,7 @@ def _quote_path(path: str) -> str:
 def _split(path: str) -> WindowsPath:
     if IS_WINDOWS:
         return split_windows_path(path)
-    parts = tuple(part for part in path.split("/") if part not in ("", "."))
-    return WindowsPath("/" if path.startswith("/") else "", parts)
+    return WindowsPath("/" if path.startswith("/") else "", split_components(path))
 
 
 def _build_identity(status: os.stat_result) -> tuple[int, int]:

@@ -54,10 +54,8 @@ def compute_fingerprint(name: str, dirfd: int) -> str | None:
     if status is None:
         return None
     if stat.S_ISDIR(status.st_mode):
-        return (
-            "tree:"
-            + hashlib.sha256("\n".join(_list_lines(name, dirfd, "")).encode(errors="surrogateescape")).hexdigest()
-        )
+        lines = "\n".join(_list_lines(name, dirfd, "")).encode(errors="surrogateescape")
+        return f"tree:{hashlib.sha256(lines).hexdigest()}"
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_HASHED_BYTES:
         return fingerprint_bytes(read_file(name, dirfd))
     return _describe_entry(name, dirfd, status)
@@ -66,9 +64,8 @@ def compute_fingerprint(name: str, dirfd: int) -> str | None:
 def build_identity(status: os.stat_result) -> str:
     """Return a string that changes when the file is replaced or written; for a directory, when it is replaced."""
     same = (status.st_dev, status.st_ino, status.st_mode)
-    return repr(
-        same if stat.S_ISDIR(status.st_mode) else (*same, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    )
+    written = () if stat.S_ISDIR(status.st_mode) else (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return repr(same + written)
 
 
 def fingerprint_bytes(data: bytes) -> str:

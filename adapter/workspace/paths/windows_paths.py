@@ -31,17 +31,17 @@ def split_windows_path(path: str) -> WindowsPath:
     if plain.startswith(("//?/", "//./")):
         rest = plain[4:]
         if plain[2] == "?" and (drive := _DRIVE.fullmatch(rest)) and drive[2]:
-            return WindowsPath(f"{drive[1].lower()}:/", _split_components(drive[3]))
+            return WindowsPath(f"{drive[1].lower()}:/", split_components(drive[3]))
         if plain[2] == "?" and rest[:4].lower() == "unc/":
             return split_windows_path(f"//{rest[4:]}")
-        return WindowsPath("//./", _split_components(rest))
+        return WindowsPath("//./", split_components(rest))
     if plain.startswith("//"):
         server, _, rest = plain[2:].partition("/")
         share, _, rest = rest.partition("/")
-        return WindowsPath(f"//{server}/{share}/".lower(), _split_components(rest))
+        return WindowsPath(f"//{server}/{share}/".lower(), split_components(rest))
     if drive := _DRIVE.fullmatch(plain):
-        return WindowsPath(f"{drive[1].lower()}:{drive[2]}", _split_components(drive[3]))
-    return WindowsPath("/" if plain.startswith("/") else "", _split_components(plain))
+        return WindowsPath(f"{drive[1].lower()}:{drive[2]}", split_components(drive[3]))
+    return WindowsPath("/" if plain.startswith("/") else "", split_components(plain))
 
 
 def is_below(parts: tuple[str, ...], above: tuple[str, ...]) -> bool:
@@ -55,5 +55,5 @@ def is_short_name(name: str) -> bool:
     return _SHORT_NAME.fullmatch(name) is not None
 
 
-def _split_components(path: str) -> tuple[str, ...]:
+def split_components(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/") if part not in ("", "."))

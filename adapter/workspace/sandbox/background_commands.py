@@ -103,25 +103,20 @@ class BackgroundCommands:
         if command is None:
             return ops.CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._list_ids(),))
         status = command.status  # read before the output, so that no final output is missed
-        texts = [
-            stream.take(is_final=status != "running", whole_lines=pattern is not None)
-            for stream in (command.stdout, command.stderr)
-        ]
-        if pattern is not None:
-            try:
-                texts = [
-                    "".join(
-                        line
-                        for line in text.splitlines(keepends=True)
-                        if pattern.search(clip_searched_part(pattern, line), timeout=_FILTER_TIMEOUT_S)
-                    )
-                    for text in texts
-                ]
-            except TimeoutError:
-                raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
+
+        def is_selected(line: str) -> bool:
+            part = clip_searched_part(pattern, line) if pattern else ""
+            return pattern is None or pattern.search(part, timeout=_FILTER_TIMEOUT_S) is not None
+
+        streams = (command.stdout, command.stderr)
+        taken = [stream.take(is_final=status != "running", whole_lines=pattern is not None) for stream in streams]
+        try:
+            out, err = ("".join(filter(is_selected, text.splitlines(keepends=True))) for text in taken)
+        except TimeoutError:
+            raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
         if status == "running":  # it may have ended since, but the output may be incomplete
-            return ops.CommandOutputDelta(operation.id, texts[0], texts[1], status)
-        return ops.CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, notes=command.notes)
+            return ops.CommandOutputDelta(operation.id, out, err, status)
+        return ops.CommandOutputDelta(operation.id, out, err, status, command.exit_code, notes=command.notes)
 
     def kill(self, operation: ops.KillCommand) -> ops.CommandKilled:
         command = self._commands.get(operation.id)

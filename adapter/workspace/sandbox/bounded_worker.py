@@ -67,10 +67,10 @@ def run_bounded(
     except OSError as error:
         return JobResult((), error.strerror or str(error))
     whole, _, _ = output.rpartition(b"\n")  # the last line may be cut off
-    *values, last = [json.loads(line) for line in whole.splitlines()] or [None]
-    if isinstance(last, dict) and "end" in last:
-        return JobResult(tuple(values), last["end"])
-    return JobResult((*values, *(() if last is None else (last,))), f"it takes more than {min(seconds, wall_s):g} s")
+    values = [json.loads(line) for line in whole.splitlines()]
+    if values and isinstance(values[-1], dict) and "end" in values[-1]:
+        return JobResult(tuple(values[:-1]), values[-1]["end"])
+    return JobResult(tuple(values), f"it takes more than {min(seconds, wall_s):g} s")
 
 
 class JobError(Exception):

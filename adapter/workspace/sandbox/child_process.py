@@ -44,13 +44,11 @@ _WAIT_S = 1.0
 _TOKEN = "ADAPTER_COMMAND"
 """Environment variable that identifies the processes of a supervisor that was killed."""
 
-_PASSED_ON = frozenset(
-    {
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE"),
-        *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME"),
-        *("JAVA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
-    }
-)
+_PASSED_ON = {
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE"),
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME"),
+    *("JAVA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
+}
 """Environment variables that a program gets, in addition to ``LC_*``. All others are removed."""
 _PASSED_ON_WINDOWS = _PASSED_ON | {
     *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "OS", "TEMP", "TMP", "PSMODULEPATH"),
@@ -60,13 +58,9 @@ _PASSED_ON_WINDOWS = _PASSED_ON | {
     *("NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "PROCESSOR_IDENTIFIER"),
 }
 _QUIET = {
-    "TERM": "dumb",
-    "NO_COLOR": "1",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
+    "TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
     "PYTHONUNBUFFERED": "1",
-}
+}  # fmt: skip
 """Environment variables that disable prompts, pagers and colors, because no user can answer."""
 
 _QUIET_WINDOWS = _QUIET | {"PYTHONIOENCODING": "utf-8", "NoDefaultCurrentDirectoryInExePath": "1"}
@@ -80,20 +74,15 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a program: the allowed variables, except those whose names suggest a secret, and the
     variables that disable prompts and colors."""
     names, quiet = (_PASSED_ON_WINDOWS, _QUIET_WINDOWS) if sys.platform == "win32" else (_PASSED_ON, _QUIET)
-    passed = {
-        name: value
-        for name, value in environment.items()
-        if (name in names or name.startswith("LC_")) and not SECRET_NAME.search(name)
-    }
-    return passed | quiet
+    allowed = [name for name in environment if name in names or name.startswith("LC_")]
+    return {name: environment[name] for name in allowed if not SECRET_NAME.search(name)} | quiet
 
 
 def check_words(argv: Sequence[str]) -> None:
     """Raise ToolError if an argument contains a NUL."""
     if any("\0" in word for word in argv):
-        raise ToolError(
-            "the command contains a NUL character, which programs cannot receive; nothing was run. Remove it"
-        )
+        problem = "the command contains a NUL character, which programs cannot receive"
+        raise ToolError(f"{problem}; nothing was run. Remove it")
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,20 +214,15 @@ class ActiveSandbox:
     def text(self) -> str:
         """A line for the user that describes the sandbox of programs."""
         if self.level == "none":
-            why = (
-                "as requested"
-                if self.settings.level == "none"
-                else describe_reasons(writable=self._writable) or "not available"
-            )
+            is_requested = self.settings.level == "none"
+            why = "as requested" if is_requested else describe_reasons(writable=self._writable) or "not available"
             return f"{NO_SANDBOX}, {COMMANDS} have all your rights ({why})"
         network = "network allowed" if self.settings.network else "no network"
         also = "".join(f", {escape_for_display(path)}" for path in self._list_outside("write"))
         parts = [f"sandbox: {_NAMES[self.level]}", f"changes only in the workspace{also}", network]
         if self.level == "landlock":
-            parts += [
-                "`.git`, and modes of files elsewhere, can be changed",
-                *(["path rules do not apply to commands"] if self._has_rules else []),
-            ]
+            parts.append("`.git`, and modes of files elsewhere, can be changed")
+            parts += ["path rules do not apply to commands"] if self._has_rules else []
             parts += ["signals can reach other programs"] if landlock.get_abi() < 6 else []
         if build_socket_filter(LOCAL) is None:
             parts.append("sockets are not filtered on this architecture")
@@ -319,32 +314,20 @@ class ActiveSandbox:
             hidden=(*readable_paths.list_secret_paths(), *hidden),
             network=self.settings.network,
         )
-        families = INTERNET if self.settings.network else LOCAL
         if self._bwrap is None:
             self._bwrap = find_bwrap(os.environ, self._writable)[0] or SYSTEM_BINARY
-        return ProcessSpec(
-            build_bwrap_argv(self._bwrap, view, argv, "/".join((self._workspace, *cwd))),
-            self._build_variables(self._home, "/tmp"),
-            is_wrapped=True,
-            filter=build_socket_filter(families),
-        )
+        command = build_bwrap_argv(self._bwrap, view, argv, "/".join((self._workspace, *cwd)))
+        families = build_socket_filter(INTERNET if self.settings.network else LOCAL)
+        return ProcessSpec(command, self._build_variables(self._home, "/tmp"), is_wrapped=True, filter=families)
 
     def _build_landlock_job(self, argv: Sequence[str]) -> ProcessSpec:
-        private = self._create_directories()
-        home = f"{private}/home"
-        return ProcessSpec(
-            argv,
-            self._build_variables(home, f"{private}/tmp"),
-            landlock=landlock.build_ruleset(
-                (*readable_paths.list_public_directories(), *self._read(argv[0]), "/proc"),
-                (self._workspace, private, *self._list_outside("write")),
-                DEVICES,
-                network=self.settings.network,
-            ),
-            filter=build_socket_filter(
-                INTERNET if self.settings.network else (), truncation=landlock.restricts_truncation()
-            ),
-        )
+        private, network = self._create_directories(), self.settings.network
+        read = (*readable_paths.list_public_directories(), *self._read(argv[0]), "/proc")
+        write = (self._workspace, private, *self._list_outside("write"))
+        ruleset = landlock.build_ruleset(read, write, DEVICES, network=network)
+        families = build_socket_filter(INTERNET if network else (), truncation=landlock.restricts_truncation())
+        variables = self._build_variables(f"{private}/home", f"{private}/tmp")
+        return ProcessSpec(argv, variables, landlock=ruleset, filter=families)
 
     def _build_variables(self, home: str, temporary: str) -> dict[str, str | None]:
         private: dict[str, str | None] = {"HOME": home, "TMPDIR": temporary, "PATH": self.search_path}

@@ -21,7 +21,8 @@ from adapter.tools.operations import PathValue, ProgramArgument, ProgramOutput, 
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox.child_process import Sink
+from adapter.workspace.paths.windows_paths import split_components
+from adapter.workspace.sandbox.child_process import Sink, check_words
 from adapter.workspace.sandbox.output_capture import DECODE_ERRORS, HeadAndTail
 from adapter.workspace.sandbox.platform_processes import ChildProcess
 from adapter.workspace.sandbox.problem_excerpt import ProblemExcerptBuilder
@@ -87,13 +88,9 @@ def _find_program(root: WorkspaceRoot, program: str, sandbox: ActiveSandbox) -> 
 
 
 def _build_argument(root: WorkspaceRoot, word: ProgramArgument) -> str:
-    text = "".join(
-        replace_lone_surrogates(piece) if isinstance(piece, str) else _resolve(root, piece) for piece in word
-    )
-    if "\0" in text:
-        raise ToolError(
-            "an argument contains a NUL character, which programs cannot receive; nothing was run. Remove it"
-        )
+    pieces = (replace_lone_surrogates(piece) if isinstance(piece, str) else _resolve(root, piece) for piece in word)
+    text = "".join(pieces)
+    check_words([text])
     return text
 
 
@@ -110,9 +107,7 @@ def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
 def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
     """Return whether a program can be given ``path`` as it is: the program opens the resolved file, and cannot mistake
     the path for an option."""
-    return (
-        _PLAIN.fullmatch(path) is not None and tuple(part for part in path.split("/") if part not in ("", ".")) == parts
-    )
+    return _PLAIN.fullmatch(path) is not None and split_components(path) == parts
 
 
 def _join_below_root(parts: tuple[str, ...]) -> str:

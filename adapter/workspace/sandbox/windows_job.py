@@ -19,15 +19,9 @@ class _ExtendedLimits(ctypes.Structure):
     """JOBOBJECT_EXTENDED_LIMIT_INFORMATION"""
 
     _fields_ = (
-        ("times", ctypes.c_int64 * 2),
-        ("flags", ctypes.c_uint32),
-        ("working_set", ctypes.c_size_t * 2),
-        ("processes", ctypes.c_uint32),
-        ("affinity", ctypes.c_size_t),
-        ("priority", ctypes.c_uint32 * 2),
-        ("io", ctypes.c_uint64 * 6),
-        ("process_memory", ctypes.c_size_t),
-        ("job_memory", ctypes.c_size_t),
+        *(("times", ctypes.c_int64 * 2), ("flags", ctypes.c_uint32), ("working_set", ctypes.c_size_t * 2)),
+        *(("processes", ctypes.c_uint32), ("affinity", ctypes.c_size_t), ("priority", ctypes.c_uint32 * 2)),
+        *(("io", ctypes.c_uint64 * 6), ("process_memory", ctypes.c_size_t), ("job_memory", ctypes.c_size_t)),
         ("peaks", ctypes.c_size_t * 2),
     )
 
