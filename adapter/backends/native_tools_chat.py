@@ -13,9 +13,9 @@ from dataclasses import replace
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.backends.stream_chunks import list_native_calls
 from adapter.conversation.message_rendering import Message
-from adapter.core.events import JsonObject
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens
+from adapter.protocols.tool_call_deltas import NativeCalls
 from adapter.tools.tool import ToolSet
 
 MAX_MALFORMED = 20_000
@@ -33,18 +33,15 @@ class NativeToolsChat:
         return self._chat.control_tokens()
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
-        names: dict[int, str] = {}
-        arguments: dict[int, list[str]] = {}
+        native = NativeCalls()
         for chunk in self._chat.stream(messages, stop=stop, extra={"tools": self._tools}):
-            for index, function in _iter_functions(chunk.raw or {}):
-                names.setdefault(index, str(function.get("name") or ""))
-                piece = function.get("arguments") or ""
-                arguments.setdefault(index, []).append(piece if isinstance(piece, str) else json.dumps(piece))
-            if chunk.finish_reason and names:
-                calls = [(name, "".join(arguments[index])) for index, name in names.items()]
-                yield Chunk("\n" + "\n".join(self._encode_call(name, text) for name, text in calls))
+            native.add(list_native_calls(chunk.raw or {}))
+            if chunk.finish_reason and native.calls:
+                yield Chunk(
+                    "\n" + "\n".join(self._encode_call(call.name, str(call.arguments)) for call in native.calls)
+                )
                 yield replace(chunk, finish_reason=_REASONS.get(chunk.finish_reason, chunk.finish_reason))
-                names.clear()
+                native = NativeCalls()
             else:
                 yield chunk
 
@@ -62,11 +59,3 @@ class NativeToolsChat:
 
 
 _REASONS = {"tool_calls": "stop", "function_call": "stop"}
-
-
-def _iter_functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
-    """Yield the index and function of each partial call in a server's event."""
-    for position, call in enumerate(list_native_calls(raw)):
-        if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
-            index = call.get("index")
-            yield index if isinstance(index, int) else position, function

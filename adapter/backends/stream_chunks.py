@@ -11,7 +11,7 @@ from adapter.protocols.openai_errors import convert_to_error_object, get_error_t
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
 from adapter.protocols.tool_call_deltas import measure_calls
-from adapter.protocols.usage import Usage, parse_usage
+from adapter.protocols.usage import Usage, get_object, parse_usage
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
@@ -42,10 +42,8 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
     raw = convert_to_chat(raw)
     if is_error(raw):
         raise TransportError(f"the model server stopped its answer: {get_error_text(convert_to_error_object(raw))}")
-    choices = raw.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    delta = choice.get("delta")
-    delta = delta if isinstance(delta, dict) else {}
+    choice = _get_choice(raw)
+    delta = get_object(choice.get("delta"))
     # reasoning_content: llama.cpp, vLLM, SGLang and DeepSeek; reasoning: OpenRouter and newer vLLM.
     reasoning = delta.get("reasoning_content") or delta.get("reasoning")
     return Chunk(
@@ -60,11 +58,13 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
 
 def list_native_calls(raw: JsonObject) -> list[Json]:
     """Return the calls, or fragments of calls, in a server's event."""
-    choices = raw.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    delta = choice.get("delta") if isinstance(choice, dict) else None
-    calls = delta.get("tool_calls") if isinstance(delta, dict) else None
+    calls = get_object(_get_choice(raw).get("delta")).get("tool_calls")
     return calls if isinstance(calls, list) else []
+
+
+def _get_choice(raw: JsonObject) -> JsonObject:
+    choices = raw.get("choices")
+    return get_object(choices[0]) if isinstance(choices, list) and choices else {}
 
 
 class ChunkReader:

@@ -22,12 +22,7 @@ from adapter.tools.tool import ToolSet
 
 def measure_calls(calls: Json) -> int:
     """Return the number of characters in calls or their fragments, plus one for each, so that none is free."""
-    functions = (call.get("function") for call in (calls if isinstance(calls, list) else ()) if isinstance(call, dict))
-    return sum(
-        1 + len(str(function.get("name") or "")) + len(str(function.get("arguments") or ""))
-        for function in functions
-        if isinstance(function, dict)
-    )
+    return sum(1 + len(name) + len(arguments) for _, _, name, arguments in _iter_fragments(calls))
 
 
 @dataclass(slots=True)

@@ -167,17 +167,19 @@ def test_unknown_profile_is_rejected_at_start(server, root):
     assert server.requests == []
 
 
-def test_calls_that_share_an_index_are_one_broken_call(server, root):
-    """A hostile server gave thousands of calls one index: the first of them must not run."""
-    arguments = json.dumps({"path": "b.txt", "content": "x"})
+def test_calls_with_ids_that_share_an_index_are_separate(server, root):
+    """Ollama gives all calls of an answer the index 0."""
     calls = [
-        {"index": 0, "id": f"c{number}", "type": "function", "function": {"name": "write_file", "arguments": arguments}}
-        for number in range(3)
+        {
+            "index": 0,
+            "id": f"c{name}",
+            "type": "function",
+            "function": {"name": "write_file", "arguments": json.dumps({"path": name, "content": "x"})},
+        }
+        for name in ("b.txt", "c.txt")
     ]
     server.on(
-        CHAT,
-        as_stream(delta(tool_calls=calls), delta(finish_reason="tool_calls")),
-        as_stream(delta("I can't.", "stop")),
+        CHAT, as_stream(delta(tool_calls=calls), delta(finish_reason="tool_calls")), as_stream(delta("Done.", "stop"))
     )
-    run(server, root)
-    assert [path.name for path in root.iterdir()] == ["a.txt"]
+    assert run(server, root) == Finished("answered", "Done.")
+    assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt", "c.txt"]
