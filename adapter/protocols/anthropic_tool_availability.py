@@ -25,31 +25,32 @@ def list_available_tools(definitions: Json, messages: list[Json]) -> list[JsonOb
     is_searched = any(str(tool.get("type")).startswith("tool_search_tool_") for tool in tools)
     deferred = {str(tool.get("name")) for tool in tools if tool.get("defer_loading") and not is_searched}
     for block in _iter_blocks(messages):
-        match block:
-            case {"type": "tool_reference", "tool_name": str(name)}:
-                deferred.discard(name)
-            case {"type": "tool_addition", "tool": {"definition": dict(tool)}}:
-                defined[str(tool.get("name"))] = tool
-                deferred.discard(str(tool.get("name")))
-            case {"type": "tool_addition", "tool": {"type": "tool_reference", "name": str(name)}}:
-                deferred.discard(name)
-            case {"type": "tool_removal", "tool": {"type": "tool_reference", "name": str(name)}}:
-                deferred.add(name)
+        if change := _parse_tool_change(block):
+            name, definition, is_available = change
+            if definition is not None:
+                defined[name] = definition
+            (deferred.discard if is_available else deferred.add)(name)
     tools = [tool for tool in tools if str(tool.get("name")) not in defined]
     return [tool for tool in (*tools, *defined.values()) if str(tool.get("name")) not in deferred]
 
 
 def describe_tool_change(block: JsonObject) -> str | None:
     """Return a note for the model if ``block`` adds or removes a tool, otherwise None."""
+    if (change := _parse_tool_change(block)) is None:
+        return None
+    name, _, is_available = change
+    return f"The tool {name} can {'be called from here on' if is_available else 'no longer be called'}."
+
+
+def _parse_tool_change(block: JsonObject) -> tuple[str, JsonObject | None, bool] | None:
+    """Return the name and the new definition, if any, of a tool, and whether it is available from ``block`` on."""
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:
-            return f"The tool {name} can be called now."
-        case {"type": "tool_addition", "tool": {"definition": {"name": str(name)}}}:
-            return f"The tool {name} can be called from here on."
-        case {"type": "tool_addition", "tool": {"type": "tool_reference", "name": str(name)}}:
-            return f"The tool {name} can be called from here on."
-        case {"type": "tool_removal", "tool": {"type": "tool_reference", "name": str(name)}}:
-            return f"The tool {name} can no longer be called."
+            return name, None, True
+        case {"type": "tool_addition", "tool": {"definition": {"name": str(name)} as definition}}:
+            return name, definition, True
+        case {"type": "tool_addition" | "tool_removal" as kind, "tool": {"type": "tool_reference", "name": str(name)}}:
+            return name, None, kind == "tool_addition"
     return None
 
 

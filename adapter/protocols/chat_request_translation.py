@@ -8,6 +8,7 @@ from functools import partial
 
 from adapter.conversation.guardrails.call_history import UNREAD, CallHistory, build_call_key, read_history
 from adapter.core.events import Json, JsonObject
+from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
@@ -177,7 +178,7 @@ def _find_generation_prompt(body: JsonObject, options: TranslationOptions, own: 
 
 def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> FollowUp:
     return FollowUp(
-        guardrails=_start_guardrails(request, options, enforcement),
+        guardrails=_start_guardrails(request, options, enforcement.constraint),
         must_call=request.must_call,
         constraint=enforcement.constraint if request.is_single_choice else "off",
         enforce=options.constraints.enforce,
@@ -192,17 +193,17 @@ def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: E
 
 
 def _start_guardrails(
-    request: ToolRequest, options: TranslationOptions, enforcement: Enforcement
+    request: ToolRequest, options: TranslationOptions, constraint: Constraint = "off", *, is_native: bool = False
 ) -> ExchangeGuardrails | None:
-    enforces = options.constraints.enforce is not None
+    enforces = options.constraints.enforce is not None and not is_native
     return options.retry_policy.start_exchange(
         request.body,
         request.allowed,
         request.described,
-        request.format.encode_calls,
-        is_enforced=enforces and enforcement.constraint in ("prefer", "required"),
+        encode_calls if is_native else request.format.encode_calls,
+        is_enforced=enforces and constraint in ("prefer", "required"),
         may_enforce=enforces and options.constraints.mode != "off" and not request.body.keys() & CONSTRAINTS,
-        requires_valid_calls=enforces and enforcement.constraint == "arguments",
+        requires_valid_calls=enforces and constraint == "arguments",
         must_call=request.must_call,
         history=_read_history(request, options),
     )
@@ -248,14 +249,7 @@ def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) 
 
 def _build_native_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """Return the unchanged request for a server that describes the tools and parses the calls."""
-    guardrails = options.retry_policy.start_exchange(
-        request.body,
-        request.allowed,
-        request.described,
-        encode_calls,
-        must_call=request.must_call,
-        history=_read_history(request, options),
-    )
+    guardrails = _start_guardrails(request, options, is_native=True)
     as_request = _build_unchanged_request(request, options)
     body, shortened = options.get_budgets(request.body).fit_body(_with_system_role(as_request.body))
     return replace(

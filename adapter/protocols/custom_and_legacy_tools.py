@@ -14,10 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.message_roles import RESULT_ROLES, check_roles
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
 
 INPUT = "input"
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_RESULT_ROLES = ("ipython", "observation")
+"""Roles of tool results in the templates of Llama and GLM, which some clients send."""
+_TEMPLATE_ROLES = ("control",)
+"""Roles that only a model's template knows: Granite's switch for thinking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,9 @@ def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonOb
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_list_custom_names(body.get("tools")))
     messages = body.get("messages")
-    check_roles(messages[start:] if isinstance(messages, list) else (), start)
-    if not is_legacy and not custom and not _has_other_calls(messages[start:] if isinstance(messages, list) else ()):
+    new_messages = messages[start:] if isinstance(messages, list) else []
+    _check_roles(new_messages, start)
+    if not (is_legacy or custom or any(map(_has_other_calls, new_messages))):
         return body, FUNCTIONS
     request = {key: value for key, value in body.items() if key not in ("functions", "function_call")}
     if is_legacy:
@@ -85,18 +90,21 @@ def _list_custom_names(tools: Json) -> list[str]:
     return [require_type(str, each.get("name"), "tools.custom.name") for each in custom if isinstance(each, dict)]
 
 
-def _has_other_calls(messages: Sequence[Json]) -> bool:
-    for message in messages:
-        if isinstance(message, dict):
-            if message.get("role") in RESULT_ROLES:
-                return True
-            calls = message.get("tool_calls")
-            for call in calls if isinstance(calls, list) else ():
-                if isinstance(call, dict) and "custom" in call:
-                    return True
-            if message.get("function_call"):
-                return True
-    return False
+def _check_roles(messages: Sequence[Json], start: int) -> None:
+    """Raise RequestError for a message with an unknown role."""
+    for index, message in enumerate(messages, start):
+        role = message.get("role") if isinstance(message, dict) else None
+        if isinstance(role, str) and role not in _ROLES + _RESULT_ROLES + _TEMPLATE_ROLES:
+            path = f"messages[{index}].role"
+            raise RequestError(f"{path} must be one of {', '.join(_ROLES)}, got {role[:80]!r}", path)
+
+
+def _has_other_calls(message: Json) -> bool:
+    if not isinstance(message, dict):
+        return False
+    calls = message.get("tool_calls")
+    is_custom = isinstance(calls, list) and any(isinstance(call, dict) and "custom" in call for call in calls)
+    return is_custom or bool(message.get("function_call")) or message.get("role") in _RESULT_ROLES
 
 
 def _convert_to_function(tool: JsonObject) -> JsonObject:

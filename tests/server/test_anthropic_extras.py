@@ -187,7 +187,7 @@ def test_deferred_tool_is_available_after_reference(client, upstream):
     talk = [*ASK, {"role": "assistant", "content": first.content}, {"role": "user", "content": [found]}]
     raw = client.beta.messages.with_raw_response.create(model="m", max_tokens=9, messages=talk, tools=tools)
     assert described(upstream) == ["ToolSearch", "TaskList"]
-    assert "<tool_response>\\nThe tool TaskList can be called now." in shown(upstream)
+    assert "<tool_response>\\nThe tool TaskList can be called from here on." in shown(upstream)
     assert raw.parse().content[0].name == "TaskList"
     assert "adapter-left-out" not in raw.headers
 
