@@ -24,9 +24,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from adapter.backends.builtin_model import download_builtin_model
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import find_endpoint
-from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
+from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.evaluation.probe.probe_task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import Constraint

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from adapter.backends.in_process_llama_cpp import download_builtin_model
+from adapter.backends.builtin_model import download_builtin_model
 
 TIMEOUT_S = 600
 

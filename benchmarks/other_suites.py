@@ -33,9 +33,10 @@ from openai import OpenAI
 from rich.console import Console
 from rich.table import Table
 
+from adapter.backends.builtin_model import download_builtin_model
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import Endpoint, find_endpoint
-from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
+from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.core.events import Json, JsonObject
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal
 from adapter.evaluation.scenario_runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness

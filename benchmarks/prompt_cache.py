@@ -33,8 +33,9 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
+from adapter.backends.builtin_model import download_builtin_model
 from adapter.backends.endpoint_discovery import Endpoint, get_json
-from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
+from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.protocols.chat_request_translation import translate_chat_request

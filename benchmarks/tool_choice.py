@@ -21,7 +21,8 @@ from canitoolcall.probe import BUILTIN_SCENARIOS, ProbeExpectation, ProbeReport,
 from rich.console import Console
 from rich.table import Table
 
-from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
+from adapter.backends.builtin_model import download_builtin_model
+from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.grammars.constraint_mode import CONSTRAINTS
 from tests.serving import serving
 

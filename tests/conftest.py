@@ -20,8 +20,9 @@ from typing import Any
 import hypothesis
 import pytest
 
+from adapter.backends.builtin_model import download_builtin_model
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.in_process_llama_cpp import EmbeddedServer, download_builtin_model
+from adapter.backends.in_process_llama_cpp import EmbeddedServer
 from adapter.core.errors import UsageError
 from tests.browser import chromium
 from tests.effort import EFFORT

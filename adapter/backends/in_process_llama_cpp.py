@@ -13,12 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from adapter.backends.builtin_model import download_builtin_model, find_builtin_model
 from adapter.backends.endpoint_discovery import Endpoint, get_json
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.install_advice import build_install_command
-
-__all__ = ["INSTALL", "EmbeddedServer", "download_builtin_model", "find_builtin_model", "is_available", "is_gguf"]
 
 INSTALL = build_install_command("embedded")
 

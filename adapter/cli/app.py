@@ -16,30 +16,12 @@ from adapter.core.version import __version__
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
 
-COMMANDS = {
-    "parse": "parse.parse",
-    "read": "read.read",
-    "derive": "derive.derive",
-    "learn": "learn.learn",
-    "prompt": "prompt.prompt",
-    "edit": "edit.edit",
-    "undo": "undo.undo",
-    "run": "run.run",
-    "chat": "chat.chat",
-    "mcp": "mcp.mcp",
-    "serve": "serve.serve",
-    "probe": "probe.probe",
-    "eval": "eval.evaluate",
-    "demo": "demo.demo",
-    "setup": "setup.setup",
-    "doctor": "doctor.doctor",
-    "replay": "replay.replay",
-    "view": "view.view",
-    "playground": "playground.playground",
-    "export": "export.export",
-    "tool": "tool.app",
-    "plugin": "engine_plugin.plugin",
-}
+_NAMES = (
+    "parse", "read", "derive", "learn", "prompt", "edit", "undo", "run", "chat", "mcp", "serve", "probe", "eval",
+    "demo", "setup", "doctor", "replay", "view", "playground", "export", "tool", "plugin",
+)  # fmt: skip
+_OTHERS = {"eval": "eval.evaluate", "tool": "tool.app", "plugin": "engine_plugin.plugin"}
+COMMANDS = {name: f"{name}.{name}" for name in _NAMES} | _OTHERS
 """Module and attribute of each command. The attribute is a function, or a Typer application with several commands."""
 
 

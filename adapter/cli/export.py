@@ -16,6 +16,7 @@ from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import option
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
+from adapter.core.private_files import write_private
 
 if TYPE_CHECKING:
     from adapter.core.events import JsonObject
@@ -73,7 +74,7 @@ def export(
     if out == "-":
         sys.stdout.write("".join(lines))
     else:
-        _write(Path(out), lines)
+        write_private(Path(out), "".join(lines), "--out")
     print(f"{len(lines)} samples, {skipped.total()} responses skipped", file=sys.stderr)
     for reason, count in skipped.most_common():
         print_escaped(f"{count:6}  {reason}", to_stderr=True)
@@ -118,13 +119,3 @@ def _make_converter(name: str, template: Path | None, stack: ExitStack) -> Calla
 
     typed: Render = render
     return lambda sample: to_templated_text(sample, typed)
-
-
-def _write(out: Path, lines: list[str]) -> None:
-    new = out.with_name(f"{out.name}.new")
-    try:
-        new.touch(mode=0o600)
-        new.write_text("".join(lines), encoding="utf-8")
-        new.replace(out)
-    except OSError as error:
-        raise UsageError(f"cannot write {str(out)!r}: {error.strerror}. Choose another file with --out.") from error

@@ -13,7 +13,7 @@ import typer
 
 from adapter.cli import options
 from adapter.cli.options import flag, option, parse_auto
-from adapter.core.argument_checks import explain_read_error
+from adapter.cli.text_input import read_text
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.install_advice import build_install_command
 from adapter.core.text.plurals import pluralize
@@ -92,7 +92,7 @@ def read(
         format=parse_auto(format),
         template=load_chat_template(template).source if template else "",
         policy=policy,
-        tools=_read_text(tools) if tools else "[]",
+        tools=read_text(str(tools)) if tools else "[]",
         tools_column=tools_column,
         finish_reason=finish_reason,
         prompt=prompt,
@@ -114,13 +114,6 @@ def read(
         raise AdapterError(
             f"no row could be parsed ({counts.first_error}); {advice}. The column 'error' explains each row's error."
         )
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read tool definitions from {str(file)!r}: {explain_read_error(error)}") from error
 
 
 def _require_pyarrow() -> None:

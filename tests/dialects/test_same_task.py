@@ -14,7 +14,7 @@ from typing import TypeAlias
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.backends.in_process_llama_cpp import download_builtin_model
+from adapter.backends.builtin_model import download_builtin_model
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.run_task import run_task
 from adapter.core.events import JsonObject, ToolResult
