@@ -199,9 +199,7 @@ class ChatClient:
                 f"the model's chat template rejects this conversation: {fault}. "
                 "With prompt='words' (--prompt words), a generated prompt describes the tools instead."
             ) from fault
-        path = last.path
-        address = self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
-        return address, {**last.body, "stream": True}
+        return self.endpoint.build_url(last.path), {**last.body, "stream": True}
 
     def close(self) -> None:
         if self._open_client is not None:

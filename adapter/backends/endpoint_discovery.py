@@ -77,6 +77,10 @@ class Endpoint:
     def _host(self) -> str:
         return urlsplit(self.base_url).hostname or ""
 
+    def build_url(self, path: str) -> str:
+        """Return the URL of a path such as ``/v1/models`` or ``/props``."""
+        return self.base_url + path[3:] if path.startswith("/v1/") else self.root + path
+
 
 def is_loopback_host(host: str) -> bool:
     """Return whether only this machine can reach ``host``, a name or an IP address in any notation."""

@@ -3,7 +3,7 @@
 Source: https://platform.openai.com/docs/api-reference/responses. Differences: a conversation is a list of items, with
 calls and results among them (`adapter.protocols.openai_responses_items`); tools are flat and have more types
 (`adapter.protocols.openai_responses_tools`); references to stored items must have been resolved
-(`adapter.server.response_references`).
+(`adapter.server.responses_request`).
 """
 
 from __future__ import annotations

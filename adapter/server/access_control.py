@@ -12,11 +12,11 @@ import re
 from collections.abc import Collection
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.protocols.request_errors import RequestError, build_error_body
+from adapter.server.asgi_messages import send_json, send_start, with_headers
 from adapter.server.error_responses import find_error_format
-from adapter.server.proxied_responses import send_json, send_start
 
 ONCE = (
     "host", "origin", "content-length", "content-type", "content-encoding", "transfer-encoding", "authorization",
@@ -55,7 +55,7 @@ class AccessControl:
         headers = Headers(scope=scope)
         origin = headers.get("origin")
         if origin is not None and origin in self._origins:
-            send = _with_cors_headers(send, origin)
+            send = with_headers(send, (b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin"))
         try:
             self._check_page(headers)
             if origin in self._origins and scope["method"] == "OPTIONS":
@@ -108,18 +108,6 @@ def find_key(headers: Headers) -> str:
     """Return the API key in the headers, or "" if they contain none."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return next((headers[name] for name in _KEYS if headers.get(name)), bearer)
-
-
-def _with_cors_headers(send: Send, origin: str) -> Send:
-    """Return a function that sends messages with CORS headers, so that pages of ``origin`` can read the response."""
-
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            cors_headers = [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")]
-            message = {**message, "headers": [*message["headers"], *cors_headers]}
-        await send(message)
-
-    return send_with_headers
 
 
 async def _answer_preflight(send: Send, headers: Headers) -> None:

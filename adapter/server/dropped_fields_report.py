@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.protocols.dropped_fields import HEADER, sanitize_for_header, to_header
+from adapter.server.asgi_messages import with_headers
 from adapter.server.telemetry.logs import log_message
 from adapter.server.telemetry.request_info import get_current_request
 
@@ -28,15 +29,10 @@ class DroppedFields:
         get_current_request().dropped += dropped
         for name in dict.fromkeys(map(sanitize_for_header, dropped)):
             self._count(f"{route}: {name}")
-        named = (HEADER.encode("ascii"), to_header(dropped).encode("ascii"))
+        header = (HEADER.encode("ascii"), to_header(dropped).encode("ascii"))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            async def send_with_header(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    message = {**message, "headers": [*message["headers"], named]}
-                await send(message)
-
-            await answer(scope, receive, send_with_header)
+            await answer(scope, receive, with_headers(send, header))
 
         return app
 

@@ -16,9 +16,9 @@ from types import FrameType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.protocols.openai_errors import build_error_object
+from adapter.server.asgi_messages import send_json
 from adapter.server.concurrency_limit import RETRY_AFTER_S
 from adapter.server.error_responses import find_error_format
-from adapter.server.proxied_responses import send_json
 
 DRAIN_S = 25.0
 """Maximum time, in seconds, that open requests may take after SIGTERM. Kubernetes kills processes after 30 seconds."""

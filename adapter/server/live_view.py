@@ -29,7 +29,7 @@ from adapter.recording.view.live_exchanges import LiveExchanges
 from adapter.recording.view.view_page import render_linked_live_page, render_live_page
 from adapter.recording.view.view_page_data import ReparseOptions
 from adapter.server.access_control import find_key
-from adapter.server.proxied_responses import cancel_on_disconnect, send_start
+from adapter.server.asgi_messages import cancel_on_disconnect, send_start
 from adapter.server.request_body import read_content
 
 MAX_VIEWERS = 16

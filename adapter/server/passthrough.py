@@ -12,9 +12,10 @@ from starlette.types import Send
 from adapter.protocols.answer_translation import AnswerWriter
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.token_budgets import build_shortened_header
+from adapter.server.asgi_messages import send_start
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough_rules import is_private
-from adapter.server.proxied_responses import ProxiedResponse, StreamingProxy, send_start
+from adapter.server.proxied_responses import ProxiedResponse, StreamingProxy
 
 HOP_BY_HOP = frozenset(
     {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -18,9 +17,9 @@ from adapter.protocols.answer_translation import AnswerWriter, BufferedExchange,
 from adapter.protocols.exchange_guardrails import build_guard_headers
 from adapter.protocols.openai_errors import build_error_object, get_error_text, relay_error
 from adapter.protocols.request_stats import with_usage
-from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.asgi_messages import cancel_on_disconnect, send_json, send_start
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.error_responses import find_error_format
 from adapter.server.model_server import ModelServer
@@ -325,37 +324,3 @@ def respond(
     if request.client.stream:
         return TranslatedStream(upstream, keep_alive_s, StreamedExchange(request, created, writer))
     return TranslatedResponse(upstream, BufferedExchange(request, created), writer)
-
-
-async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
-    body = encode_json(value)
-    own = {"content-type": "application/json", "content-length": str(len(body))}
-    await send_start(send, status, own | dict(headers or {}))
-    await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-async def send_start(send: Send, status: int, headers: Mapping[str, str]) -> None:
-    pairs = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": pairs})
-
-
-async def cancel_on_disconnect(receive: Receive, work: Coroutine[None, None, None]) -> None:
-    """Run ``work`` until it is done or the client disconnects. The request body must have been read before."""
-    running, has_left = asyncio.current_task(), False
-    assert running is not None
-
-    async def wait_for_disconnect() -> None:
-        nonlocal has_left
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        has_left = True
-        running.cancel()
-
-    waiting = asyncio.create_task(wait_for_disconnect())
-    try:
-        await work
-    except asyncio.CancelledError:
-        if not has_left or running.uncancel() > 0:  # something else cancelled it
-            raise
-    finally:
-        waiting.cancel()

@@ -11,12 +11,6 @@ from adapter.protocols.openai_responses_stream import ResponsesWriter, build_ans
 from adapter.protocols.openai_responses_tools import ResponsesTools
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
 from adapter.protocols.sse import encode_json
-from adapter.server.response_references import (
-    load_conversation_items,
-    load_history,
-    references_stored_items,
-    resolve_item,
-)
 from adapter.server.response_store import ResponseStore
 
 
@@ -45,12 +39,12 @@ class ResponsesRequest:
         if previous and self._conversation is not None:
             raise RequestError("'previous_response_id' and 'conversation' cannot be combined", "conversation")
         self._input_items = [
-            resolve_item(item, f"input[{index}]", self._store) for index, item in enumerate(self._input_items)
+            _resolve_item(item, f"input[{index}]", self._store) for index, item in enumerate(self._input_items)
         ]
         before = (
-            load_history(str(previous), self._store)
+            _load_history(str(previous), self._store)
             if previous
-            else load_conversation_items(self._conversation, self._store)
+            else _load_conversation_items(self._conversation, self._store)
         )
         self._body = {**self._body, "input": [*before, *self._input_items]}
         self.size = len(encode_json(self._body))
@@ -78,3 +72,54 @@ def _parse_conversation_id(value: Json) -> str | None:
     if isinstance(value, str) or not value:
         return value or None
     return str(require_type(dict, value, "conversation").get("id"))
+
+
+def references_stored_items(body: JsonObject) -> bool:
+    """Return whether a request refers to stored responses, items or conversations."""
+    value = body.get("input")
+    items = value if isinstance(value, list) else []
+    return bool(body.get("previous_response_id") or body.get("conversation")) or any(
+        isinstance(item, dict) and _is_reference(item) for item in items
+    )
+
+
+def _is_reference(item: JsonObject) -> bool:
+    """Return whether an item is a reference to a stored one. As in OpenAI's API, its type is optional."""
+    return item.get("type") == "item_reference" or (item.keys() == {"id"} and isinstance(item["id"], str))
+
+
+def _resolve_item(item: JsonObject, path: str, store: ResponseStore) -> JsonObject:
+    if not _is_reference(item):
+        return item
+    stored = store.load_item(str(item.get("id")))
+    if stored is None:
+        raise RequestError(f"Item with id {_quote(item.get('id'))} not found: {_GONE}", path)
+    return stored
+
+
+def _load_history(response_id: str, store: ResponseStore) -> list[JsonObject]:
+    items = store.load_history(response_id)
+    if items is None:
+        message = f"Previous response with id {_quote(response_id)} not found: {_GONE}"
+        raise RequestError(message, "previous_response_id", code="previous_response_not_found")
+    return items
+
+
+def _load_conversation_items(conversation: str | None, store: ResponseStore) -> list[JsonObject]:
+    if conversation is None:
+        return []
+    items = store.load_items(conversation)
+    if items is None:
+        message = (
+            f"Conversation with id {_quote(conversation)} not found: it was never created, was deleted or has expired. "
+            "Create a new one, or send the whole input without `conversation`"
+        )
+        raise RequestError(message, "conversation", status=404)
+    return items
+
+
+_GONE = "it was not stored (store: false) or has expired. Send the whole input"
+
+
+def _quote(value: Json) -> str:
+    return repr(str(value)[:80])

@@ -15,9 +15,8 @@ from adapter.protocols.request_errors import RequestError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.proxied_responses import respond
-from adapter.server.response_references import references_stored_items
 from adapter.server.response_store import ResponseStore
-from adapter.server.responses_request import ResponsesRequest
+from adapter.server.responses_request import ResponsesRequest, references_stored_items
 from adapter.server.routes_conversations import Action, build_store_route, delete_stored, get_id, paginate
 from adapter.server.token_counting import count_prompt_tokens
 from adapter.server.translating_endpoint import TranslatingEndpoint

@@ -124,10 +124,6 @@ class UpstreamConnection:
         if self._template is not None:
             self._template.close()
 
-    def build_url(self, path: str) -> str:
-        """Return the model server's URL that corresponds to a path of this server."""
-        return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
-
     @property
     def has_key(self) -> bool:
         return self._key is not None
@@ -257,7 +253,7 @@ class UpstreamConnection:
         assert session is not None
         return await session.request(
             method,
-            yarl.URL(self.build_url(path), encoded=True),
+            yarl.URL(self.endpoint.build_url(path), encoded=True),
             data=content or None,
             headers={**headers, **get_current_request().upstream_headers, **self._own_headers},
             allow_redirects=False,
