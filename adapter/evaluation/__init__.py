@@ -9,17 +9,11 @@ this package's.
     suite_loader.py     the built-in suite, and the user's own files
     scenario_runner.py  runs one scenario with an OpenAI client or with `Agent`
     run_log.py          records every run as a JSON line, to continue an interrupted evaluation
-    eval_scores.py          completion rate with its interval, and mean costs
-    eval_report_page.py      the results as an HTML file
+    eval_scores.py      completion rate with its interval, and mean costs
+    eval_report_page.py the results as an HTML file
     probe/              `adapter probe`, which finds the best setup for a model
 """
 
 __all__ = [
-    "eval_report_page",
-    "eval_scores",
-    "eval_view_data",
-    "run_log",
-    "scenario",
-    "scenario_runner",
-    "suite_loader",
-]
+    "eval_report_page", "eval_scores", "eval_view_data", "run_log", "scenario", "scenario_runner", "suite_loader",
+]  # fmt: skip

@@ -8,24 +8,34 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 from adapter.agent.agent import Agent
+from adapter.backends.stream_chunks import Chunk
+from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.redaction import REDACTED
+from adapter.protocols.usage import Usage
 from adapter.recording.recorded_results import RecordedResults
-from adapter.recording.replay_chat import ReplayChat
 from adapter.recording.replay_result import ReplayResult
 from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace, build_dialect, build_host
 from adapter.recording.session_recorder import SessionRecorder, restore_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
-from adapter.recording.transcript_lines import ApprovalLine, CallLine, ChunkLine, Line, NestedCallLine, ResultLine
+from adapter.recording.transcript_lines import (
+    ApprovalLine,
+    CallLine,
+    ChunkLine,
+    EndLine,
+    Line,
+    NestedCallLine,
+    ResultLine,
+)
 from adapter.tools.operations.permissions import PermissionRule
 
 
@@ -92,7 +102,7 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
             workspace.run_programs(commands)
         agent = Agent(
             workspace,
-            ReplayChat(transcript),
+            _ReplayChat(transcript),
             format=header.format,
             system=header.system,
             limits=SessionLimits(
@@ -110,6 +120,26 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
         with suppress(TransportError):  # the failure is recorded as the end of the run
             agent.run(header.task)
     return Transcript.from_text("".join(written))
+
+
+class _ReplayChat:
+    """A chat that streams the recorded chunks, and ends or fails as the recorded conversation did."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._answers = list(transcript.answers)
+        self._end = next((line for line in transcript.lines if isinstance(line, EndLine)), None)
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:  # noqa: ARG002
+        if not self._answers:
+            raise TransportError("the conversation requests more responses than were recorded")
+        for line in self._answers.pop(0):
+            usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens, line.written_tokens or 0)
+            yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)
+        if self._end is not None and not self._answers:
+            if self._end.reason == "interrupted":
+                raise KeyboardInterrupt
+            if self._end.reason == "failed":
+                raise TransportError(self._end.content)
 
 
 def find_first_difference(expected: Transcript, got: Transcript) -> str:
