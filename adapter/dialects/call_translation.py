@@ -113,8 +113,7 @@ _HERE_DOCUMENT = re.compile(
 
 
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
-    """Return the foreign tools called ``name``, with their dialects. Aliases count only if no documented name
-    matches."""
+    """Return the foreign tools called ``name``, by an alias only if no documented name matches."""
     foreign = [
         (dialect, tool)
         for dialect in map(get_dialect, list_dialect_names())
@@ -159,8 +158,7 @@ def _translate_to(call: MatchedCall, target: Tool) -> MatchedCall | None:
 
 
 def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
-    """Return the parameter of ``target`` that corresponds to the foreign parameter ``key``, judging by the names
-    accepted by either tool."""
+    """Return the parameter of ``target`` for the foreign parameter ``key``, by the names that either tool accepts."""
     known = (*target.properties, *target.unlisted)
     if key in known:
         return key
@@ -170,11 +168,8 @@ def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
 
 
 def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether two operations are equal, ignoring fields that have a default value in ``one`` and that the call
-    did not set.
-
-    ``minimal``: the operation of the call without its optional arguments; None to compare all fields.
-    """
+    """Return whether two operations are equal, ignoring fields that have a default value in ``one`` and are unset in
+    ``minimal``, the operation of the call without its optional arguments."""
     if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):
@@ -200,8 +195,7 @@ def _count_differing_fields(one: MatchedCall, other: MatchedCall) -> int:
 
 
 def _to_comparable(operation: ops.Operation | None) -> Any:
-    """Return an edit with tolerant patches, because one tool may match exactly and the other tolerantly. Return any
-    other operation unchanged."""
+    """Make the patches of an edit tolerant, because one tool may match exactly and the other tolerantly."""
     if not isinstance(operation, ops.PatchText):
         return operation
     patches = tuple(replace(each, exact=False) for each in operation.patches)

@@ -71,8 +71,7 @@ def _strip_quotes(path: Any) -> Any:
 
 
 def _strip_markdown(command: Any) -> Any:
-    """Remove a code fence or backticks around a command, because a shell would run the output of a command in
-    backticks. Also remove the prompt ``$`` if every line begins with it."""
+    """Remove a code fence, backticks, which a shell would execute, and ``$`` prompts around a command."""
     if not isinstance(command, str):
         return command
     found = _FENCED.fullmatch(command) or _IN_BACKTICKS.fullmatch(command)

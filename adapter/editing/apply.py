@@ -138,8 +138,7 @@ def _keep_comma(_: str, patch: Patch) -> Patch:
 
 
 def _drop_repeated_line(text: str, patch: Patch) -> Patch:
-    """Return ``patch`` without the last line of its new text if that line already follows the old text in ``text``.
-    Return any other patch unchanged."""
+    """Return ``patch`` without the last line of its new text if it already follows the old text in ``text``."""
     old, (rest, _, last) = to_lf(patch.old_text).rstrip("\n"), to_lf(patch.new_text).rstrip("\n").rpartition("\n")
     _, found, below = to_lf(text).partition(f"{old}\n")
     is_unique = found and rest and f"{old}\n" not in below
@@ -149,8 +148,7 @@ def _drop_repeated_line(text: str, patch: Patch) -> Patch:
 
 
 def _patch_notebook(text: str, sources: str, patches: Sequence[Patch], path: str, options: _Options) -> PatchResult:
-    """Apply patches to ``sources``, the code and text of a notebook's cells. If they do not match, apply them to the
-    notebook's JSON, provided that the result is valid JSON."""
+    """Apply patches to the ``sources`` of a notebook's cells or, if they do not match, to its JSON."""
     olds = [normalize_newlines(patch.old_text).strip("\n") for patch in patches]
     if all(f"\n{old}\n" in text for old in olds):
         return _patch(text, patches, path, options)
@@ -183,8 +181,7 @@ _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 def _list_grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
-    """Return a note if the patched file no longer parses. Raises EditError if the cause may be a difference that was
-    tolerated."""
+    """Return a note if the patched file no longer parses. Raises EditError if a tolerated difference may be why."""
     problem = find_new_syntax_error(text, patched, path)
     if problem is None:
         return ()
@@ -250,8 +247,7 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
 
 
 def _resolve_jointly(search: DocumentIndex, patches: Sequence[Patch], options: _Options) -> Sequence[Resolution]:
-    """Resolve each patch separately. Then resolve a patch again if the matches of the other patches show that it should
-    apply to another line."""
+    """Resolve each patch, and resolve it again if the other patches show that it belongs to another line."""
     resolutions = [_resolve(search, patch, options) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
@@ -275,8 +271,7 @@ def _build_applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
 
 
 def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
-    """Return advice to merge two patches if another patch inserts the old text of this one. Return an empty string if
-    there is no such patch."""
+    """Return advice to merge two patches if another one inserts the old text of this one, otherwise ""."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
         if other != index and old and old in to_lf(patch.new_text):
@@ -288,8 +283,7 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
-    """Return whether two changes come from patches with the same old text but different line numbers, and are therefore
-    meant for different places."""
+    """Return whether two changes have the same old text but different line numbers, and so different places."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 

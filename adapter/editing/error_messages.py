@@ -59,8 +59,7 @@ def build_ambiguous_match_message(
 
 
 def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
-    """List the lines of the matches. Each is shown with its function or section, or with a line above it, if this
-    distinguishes it from the others."""
+    """List the lines of the matches, each with the function or the line above that distinguishes it."""
     line_list = format_line_indexes([place.first_line for place in matches])
     lines = [place.first_line for place in matches[:SHOWN_PLACES]]
     owners = [search.find_enclosing_key(line) for line in lines]
@@ -74,8 +73,7 @@ def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
 
 
 def _describe_lines_above(search: DocumentIndex, lines: Sequence[int]) -> list[str]:
-    """Describe each line by a line above it that distinguishes it from the others. All descriptions use the same
-    distance."""
+    """Describe each line by a line above it, at the same distance, that distinguishes it from the others."""
     for distance in range(1, MAX_DISTANCE + 1):
         above = [
             f" below {_truncate(search.keys[line - distance], SHORT)!r}" if line >= distance else " at the start"
@@ -114,8 +112,7 @@ def build_not_found_message(
 
 
 def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
-    """Explain that nothing in the file is similar to the old text. A short file is shown, which saves the model a call
-    to read it."""
+    """Explain that nothing in the file is similar, and show a short file, which saves a call to read it."""
     unlike, lines = f"{names.old_text} was not found, and nothing in the file resembles it", search.document.lines
     if len(lines) > SHOWN_LINES or not any(map(str.strip, lines)):
         return f"{unlike}; read the file again and copy {names.old_text} from it"

@@ -133,12 +133,8 @@ class _Merge:
         self._copy(step)
 
     def _ends_before_blank(self, position: int) -> bool:
-        """Return whether lines added next to a blank line that the old text omits belong above it, as most added lines
-        do.
-
-        They belong below it if they end with a blank line, a decorator or a comment, or if only the line below has
-        their indentation.
-        """
+        """Return whether added lines belong above an omitted blank line, as most do. They belong below it if they end
+        with a blank line, a decorator or a comment, or if only the line below has their indentation."""
         hunk = self.pending[-1] if self.pending else None
         if hunk is None or not hunk.start == hunk.end == position:
             return False
@@ -175,8 +171,7 @@ class _Merge:
             self.output[-1] = OutputLine(self.output[-1].text.rstrip() + ",", step.line_start)
 
     def _separates_addition(self, step: LineMapping) -> bool:
-        """Return whether the old text's blank lines in ``step``, which the document lacks, separate added lines from
-        other lines."""
+        """Return whether blank lines that only the old text has separate added lines from others."""
         beside = (*self.old[max(0, step.old_start - 1) : step.old_start], *self.old[step.old_stop : step.old_stop + 1])
         if any(map(str.strip, self.old[step.old_start : step.old_stop])) or all(map(str.strip, beside)):
             return False
@@ -186,8 +181,7 @@ class _Merge:
         return has_text_above and (self.ends_with_addition or bool(is_above))
 
     def _lacks_comma(self, step: LineMapping) -> bool:
-        """Return whether a kept line has no comma because it is the last item of a list in the document, and an item is
-        added below it."""
+        """Return whether a kept line was the last of a list, and needs a comma because an item is added below it."""
         hunk = self.pending[-1] if self.pending else None
         if not step.is_pair or hunk is None or not hunk.start == hunk.end == step.old_stop:
             return False
@@ -218,8 +212,7 @@ class _Merge:
             self.output.append(OutputLine(line, replaced_line))
 
     def _check_enclosed(self, line: str) -> None:
-        """Reject a reindented line that would be outside its enclosing block, unless it is indented like an outer
-        block."""
+        """Reject a reindented line outside its enclosing block that is not indented like an outer block."""
         if not self.is_indented_otherwise or not line.strip():
             return
         width = measure_indent(line)
@@ -247,11 +240,8 @@ class _Merge:
 
 
 def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
-    """Return the matched lines that have the same shape in both texts, and therefore show the document's indentation.
-
-    If only lines such as ``end`` or ``}`` are indented differently, these are excluded, because they may match the
-    wrong line.
-    """
+    """Return the lines with the same shape in both texts, which show the document's indentation. If only lines such as
+    ``end`` or ``}`` are reindented, these are excluded, because they may match the wrong line."""
     alike = [pair for pair in matched if _has_same_shape(*pair[1:])] or matched
     kept = [pair for pair in alike if measure_indent(pair[1]) == measure_indent(pair[2])]
     moved = set(alike).difference(kept)
@@ -330,8 +320,7 @@ def merge_text(written: str, actual: str, new: str) -> str:
 
 
 def _is_extended(text: str, longer: str) -> bool:
-    """Return whether ``longer`` is ``text`` with one part added that contains no quotes or dashes. If ``text`` has no
-    word, the part must be at its end, after a space."""
+    """Return whether ``longer`` is ``text`` with one part without quotes or dashes added, at its end after no word."""
     if not re.search(r"\w", text):
         return longer.startswith(text) and longer[len(text) :][:1].isspace()
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, longer, strict=False)))

@@ -70,8 +70,7 @@ def find_syntax_error(text: str, path: str) -> SyntaxProblem | None:
 
 
 def _choose_finders(path: str) -> Sequence[_Finder]:
-    """Return the checks for a file, the strictest first. The first check that the file passed before the edit
-    decides."""
+    """Return the checks for a file, the strictest first. The first that the old file passed decides."""
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     known = next((finders for extensions, finders in _FINDERS.items() if extension in extensions.split()), None)
     if known is not None:
@@ -104,8 +103,7 @@ _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
 def _find_commented_json_error(text: str) -> SyntaxProblem | None:
-    """Find a syntax error in JSON that may have comments and trailing commas, as in VS Code's and TypeScript's
-    files."""
+    """Find an error in JSON with comments and trailing commas, as in VS Code's and TypeScript's files."""
     plain = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text)
     return _find_json_error(_LAST_COMMA.sub(lambda found: found[1] or " ", plain))
 

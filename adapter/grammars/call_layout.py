@@ -94,8 +94,7 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
 
 
 def _find_text_between_calls(one: str, two: str) -> str | None:
-    """Return the text that separates two calls, or None if ``two`` is not the text of ``one`` call, written twice with
-    a separator."""
+    """Return the text between two calls, or None if ``two`` is not ``one`` written twice with a separator."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None

@@ -80,8 +80,7 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{format_gbnf_literal(property.name)} ({join_alternatives(values)})")
 
     def _list_values(self, shape: ir.Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield each way to write a value of this shape, as a pair: the text before the value, and the rule for the
-        value."""
+        """Yield the ways to write a value of this shape: the text before it, and its rule."""
         openings = self._layout.openings
         match shape:
             case ir.UnionShape(shapes):
@@ -133,10 +132,8 @@ _TYPES: Mapping[type, str] = {
 
 
 def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
-    """Build a rule for a character of text, or for a few characters that begin with ``<`` but do not start a marker.
-
-    ``excluded`` are characters that the rule does not match, and ``escape`` is a rule that it also matches.
-    """
+    """Build a rule for a character of text, except ``excluded``, or for a few that begin with ``<`` but no marker. The
+    rule also matches ``escape``."""
 
     def build_continuation(remainders: list[str]) -> str:
         """Build the rule for the text after a marker's prefix. Each of ``remainders`` would complete a marker."""
@@ -153,8 +150,7 @@ def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: s
 
 
 def _list_cases(char: str) -> str:
-    """Return the lower and upper case of a character for use in a GBNF character class, with special characters
-    escaped."""
+    """Return the lower and upper case of a character, escaped for a GBNF character class."""
     return "".join(
         item if item.isalnum() or not item.isascii() else f"\\x{ord(item):02X}"
         for item in dict.fromkeys((char, char.upper()))

@@ -100,8 +100,7 @@ def _split_places(number: Decimal) -> tuple[int, str]:
 
 
 def _build_fraction_range(lowest: str, highest: str) -> str:
-    """Return a rule for the decimal places of the numbers between two fractions. ``lowest`` and ``highest`` are the
-    decimal places of the fractions, with the same length."""
+    """Return a rule for the decimal places between two fractions, whose decimal places are equally many."""
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}"{_build_fraction_rest(lowest[1:], highest[1:])}'
     return _split_by_first_digit(lowest, highest, _build_fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
@@ -116,11 +115,8 @@ def _build_fraction_rest(lowest: str, highest: str) -> str:
 
 
 def _split_by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
-    """Return a rule for a range of digits, with up to three alternatives: the first digit of ``lowest``, the first
-    digit of ``highest``, and the digits between them.
-
-    ``rest_of`` builds the rule for the remaining digits from their bounds. ``any_rest`` is the rule if all are allowed.
-    """
+    """Return a rule for a range of digits, split into the lowest first digit, those between, and the highest.
+    ``rest_of`` builds the rule for the other digits from their bounds; ``any_rest`` allows all."""
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
     if lowest[1:].strip("0"):
         parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')

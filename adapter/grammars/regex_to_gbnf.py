@@ -49,8 +49,7 @@ def build_string_rule(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Convert a pattern that may match anywhere in a string to one that matches the whole string: allow any text at
-    each end that has no anchor."""
+    """Convert a pattern to one for the whole string, with any text at each end that has no anchor."""
     if isinstance(node, Alternation):
         return Alternation(tuple(map(_add_free_text, node.choices)))
     return _add_free_text(node)

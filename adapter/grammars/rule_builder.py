@@ -163,8 +163,7 @@ class GrammarBuilder:
         return join_alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _build_unordered_pairs(self, pairs: list[str], comma: str, hint: str) -> str:
-        """Return a rule for all ``pairs`` in any order. There is a separate rule for each set of pairs still to be
-        written."""
+        """Return a rule for all ``pairs`` in any order, with a rule for each set of pairs still to be written."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
         for count in range(1, len(rule_names) + 1):

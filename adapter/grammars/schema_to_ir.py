@@ -82,8 +82,7 @@ class SchemaLowering:
                 return ir.MapShape(ir.AnyShape()) if ir.is_satisfiable(shape) else ir.NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> ir.Shape:
-        """Lower a subschema. ``path`` has an entry for each enclosing level and reference, to limit depth and
-        recursion."""
+        """Lower a subschema. The levels and references in ``path`` limit depth and recursion."""
         self._visited.append(None)
         is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or is_over_limit:

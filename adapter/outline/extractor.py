@@ -80,10 +80,8 @@ def extract_outline(text: str, path: str, language: Language) -> FileOutline:
 def _recover_hidden(
     items: list[OutlineItem], source: bytes, language: Language, error_line: int, deadline: float
 ) -> list[OutlineItem]:
-    """Add declarations that a syntax error hides. An unclosed bracket, for example, can hide the rest of the file.
-
-    Parsing restarts at the next unindented line after each error.
-    """
+    """Add the declarations that a syntax error hides, by parsing again from the next unindented line after each
+    error."""
     recovered = list(items)
     known = {name.line for item in _flatten(items) for name in item.names}
     for _ in range(MAX_RESTARTS):
@@ -140,8 +138,7 @@ class _Extraction:
         return list(self._collect_declarations(root, 0))
 
     def _find_module_doc(self, root: Node) -> tuple[int, int] | None:
-        """Return the first and last line of the comment or string at the top of the file, or None if it belongs to a
-        declaration or is missing."""
+        """Return the first and last line of the comment or string at the top that belongs to the whole file."""
         comments: list[Node] = []
         for child in root.named_children:
             if child.type == "php_tag":
@@ -182,8 +179,7 @@ class _Extraction:
             last_row = get_end_row(child)
 
     def _find_declarations(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declaration in ``node``, or the declarations inside it. ``whole`` is ``node``, or a node around it
-        whose text belongs to the declaration, such as a decorator."""
+        """Yield the declaration in ``node``, with the text of the node ``whole`` around it, or those inside it."""
         rule = self._find_matching_rule(node)
         if rule is not None:
             yield self._build_item(node, whole, rule, first_row, depth)

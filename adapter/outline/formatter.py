@@ -75,8 +75,7 @@ def _format_section(section: Section, items: Sequence[OutlineItem], outline: Fil
 
 
 def _format_items(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
-    """Format items and their members, one item per line. Short fields, constants and names that are near each other in
-    the source share a line."""
+    """Format one item per line, with its members. Short fields, constants and names near each other share a line."""
     values = 0
     run: list[tuple[str, OutlineItem]] = []
     for item in items:

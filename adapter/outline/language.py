@@ -36,8 +36,7 @@ class NodeRule:
 
 
 def _build_rule(entry: str | Mapping[str, str]) -> NodeRule:
-    """Build a rule from a string ``SECTION [FLAGS]: NODE TYPES``, or from a table that has this string under ``rule``
-    in addition to other fields."""
+    """Build a rule from ``SECTION [FLAGS]: NODE TYPES``, or from a table with this string under ``rule``."""
     fields = {"rule": entry} if isinstance(entry, str) else entry
     head, _, node_types = fields["rule"].partition(": ")
     section, *flags = head.split()

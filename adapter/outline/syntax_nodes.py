@@ -48,8 +48,7 @@ def _find_innermost_name(node: Node) -> Node:
 
 
 def _split_pattern(node: Node) -> list[Node]:
-    """Return the nodes of the names in ``a, b = 1, 2`` or ``const {a, b} = ...``. For any other node, return the
-    node."""
+    """Return the nodes of the names in ``a, b = 1, 2`` or ``const {a, b} = ...``, or the node itself."""
     if node.type in ("pattern_list", "tuple_pattern", "object_pattern", "array_pattern", "list_pattern"):
         return [child for child in node.named_children if child.type.endswith(("identifier", "identifier_pattern"))]
     return [node]

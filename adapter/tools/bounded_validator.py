@@ -88,8 +88,7 @@ def _occurs(pattern: str, text: str) -> bool | None:
 
 
 def _limit_references(follow: Callable[..., Iterator[ValidationError]]) -> Callable[..., Iterator[ValidationError]]:
-    """Wrap ``follow``, which validates a keyword by following its reference. Every call is counted, and the call after
-    `MAX_REFERENCES` raises RecursionError."""
+    """Wrap ``follow``, which follows a reference, so that it raises RecursionError after `MAX_REFERENCES` calls."""
 
     def follow_reference(*arguments: Any) -> Iterator[ValidationError]:
         if next(_followed.get()) > MAX_REFERENCES:

@@ -82,8 +82,7 @@ def _is_absent(value: Json, schema: Json) -> bool:
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is probably the content of a JSON file: the model passed a list or object to a parameter
-    such as ``content``, which expects a string. A copy of the parameter's schema does not count."""
+    """Return whether ``value`` is a JSON file's content that was passed undecoded, and not a copy of the schema."""
     is_copy = isinstance(value, dict) and value.get("type") == "string"
     return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
 
@@ -112,8 +111,7 @@ def _takes(tool: Tool, arguments: JsonObject) -> bool:
 
 
 def _restore_backslashes(key: str, value: str) -> str:
-    r"""Restore the backslashes of a Windows path. JSON decodes ``"C:\new\test"`` to a line break and a tab, which no
-    path contains."""
+    r"""Restore a Windows path such as ``"C:\new\test"``, in which JSON decodes a line break and a tab."""
     if not _WINDOWS_PATH.fullmatch(value) or not _names_path(key):
         return value
     return "".join(_ESCAPED_BY_ACCIDENT.get(char, char) for char in value)
@@ -124,8 +122,7 @@ def _names_path(key: str) -> bool:
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Return the arguments inside a wrapper: ``{"arguments": {...}}``, ``{"read_file": {...}}``, the same with the
-    inner object as JSON in a string, or a whole call of the same tool."""
+    """Return the arguments inside ``{"arguments": {...}}``, ``{"read_file": {...}}`` or a whole call of the tool."""
     if len(arguments) == 2 and not arguments.keys() <= tool.properties.keys() and looks_like_call(arguments):
         return _unwrap_call(arguments, tool, fixes)
     if len(arguments) != 1:
@@ -168,11 +165,8 @@ def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
 
 
 def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Rename arguments to the tool's parameter names. Their order is unchanged.
-
-    A parameter's own name takes precedence over an alias, unless its value is empty. An alias with a contradicting
-    value is not renamed, so that `validate_call` rejects it.
-    """
+    """Rename arguments to the tool's parameter names, in unchanged order. A parameter's own name takes precedence over
+    an alias, and an alias with a contradicting value is left for `validate_call` to reject."""
     chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
     renamed: JsonObject = {}
     for key, value in arguments.items():

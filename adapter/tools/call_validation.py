@@ -93,8 +93,7 @@ def find_validator(tool: Tool) -> Draft202012Validator | None:
 
 @lru_cache(maxsize=256)
 def _build_validator(schema: str) -> Draft202012Validator | None:
-    """Return a validator, or None if ``schema`` is invalid. Results are cached because checking a schema takes a
-    hundred times as long as using it."""
+    """Return a validator, or None for an invalid schema. It is cached, because checking a schema takes long."""
     from jsonschema import Draft202012Validator, SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -125,8 +124,7 @@ def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
 
 
 def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> None:
-    """Raise ToolError for an unknown argument that would change the call's effect: ``write_file(append=true)`` must not
-    overwrite the file."""
+    """Raise ToolError for an ignored argument that matters, as in ``write_file(append=true)``."""
     if tool.effect not in ("write", "delete"):
         return
     for key, value in unknown.items():
@@ -219,8 +217,7 @@ def describe_expected(schema: Json) -> str:
 
 
 def _describe_example(tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
-    """Return an example call with the model's valid ``arguments``. If a required argument is missing, list the
-    parameters instead, because a model would copy invented values."""
+    """Return an example call with the model's valid ``arguments``, or the parameters if a value is unknown."""
     example = build_example_call(tool, arguments) if arguments else None
     if example is None:
         return f"Its parameters: {shorten(format_parameters(tool), MAX_PARAMETERS) or 'none'}."

@@ -62,8 +62,7 @@ def _list_branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[st
 
 
 def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Return the types in both sets, or ``types`` if the sets are disjoint, as for ``{"type": "string", "enum":
-    [1]}``."""
+    """Return the types in both sets, or ``types`` if the sets are disjoint."""
     integers = {"integer"} & (types | others) if "number" in types | others else frozenset()
     return (types & others) | integers if types & others or integers else types
 
@@ -225,8 +224,7 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _has_constants(value: Json, branch: Json) -> bool:
-    """Return whether ``value`` has the constants that identify ``branch``, such as ``{"kind": "circle", ...}``.
-    Constants missing from ``value`` are ignored."""
+    """Return whether ``branch`` has constants, as in ``{"kind": "circle"}``, that ``value`` does not contradict."""
     properties = branch.get("properties") if isinstance(branch, Mapping) else None
     if not isinstance(value, dict) or not isinstance(properties, Mapping):
         return False
@@ -247,8 +245,7 @@ _RESTRICTIONS = frozenset({"enum", "const", "anyOf", "oneOf"})
 
 
 def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
-    """Return the enum value that differs from ``text`` only in letter case or surrounding whitespace, or None if there
-    is not exactly one."""
+    """Return the only choice that equals ``text`` except for letter case and surrounding whitespace."""
     bare = text.strip().casefold()
     same = [value for value in _list_choices(schema) if isinstance(value, str) and value.casefold() == bare]
     return same[0] if len(same) == 1 else None
@@ -275,8 +272,7 @@ def coerce_to_types(
 
 
 def _is_echo(value: JsonObject, types: frozenset[str]) -> bool:
-    """Return whether ``value`` is a copy of the schema with a value added, which small models write: ``{"type":
-    "string", "value": "Paris"}``."""
+    """Return whether ``value`` is a copy of the schema with a value, as in ``{"type": "string", "value": "Paris"}``."""
     return "value" in value and isinstance(value.get("type"), str) and is_instance_of_types(value["value"], types)
 
 

@@ -184,8 +184,7 @@ def _get_parameter_name(field: str) -> str:
 
 
 def _find_annotated_callable(function: Function) -> object:
-    """Return the object that has the annotations of ``function``: the function, the target of a partial, or
-    ``__call__``."""
+    """Return the function, the target of the partial, or the ``__call__`` that has the annotations."""
     if isinstance(function, partial):
         return _find_annotated_callable(function.func)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__

@@ -46,16 +46,15 @@ def parse_plain_arguments(text: str, tool: Tool) -> tuple[JsonObject, str] | Non
 
 
 def _find_only_text_parameter(tool: Tool) -> str:
-    """Return the parameter to which text without a name must belong: the only required one, or the only one in all.
-    Return an empty string if there is none, or if it is not a string."""
+    """Return the only required parameter, or the only one, if it is a string; otherwise ""."""
     keys = tool.required or tuple(tool.properties)
     is_text = len(keys) == 1 and "string" in list_types(tool.properties.get(keys[0], {}))
     return keys[0] if is_text else ""
 
 
 def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
-    """Return the values in ``text`` by parameter. The object is empty if the text does not begin with a parameter's
-    name. Return None if the text repeats a parameter or only describes one."""
+    """Return the values by parameter, an empty object if ``text`` does not begin with a parameter, and None if it
+    repeats or describes one."""
     pairs: JsonObject = {}
     separator = _compile_separator(tuple(tool.properties))
     text = "\n" + text

@@ -66,12 +66,8 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
 
 
 def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
-    """Decode ``text[start:end]`` with jiter. Return None if the text is short, or if `json` could decode it
-    differently.
-
-    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts only JSON that
-    `json` also accepts.
-    """
+    """Decode ``text[start:end]`` with jiter, a dependency of pydantic, which is three times as fast as `json` for long
+    strings. Return None if `json` could decode the text differently."""
     if end - start < LONG:
         return None
     from pydantic_core import from_json
@@ -84,10 +80,8 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
 
 
 def _repeats_key(value: Json, text: str, start: int, end: int) -> bool:
-    """Return whether ``text[start:end]`` has more keys than ``value``, which was decoded from it.
-
-    The inside of the longest string, which may be a whole file, is not searched for keys.
-    """
+    """Return whether the text has more keys than ``value``. Its longest string, which may be a file, is not
+    searched."""
     members, longest = _measure(value)
     skipped = text.find(json.dumps(longest[:40], ensure_ascii=False)[:-1], start, end) if len(longest) > LONG else -1
     parts = [(start, end)] if skipped < 0 else [(start, skipped), (skipped + len(longest), end)]
@@ -108,8 +102,7 @@ def _measure(value: Json) -> tuple[int, str]:
 
 
 def _has_usual_numbers(value: Json) -> bool:
-    """Return whether every number in ``value`` is an integer of at most 64 bits. Floats are excluded because jiter
-    loses their spelling."""
+    """Return whether all numbers are integers of at most 64 bits; jiter loses the spelling of floats."""
     match value:
         case dict():
             return all(map(_has_usual_numbers, value.values()))

@@ -108,8 +108,7 @@ def _split_diff_lines(text: str) -> list[str]:
 
 
 def _split_changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
-    """Split ``after`` into lines. Lines outside the regions are copied from ``old``, which is faster than splitting
-    them again."""
+    """Split ``after`` into lines, copying those outside the regions from ``old``, which is faster."""
     lines: list[str] = []
     position = offset = 0
     for start, end, new_start, new_end in regions:

@@ -182,8 +182,7 @@ class Redactor:
         return min(starts)
 
     def _find_spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
-        """Yield the credentials in order: for each, the start of the text that identifies it, its own start and end,
-        and its replacement."""
+        """Yield for each credential the start of the text before it, its own start and end, and its replacement."""
         spans = [
             (match.start(), match.start(), match.end(), self._build_replacement(match[0]))
             for match in self._values.finditer(text)

@@ -75,8 +75,7 @@ def _describe_omission(size: int, lines: int, head: int, tail: int) -> str:
 
 
 def _fit(upper: str, lower: str, budget: int) -> tuple[str, str]:
-    """Cut both parts to a total of ``budget`` bytes. Two thirds are for ``upper``, and each part may use the unused
-    share of the other."""
+    """Cut both parts to ``budget`` bytes in all: two thirds for ``upper``, or more if ``lower`` is short."""
     upper_size, lower_size = len(upper.encode()), len(lower.encode())
     if upper_size + lower_size <= budget:
         return upper, lower

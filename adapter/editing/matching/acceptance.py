@@ -174,8 +174,7 @@ class MatchFeatures:
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes, or between which it inserts. Adjacent rows with the same text are included,
-    because the diff could also have assigned the change to those."""
+    """Return the rows that a hunk removes or inserts between, with adjacent equal ones that the diff may mean."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
         return range(hunk.start, hunk.end)
@@ -210,8 +209,7 @@ def _keep_marks(key: str) -> str:
 
 
 def _check_elided_twin(match: MatchFeatures) -> str:
-    """Reject the match if the lines to change are next to a ``...``, and the lines that the ``...`` may stand for
-    include them several times."""
+    """Reject the match if a ``...`` next to the change may also stand for the lines to change."""
     for hunk in match.hunks:
         above = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
         below = next((row for row in range(hunk.end, len(match.old)) if is_elision(match.old[row])), None)
@@ -234,8 +232,7 @@ def _check_elided_twin(match: MatchFeatures) -> str:
 
 
 def _check_displaced(match: MatchFeatures) -> str:
-    """Reject the match if one of its lines differs here but occurs elsewhere in the file, which suggests another
-    location."""
+    """Reject the match if a line that differs here occurs elsewhere, which suggests another location."""
     near = range(match.best.first_line - NEAR, match.best.last_line + NEAR + 1)
     for row in match.shown:
         places = match.find_places(row)
@@ -303,8 +300,7 @@ def _check_score(match: MatchFeatures) -> str:
 
 
 def _leaves_out_only_comments(match: MatchFeatures) -> bool:
-    """Return whether every line matches exactly, and the lines of the file that the old text omits are only
-    comments."""
+    """Return whether every line matches exactly, and the old text omits only comments."""
     is_there = all(row in match.lines and match.compared[row].similarity == 1 for row in match.shown)
     steps = (step for step in match.best.steps if step.is_unmentioned or step.is_elided)
     keys = (key for step in steps for key in match.search.keys[step.line_start : step.line_stop])
@@ -322,8 +318,7 @@ def _check_repeated(match: MatchFeatures) -> str:
 
 
 def _check_rivals(match: MatchFeatures) -> str:
-    """Require that the match clearly leads all other candidates in score or mismatches, or is nearest to the line
-    hint."""
+    """Require that the match clearly leads all other candidates, or is nearest to the line hint."""
     best = match.best
     rivals = [other for other in match.candidates if other is not best and other.is_apart_from(best)]
     in_reach = [other for other in rivals if best.score - other.score < CLEAN_MARGIN]

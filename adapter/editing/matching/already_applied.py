@@ -75,8 +75,7 @@ def _find_enclosing_start(view: str, match: TextMatch, old: str, new: str, is_pa
 
 
 def _are_alike(new_keys: Sequence[str], others: Sequence[str], old_keys: Sequence[str]) -> bool:
-    """Return whether two lists of lines are equal. Lines that are also in ``old_keys`` may differ in quote style or a
-    trailing comma."""
+    """Compare two lists of lines. Those in ``old_keys`` may differ in quote style or a trailing comma."""
     pairs = zip(new_keys, others, strict=True)
     return all(key == other or (key in old_keys and loosen_line(key) == loosen_line(other)) for key, other in pairs)
 
@@ -89,11 +88,8 @@ def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: in
 
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
-    """Return whether the document's lines ``rows`` equal ``new`` and not ``old``, ignoring indentation.
-
-    If the patch changes only whitespace, all whitespace that it changes must be in the document. The indentation may
-    differ from the new text by as many columns as that of the lines that keep theirs.
-    """
+    """Return whether the document's lines ``rows`` equal ``new`` and not ``old``, ignoring indentation. If the patch
+    changes only whitespace, all of that change must be in the document, shifted like the lines that keep theirs."""
     sides = _list_nonblank_lines(old), _list_nonblank_lines(new), [search.document.lines[row] for row in rows]
     before, after, current = ([line.rstrip() for line in side] for side in sides)
     widths = [[measure_indent(line) for line in side] for side in sides]
@@ -113,8 +109,7 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the model's indentations correspond one to one to the document's, in the same order. ``widths``
-    has both for each line."""
+    """Return whether the pairs of the model's and the document's indentation ascend on both sides."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
@@ -227,8 +222,7 @@ def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[s
 
 
 def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
-    """Return the document's line at which ``added`` follows the lines above ``row``, or precedes the lines below it.
-    Return None if it does neither."""
+    """Return the line at which ``added`` follows the lines above ``row``, or precedes the lines below it."""
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
@@ -240,8 +234,7 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first line of the new text in the document if the new text matches at least as well as the old text
-    does. Otherwise return None."""
+    """Return the first line of the new text if it matches the document at least as well as the old text."""
     before, after = list_keys(old), list_keys(new)
     added = set(after) - set(before)
     if not all(map(search.find_lines_with_key, added)) or (not added and not _adds_content(before, after)):

@@ -190,12 +190,8 @@ class _Matcher:
         return [line for _, likeness, line in lines if likeness >= MIN_SEED_LIKENESS]
 
     def _find_similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
-        """Return the lines similar to ``key`` that share a number or a word of the document with it, as
-        `DocumentIndex.find_similar` does. Any other line would conflict with ``key``.
-
-        Return None if every such word is too frequent, or if the document is not ASCII, because words are searched
-        verbatim.
-        """
+        """Return the lines similar to ``key`` that share a number or a word with it, because any other line would
+        conflict. Return None if every word is too frequent, or if the document is not ASCII."""
         if not self.search.document.view.isascii():
             return None
         found = (
@@ -234,8 +230,7 @@ class _Matcher:
         return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
     def _align_best(self, window: range) -> tuple[float, list[RowMatch]] | None:
-        """Return the score and the matches of the best alignment in ``window``, or None if no line matches. Raises
-        TooCostlyError."""
+        """Return the score and the matches of the best alignment in ``window``. Raises TooCostlyError."""
         keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
         anchors = _find_anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()

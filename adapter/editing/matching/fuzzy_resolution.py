@@ -58,8 +58,7 @@ def resolve_fuzzily(task: MatchTask, alternatives: Sequence[Interpretation], old
 
 
 def _with_plain_elisions(task: MatchTask, interpretation: Interpretation) -> Interpretation:
-    """Replace comments like ``// unchanged`` in both texts with ``...``, if the old text has them and the file does
-    not."""
+    """Replace comments like ``// unchanged`` that the file does not have with ``...`` in both texts."""
     written = filter(may_be_elision, interpretation.old.split("\n"))
     omissions = {line.strip() for line in written if not task.is_in_file(line)}
     old, new = (
@@ -72,10 +71,7 @@ def _with_plain_elisions(task: MatchTask, interpretation: Interpretation) -> Int
 def _resolve_anchored(
     task: MatchTask, interpretation: Interpretation, best: MatchCandidate
 ) -> tuple[ResolvedEdit, ...]:
-    """Return the edits of changes that are located with certainty although their context differs.
-
-    Return an empty tuple if a change is uncertain, or outside the lines that are most similar to the whole old text.
-    """
+    """Return the edits if all changes are located with certainty near ``best``, although their context differs."""
     if task.patch.replace_all:
         return ()
     edits: list[ResolvedEdit] = []

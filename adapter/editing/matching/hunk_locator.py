@@ -49,8 +49,7 @@ def _reject_ambiguous_division(names: ParameterNames) -> Rejection:
 
 
 def _has_divider(text: str) -> bool:
-    """Return whether the text has a ``=======`` line that may be a divider: it is too short to underline the line above
-    it."""
+    """Return whether a ``=======`` line is too short to underline the line above it, and may be a divider."""
     pairs = pairwise(["", *split_view_lines(text)])
     return any(line.startswith("=======") and not line.strip("=") and len(above) > len(line) for above, line in pairs)
 
@@ -89,16 +88,14 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 
 
 def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
-    """Convert a hunk with one old and one new line to a patch within a line. Return None if it has more lines, or if
-    its old line is not distinctive or not part of exactly one line."""
+    """Convert a hunk with one distinctive old line, which is part of exactly one line, to a patch within that line."""
     old, new = (normalize_newlines(text).removesuffix("\n") for text in (hunk.old_text, hunk.new_text))
     is_part = not hunk.in_order and "\n" not in old + new and search.document.view.count(old) == 1
     return Patch(old, new, hunk.start_line) if is_part and is_distinctive(old) else None
 
 
 def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
-    """Return the 0-based line of a hunk that belongs below its headers. Return None if only its other hints can locate
-    it."""
+    """Return the 0-based line of a hunk below its headers, or None if only its other hints can locate it."""
     anchors = _find_anchors(search, hunk.below)
     matches = [first for first, _ in search.find_lines(list_keys(normalize_newlines(hunk.old_text).split("\n")))]
     has_line_number = hunk.start_line is not None
@@ -132,8 +129,7 @@ def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[
 
 
 def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
-    """Return the 0-based lines that match the last header of ``below``. Each header must be below a match of the header
-    before it."""
+    """Return the 0-based lines that match the last header of ``below``, each below a match of the header before it."""
     lines: list[int] = []
     for depth, name in enumerate(below):
         found = _find_header_lines(search, name)

@@ -57,8 +57,7 @@ def _find_chosen_line(resolution: Resolution) -> int | None:
 
 
 def _list_possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
-    """Return the lines at which a patch may apply. If it matched without the help of a line number, this is only the
-    matched line."""
+    """Return the possible lines of a patch: only the matched one if no line number was needed."""
     if isinstance(resolution, Rejection) or (resolution[0].places and patch.start_line is not None):
         return sorted(set(_list_rivals(resolution)))
     return [resolution[0].match.first_line] if patch.old_text and len(resolution) == 1 else []
@@ -74,8 +73,7 @@ def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Remove places of a patch if the other patches of the chain then have no places in ascending order. A chain
-    without any solution is ignored."""
+    """Remove places with which the other patches of the chain would have none in ascending order."""
     earliest = _choose_first_ascending([places[index] for index in chain])
     latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):
@@ -85,8 +83,7 @@ def _narrow(places: _Places, chain: Sequence[int]) -> None:
 
 
 def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
-    """Return, for each patch, the first place after the place of the previous patch. The list ends before the first
-    patch without such a place."""
+    """Return the first place of each patch after that of the previous one, up to a patch without such a place."""
     ascending: list[int] = []
     for possible in places:
         line = next((line for line in possible if not ascending or line > ascending[-1]), None)
@@ -97,8 +94,7 @@ def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Keep only the places to which line numbers point. Return the patches whose line numbers point to several
-    places."""
+    """Keep the places to which line numbers point, and return the patches with several such places."""
     offsets = _find_shared_offsets(places, numbers)
     contradicted = set[int]()
     for index, number in numbers.items():
@@ -111,8 +107,7 @@ def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
 
 
 def _find_shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Return the offsets to assume between line numbers and actual lines: 0 and, if there is exactly one, the other
-    offset that fits all patches."""
+    """Return the offsets to assume for line numbers: 0, and the only other one that fits all patches."""
     possible = [{line - number for line in places[index]} for index, number in numbers.items()]
     shared = set[int].intersection(*possible) if possible else set[int]()
     if 0 in shared or len(shared) != 1 or len(possible) < 2:

@@ -128,8 +128,7 @@ class Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Matches of several rows with one line of the document, or of one row with several lines. Each key is the row
-        and line at which a match ends; each value has the number of rows, the number of lines and the gain."""
+        """Matches of joined or split lines, by the row and line at which they end: their rows, lines and gain."""
         present = set(self.keys)
         squeezed = [_remove_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]

@@ -90,8 +90,7 @@ class LineComparer:
         return not self._is_typing_error(written, actual)
 
     def _is_typing_error(self, written: str, actual: str) -> bool:
-        """Return whether ``written`` is probably a misspelling of ``actual``: it is close to it and does not occur in
-        the document."""
+        """Return whether ``written`` resembles ``actual`` and does not occur in the document."""
         if not (_NAME.match(written) and _NAME.match(actual)) or self._is_known(written):
             return False
         if _is_one_letter_off(written, actual):
@@ -119,8 +118,8 @@ class LineComparer:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Return whether ``text`` contains ``word`` as a whole word, at the speed of ``str.find``. After too many
-    occurrences inside other words, assume that it does."""
+    """Return whether ``text`` has the whole word ``word``, or too many longer words with it, as fast as
+    ``str.find``."""
     start = text.find(word)
     for _ in range(MAX_WORD_PLACES):
         if start < 0:
@@ -133,10 +132,7 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _is_one_letter_off(written: str, actual: str) -> bool:
-    """Return whether one letter is extra, missing or different, as in ``item`` and ``items``.
-
-    Short words, and words with different digits, are considered different names.
-    """
+    """Return whether one letter differs, as in ``item`` and ``items``. Short words and digits must be equal."""
     if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
         return False
     left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
@@ -147,11 +143,8 @@ def _is_one_letter_off(written: str, actual: str) -> bool:
 
 
 def _is_typo(written: str, actual: str) -> bool:
-    """Return whether the words have the same first letter, and at most two letters, or a third of the word, are
-    different.
-
-    A word with a prefix or suffix is a different name: ``close`` and ``myclose``.
-    """
+    """Return whether at most two letters, or a third of the word, differ after the first one. A word with a prefix or
+    suffix, such as ``myclose``, is a different name."""
     if written == actual:
         return True
     if written.isdigit() or actual.isdigit():

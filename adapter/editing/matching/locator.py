@@ -118,8 +118,7 @@ class _Locator(MatchTask):
         return None
 
     def _reads_own_markers(self, interpretation: Interpretation) -> bool:
-        """Return whether the interpretation strips a ``+`` or ``-`` from a line that the file contains with this
-        character."""
+        """Return whether the interpretation strips a ``+`` or ``-`` that the file itself has."""
         marked = (line for line in split_view_lines(self.old) if line[:1] in ("+", "-"))
         return OLD_MARKERS_NOTE in interpretation.notes and any(map(self.is_in_file, marked))
 
@@ -176,12 +175,9 @@ class _Locator(MatchTask):
         return built if isinstance(built, Rejection) else (replace(built[0], places=places), *built[1:])
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
-        """Return the match to edit, or None if the choice is ambiguous. If it needed a line hint or is ambiguous, also
-        return the first line of each match.
-
-        The following matches are chosen, in this order: the only match; the only match with an equal layout; with a
-        line hint, the match to which it points; without a line hint, the only match of whole words.
-        """
+        """Return the match to edit, or None if the choice is ambiguous, and the first lines of all matches if they
+        matter. It is the only match, the only one with an equal layout, the one at the line hint, or without a hint the
+        only one of whole words."""
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0], ()
@@ -222,8 +218,7 @@ class _Locator(MatchTask):
         return (replace(edits[0], notes=(note, *interpretation.notes)), *edits[1:])
 
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
-        """Reject the patch if the document contains its new text where the old text would be, and does not contain its
-        old text."""
+        """Reject the patch if the document has its new text in place of its old text."""
         place = find_applied_place(
             self.search, interpretation.old, interpretation.new, self.find_hinted_index(interpretation)
         )

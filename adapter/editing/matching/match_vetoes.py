@@ -89,8 +89,7 @@ def _check_applied_elsewhere(task: MatchTask, match: TextMatch, interpretation: 
 
 
 def _check_verbatim_elsewhere(task: MatchTask, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-    """Reject a match that is indented differently than the old text if all old lines, or all but one, occur verbatim
-    elsewhere."""
+    """Reject a reindented match if all old lines, or all but one, occur verbatim elsewhere."""
     if match.strictness == "exact" or match.is_exact_layout or task.is_hinted(match, interpretation):
         return None
     lines = [line.rstrip() for line in split_view_lines(interpretation.old) if line.strip()]
@@ -110,8 +109,7 @@ def _check_verbatim_elsewhere(task: MatchTask, match: TextMatch, interpretation:
 
 
 def _check_lines_below(task: MatchTask, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-    """Reject the patch if its new text ends with the lines below the match, because these lines would then be there
-    twice."""
+    """Reject the patch if its new text ends with the lines below the match, which would then be there twice."""
     old, new = (list_keys(text.split("\n")) for text in (interpretation.old, interpretation.new))
     keys = map(normalize_line, islice(task.document.lines, match.last_line + 1, None))
     below = list(islice(filter(None, keys), len(new)))

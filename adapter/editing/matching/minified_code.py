@@ -54,8 +54,7 @@ def is_minified(line: str) -> bool:
 
 
 def _compile_tokens(text: str) -> str:
-    """Return a regular expression for the tokens of ``text`` with any number of spaces between them. Tokens that would
-    merge without a space have at least one."""
+    """Return a regular expression for the tokens with any number of spaces, and at least one where they would merge."""
     tokens = list(_TOKEN.finditer(text))
     parts = [re.escape(tokens[0][0])]
     for before, token in pairwise(tokens):
@@ -67,8 +66,7 @@ def _compile_tokens(text: str) -> str:
 
 
 def _render_tokens(old: Sequence[str], new: str, actual: str) -> str:
-    """Return the new text. Between tokens that it keeps, it has the spaces of the file; between other tokens, it has a
-    space only if they would merge without it."""
+    """Return the new text with the file's spaces between kept tokens, and others only where tokens would merge."""
     found = list(_TOKEN.finditer(actual))
     gaps = [actual[before.end() : after.start()] for before, after in pairwise(found)]
     written = list(_TOKEN.finditer(new))

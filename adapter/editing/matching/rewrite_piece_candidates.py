@@ -96,11 +96,8 @@ class PieceCandidates:
         return {self._score(lines, start, end) for start, end in found}
 
     def _find_anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Yield indexes of ``lines``, each with a place of that line in the file.
-
-        The lines are the rarest ones and those at both ends. If a line is too frequent, only places near an end of the
-        file are yielded, and only if the piece belongs there.
-        """
+        """Yield the indexes of the rarest lines and of those at both ends, each with its places in the file. Places of
+        a frequent line count only near an end of the file to which the piece belongs."""
         counts = sorted((len(self._places[line]), at) for at, line in enumerate(lines) if line in self._places and line)
         for at in {*(at for _, at in counts[:ANCHORS]), 0, len(lines) - 1}:
             places = self._places.get(lines[at], [])
@@ -112,10 +109,8 @@ class PieceCandidates:
                 yield from ((at, place) for place in places[-NEAREST:])
 
     def _find_starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
-        """Return the lines at which a span can begin if ``lines[at]`` is the line ``place`` of the file.
-
-        If the file lacks the first line of the piece, the lines above ``lines[at]`` replace lines or are new.
-        """
+        """Return the lines at which a span can begin if ``lines[at]`` is the line ``place`` of the file. Its first
+        lines may be new."""
         if piece.depth is None:
             return (self._first,) if place - self._first <= reach else ()
         places = self._places.get(lines[0])
@@ -136,11 +131,8 @@ class PieceCandidates:
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
     def _find_similar(self, lines: Sequence[str], place: int, anchor: int) -> Sequence[int]:
-        """Return the line within `NEAR` lines of ``place`` that the first of ``lines`` probably replaces.
-
-        ``lines`` are those from an end of a piece to the line at ``anchor``. If the first one is not very similar, and
-        they have a whole block, it may be new. Then ``anchor`` is also returned.
-        """
+        """Return the line near ``place`` that the first of ``lines`` probably replaces, and ``anchor``, at which they
+        end, if they may also be a new block."""
         near = range(max(0, place - NEAR), min(len(self._old), place + NEAR + 1))
         likeness = ((ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near)
         best, _, found = max(likeness, default=(0.0, 0, 0))

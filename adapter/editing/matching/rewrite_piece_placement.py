@@ -106,8 +106,7 @@ class PiecePlacer(PieceCandidates):
         return chosen, self._find_duplicate(chosen)
 
     def _find_gone_names(self, omitted: Set[int]) -> list[list[int]]:
-        """Return, for each name that the pieces remove from their spans, the ``omitted`` lines that contain it. A
-        larger span with all these lines would remove the name from the whole file."""
+        """Return the ``omitted`` lines with each name that the pieces remove, which a larger span would remove."""
         written = set(_NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
         replaced = "\n".join(line for index, line in enumerate(self._old) if index not in omitted)
         gone = set(_NAME.findall(replaced)) - written
@@ -118,8 +117,7 @@ class PiecePlacer(PieceCandidates):
         return [*kept.values()]
 
     def _find_moved_lines(self, spans: Sequence[Placement], omitted: Set[int]) -> list[list[int]]:
-        """Return the ``omitted`` lines that a piece may have moved: they occur once in the file, and a piece adds them.
-        Each is returned twice, because the caller requires two hints, and one such line is enough."""
+        """Return, each twice, the unique ``omitted`` lines that a piece adds: one replaces two other hints."""
         written = {line for each in map(self._fit, self._pieces, spans) for line in each.added}
         counts = Counter(line.strip() for line in self._old)
         moved = [index for index in omitted if (line := self._old[index].strip()) in written and counts[line] == 1]
@@ -131,11 +129,8 @@ class PiecePlacer(PieceCandidates):
         return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
 
     def _find_rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
-        """Return the ``spans`` that the model may have meant although their score is lower.
-
-        If ``piece`` changes nothing at ``span``, these are all larger spans, because the model may have shown the piece
-        to delete the lines around it.
-        """
+        """Return the ``spans`` that the model may have meant although their score is lower, such as larger ones around
+        a ``span`` that ``piece`` does not change."""
         if len(piece.lines) == 1:
             return []
         if self._is_equal(piece, span):
@@ -146,12 +141,8 @@ class PiecePlacer(PieceCandidates):
         return [each for each in spans if self._is_rival(piece, span, each, here, loses_name)]
 
     def _is_rival(self, piece: Piece, span: Placement, other: Placement, here: _Fit, loses_name: bool) -> bool:
-        """Return whether the model may have meant the span ``other`` instead of ``span``.
-
-        This is possible if ``other`` contains a unique line that the piece would add at ``span``. It is also possible
-        if both ends of the piece fit ``other``, and ``other`` is either a larger span that keeps more lines of the
-        piece, or another span from which fewer lines are deleted.
-        """
+        """Return whether the model may have meant the span ``other``: it contains a unique line that the piece would
+        add, or both ends fit and it keeps more lines of the piece or deletes fewer."""
         if any(other.start <= place < other.end for place in here.copied):
             return True
         is_larger, is_smaller = _contains(other, span), _contains(span, other)
@@ -179,8 +170,7 @@ class PiecePlacer(PieceCandidates):
         return there.is_reworded and keeps_ends and there.written > 1
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
-        """Return whether ``piece`` lacks a name that is in ``span``, in one of the least indented lines that contain
-        names."""
+        """Return whether ``piece`` lacks a name from one of the least indented lines of ``span``."""
         named = filter(_NAME.search, self._old[span.start : span.end])
         depth = min(map(measure_indent, named), default=0)
         before, after = (
@@ -208,8 +198,7 @@ class PiecePlacer(PieceCandidates):
         )
 
     def _keeps_distinctive(self, piece: Piece, span: Placement) -> bool:
-        """Return whether the lines that ``piece`` keeps are distinctive as a whole, or one of them is unique in the
-        file."""
+        """Return whether the kept lines are distinctive together, or one is unique in the file."""
         kept = [line for line in {*piece.lines}.intersection(self._old[span.start : span.end]) if _NAME.search(line)]
         return sum(map(count_letters, kept)) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
@@ -218,8 +207,7 @@ class PiecePlacer(PieceCandidates):
         return self._old[span.start : span.end] == [line.rstrip() for line in piece.lines]
 
     def _find_duplicate(self, spans: Sequence[Placement]) -> str:
-        """Return the reason to reject new lines that repeat unchanged lines near their piece, or an empty string. The
-        model probably replaced those lines and forgot to delete them."""
+        """Return the reason to reject new lines that repeat lines near their piece, or an empty string."""
         counts = Counter(map(_build_key, self._old))
         ends = [0, *(span.end for span in spans)]
         starts = [*(span.start for span in spans[1:]), len(self._old)]
@@ -248,12 +236,8 @@ class PiecePlacer(PieceCandidates):
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
 
     def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
-        """Return, as text, the range of lines next to ``span`` that are similar to the first or last added lines.
-        Return an empty string if there are none.
-
-        The model may have meant to replace these lines if ``piece`` starts or ends with a line like ``}`` that also
-        closes the block that contains them.
-        """
+        """Return, as text, the lines next to ``span`` that are similar to the first or last added ones. The model may
+        have meant to replace them if ``piece`` ends at a line like ``}`` that also closes the block around them."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         hunks, fit = find_changes(actual, lines), self._fit(piece, span)
         if piece.depth is not None and hunks and fit.kept_above < DISTINCTIVE_LETTERS:
@@ -271,8 +255,7 @@ class PiecePlacer(PieceCandidates):
         return ""
 
     def _is_sure(self, actual: Sequence[str], lines: Sequence[str]) -> bool:
-        """Return whether both texts begin with the same lines, and these are distinctive or one of them occurs once in
-        the file."""
+        """Return whether both texts begin with the same lines, which are distinctive or unique in the file."""
         kept = filter(_NAME.search, lines[: count_common_prefix(actual, lines)])
         return _count_letters_in_common(actual, lines) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
@@ -316,11 +299,8 @@ def _contains(span: Placement, other: Placement) -> bool:
 
 
 def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]:
-    """Return, for each span, the best total score of a choice that contains the span, or minus infinity if there is
-    none.
-
-    A choice has one span for each piece, in the order of the pieces and without overlap.
-    """
+    """Return, for each span, the best total of a choice with it, or minus infinity if there is none. A choice has one
+    span per piece, in order and without overlap."""
     totals: list[list[float]] = []
     ends: list[int] = [-1]
     best = [0.0]
@@ -341,8 +321,7 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
 
 
 def _build_key(line: str) -> tuple[str, ...]:
-    """Return a line's indentation and the words that identify it: the words of its declaration, or else its first
-    words. Return an empty tuple if it has no declaration and fewer than three words."""
+    """Return a line's indentation, and the words of its declaration or its first three, or an empty tuple."""
     if declared := _DECLARED.match(line):
         return (get_indent(line), *_NAME.findall(declared[0]))
     words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]

@@ -161,8 +161,7 @@ class ContextScorer:
         }
 
     def _score_side(self, rows: Sequence[int], lines: range, depth: int) -> tuple[float, frozenset[int]]:
-        """Return the best score of ``rows`` against ``lines``, and the rows that were found. Both begin next to the
-        change and lead away from it."""
+        """Return the best score of ``rows`` against ``lines``, both away from the change, and the rows found."""
         keys = self._take_block(lines, min((depth, *(self._depths[row] for row in rows))), NEAR + len(rows))
         best = (0.0, frozenset[int]())
         before = [(-SKIPPED * count, frozenset[int]()) for count in range(len(keys) + 1)]
@@ -180,8 +179,7 @@ class ContextScorer:
         return best
 
     def _take_block(self, lines: range, depth: int, count: int) -> list[str]:
-        """Return the keys of the next ``count`` non-blank lines. Stop before a line that is indented less than
-        ``depth``."""
+        """Return the keys of the next ``count`` non-blank lines, up to one indented less than ``depth``."""
         block: list[str] = []
         for line in lines:
             key = self.search.keys[line]
@@ -268,8 +266,7 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count the occurrences of these rows in the old text. If the document has fewer, one of them differs there and
-        may be the location to change."""
+        """Count these rows in the old text: if the document has fewer, the location may be one that differs."""
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 
@@ -289,15 +286,13 @@ def _find_shallowest(lines: Sequence[str], span: range) -> int:
 
 
 def _is_same(shown: str, actual: str) -> bool:
-    """Return whether two lines are equal, or one of them only has additional words, like ``def f(a)`` and ``def f(a,
-    b)``. Conditions must be equal."""
+    """Return whether two lines are equal or, unless they are conditions, one only has additional words."""
     left, right = (_WORD.findall(line) for line in (shown, actual))
     has_all = set(left) <= set(right) or set(right) <= set(left)
     return shown == actual or (has_all and left[:1] == right[:1] != [] and not is_condition(shown))
 
 
 def _find_owners(lines: Sequence[str], at: int) -> set[str]:
-    """Return the lines that enclose line ``at``, including the line that opens a block if line ``at`` closes the
-    block."""
+    """Return the lines that enclose line ``at``, including the opening line of a block that it closes."""
     depth = measure_indent(lines[at]) + bool(_CLOSING.match(lines[at]))
     return {normalize_line(lines[index]) for index in find_enclosing(lines, at, depth)}

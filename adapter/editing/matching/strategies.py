@@ -61,8 +61,7 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
 
 
 def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
-    """Return both texts without their final newline, and the offset of their match at the end of the document. Return
-    None if the document has a final newline or does not end with the old text."""
+    """Return both texts without final newline, and the offset of the old text at the end of a document without one."""
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
     is_at_end = old != interpretation.old and view.endswith(old) and not view.endswith("\n")
@@ -72,8 +71,7 @@ def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpre
 
 
 def _find_exact_starts(document: TextDocument, interpretation: Interpretation) -> list[int]:
-    """Return the offsets of verbatim matches. If the interpretation requires it, these are only matches of whole
-    lines."""
+    """Return the offsets of verbatim matches, or of matches of whole lines if these are required."""
     starts = find_occurrences(document.view, interpretation.old)
     if not interpretation.is_whole_lines:
         return list(starts)
@@ -97,8 +95,7 @@ def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iter
 
 
 def _is_indented_less(document: TextDocument, interpretation: Interpretation, start: int) -> bool:
-    """Return whether a match would be one of whole lines if the old text had all of the first line's indentation, and
-    the old text has some of it, or the new text has lines that would be outside the block of the first line."""
+    """Return whether only missing indentation of the texts keeps the match from being one of whole lines."""
     old, end = interpretation.old, start + len(interpretation.old)
     line_start = document.get_view_offset(document.find_line(start))
     is_closed = old.endswith("\n") or document.view[end : end + 1] in ("", "\n")
@@ -139,8 +136,7 @@ def _indent_following_lines(new: str, indent: str) -> str:
 
 
 def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
-    """Return whether the lines after ``head`` are indented relative to ``head``, rather than to the start of the
-    line."""
+    """Return whether the lines after ``head`` are indented relative to ``head``."""
     if not all(line.startswith(indent) for line in rest):
         return True
     opens = head.rstrip().endswith((":", "{", "(", "["))

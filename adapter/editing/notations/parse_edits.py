@@ -175,8 +175,7 @@ def convert_mapping_to_patch(mapping: Json) -> Patch:
 
 
 def _get_field(fields: Mapping[str, Json], key: str, kind: type[T], expected: str) -> T | None:
-    """Return the value of ``key``, or None if it is missing. Only line numbers may also be null. Raises FormatError if
-    a text is missing or a value has the wrong type."""
+    """Return the value of ``key``. Raises FormatError if a text is missing or a value has the wrong type."""
     value = fields.get(key)
     if key not in fields and key in _TEXT_FIELDS:
         raise FormatError(f"{key} is missing")

@@ -84,8 +84,7 @@ def _normalize_dashed(lines: Sequence[str]) -> Sequence[str]:
 
 
 def _find_end(lines: Sequence[str], start: int, is_search: bool) -> int:
-    """Return the number of the line that closes the block starting at the line ``start``. Raises FormatError if there
-    is none."""
+    """Return the number of the line that closes the block at ``start``. Raises FormatError if there is none."""
     following = range(start + 1, len(lines))
     next_search = next((number for number in following if _SEARCH.fullmatch(lines[number])), len(lines))
     within = range(start + 1, next_search)
@@ -125,19 +124,15 @@ def _find_divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _build_hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """Convert the two halves of a block to a hunk.
-
-    Line hints (``:start_line:12``) and a dashed line may precede the old text. If they do, they may also precede the
-    new text.
-    """
+    """Convert the two halves of a block to a hunk, without line hints (``:start_line:12``) and a dashed line above
+    them."""
     first, start = _skip_hints(old)
     first_new = _skip_hints(new)[0] if first else 0
     return Hunk(close_lines(old[first:]), close_lines(new[first_new:]), start)
 
 
 def _skip_hints(lines: Sequence[str]) -> tuple[int, int | None]:
-    """Return the number of lines to skip, and the start line that they give or None. The lines are hints such as
-    ``:start_line:12``, and a dashed line below them."""
+    """Return the number of lines with hints, such as ``:start_line:12``, and the start line that they give."""
     first = 0
     start: int | None = None
     while first < len(lines) and (hint := _HINT.fullmatch(lines[first])):

@@ -44,8 +44,7 @@ _GIT_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", 
 
 
 class _Head(NamedTuple):
-    """A parsed ``@@`` line: the whole line, the first line and the number of lines of the old text, if given, and the
-    section heading."""
+    """A parsed ``@@`` line: the whole line, the first line and the line count of the old text, and the heading."""
 
     written: str
     line: int | None = None
@@ -116,8 +115,7 @@ class _DiffParser:
         return self.edits
 
     def _is_in_hunk(self, number: int) -> bool:
-        """Return whether lines that look like a header are changed lines: the current hunk is not complete, and no
-        ``@@`` line follows them."""
+        """Return whether lines like a header are changed lines: the hunk is incomplete, and no ``@@`` follows."""
         if self.hunk is None or self.head is None or self.head.old_count is None:
             return False
         old_count = sum(text[:1] in ("", " ", "-") for text in self.hunk)
@@ -162,8 +160,7 @@ class _DiffParser:
         return True
 
     def _start_file(self, before: str, after: str) -> None:
-        """Start the edit of the file that the two header lines name, unless git's extended header has already started
-        it."""
+        """Start the edit of the file that the header lines name, unless git's header has already started it."""
         old, new = _parse_header_paths(before, after)
         self._finish_hunk()
         if self.edit.patches:
@@ -203,8 +200,7 @@ class _DiffParser:
 
 
 def _find_insertion_line(head: _Head) -> int:
-    """Return the line before which to insert a hunk without context: ``-3,0`` inserts after line 3. Raises FormatError
-    if the header does not give such a position."""
+    """Return the line before which to insert: ``-3,0`` inserts after line 3. Raises FormatError without such counts."""
     if head.line is not None and head.old_count == 0:
         return head.line + 1
     raise FormatError(
@@ -214,8 +210,7 @@ def _find_insertion_line(head: _Head) -> int:
 
 
 def _strip_prose(lines: Sequence[str]) -> list[str]:
-    """Drop trailing blank lines. If all lines up to the last diff marker have one or are blank, also drop the text that
-    follows after a blank line."""
+    """Drop trailing blank lines, and the text that follows a diff whose lines all have a marker."""
     lines_left = list(lines)
     while lines_left and not lines_left[-1]:
         lines_left.pop()

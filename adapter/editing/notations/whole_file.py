@@ -72,8 +72,7 @@ def _find_fences(lines: Sequence[str]) -> Iterator[_Fence]:
 
 
 def _find_closing_fence(lines: Sequence[str], start: int, marks: str) -> int | None:
-    """Return the line that closes the fence at ``start``, or None. Nested fences, which begin with an info string, are
-    skipped."""
+    """Return the line that closes the fence at ``start``, skipping nested fences with an info string."""
     depth = 1
     for number in range(start + 1, len(lines)):
         fence = FENCE.fullmatch(lines[number])

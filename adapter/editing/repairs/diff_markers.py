@@ -125,8 +125,7 @@ _PLUS_LINE = re.compile(r"^\+.*", re.MULTILINE)
 
 
 def _find_plus_forms(lines: Sequence[str]) -> set[int]:
-    """Return the numbers of spaces that follow the ``+`` of the lines, up to two: 0 for plain markers, 1 for list
-    items, 2 for indentation."""
+    """Return how many spaces follow the ``+``: 0 for markers, 1 for list items, 2 for indentation."""
     return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 
@@ -147,9 +146,7 @@ def _may_be_a_list(added: Sequence[str]) -> bool:
 
 def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     """Return the extra width of the markers: 1 for ``+`` and a space, 0 for ``+``, -1 if the ``+`` replaced a space.
-
-    Return None if neither the changed lines nor the indentation determine the width.
-    """
+    Return None if nothing determines it."""
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
         return 0
@@ -177,8 +174,7 @@ def _is_next_to_margin(lines: Sequence[str]) -> bool:
 
 
 def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
-    """Return the only shift, or None if there are several. A shift of -1 is also ambiguous if the marker may be two
-    characters wide."""
+    """Return the only shift. A shift of -1 is ambiguous if the marker may be two characters wide."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
@@ -246,11 +242,8 @@ def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str,
 
 
 def _strip_partial_numbers(old: str, new: str, strips: bool) -> str:
-    """Strip numbers from the lines of the new text that use the separator of the old text.
-
-    If only some lines are numbered, their numbers must be near those of the old text. If every line is numbered, any
-    number is accepted, because models cannot know the numbers of new lines.
-    """
+    """Strip the numbers of new lines that use the separator of the old text. If only some lines are numbered, their
+    numbers must be near those of the old text, because others may be content."""
     numbered_old = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
     mark = next(match[2] or match[3] for match in numbered_old if match[2] or match[3])
     last = int(numbered_old[-1][1]) + new.count("\n") + 1

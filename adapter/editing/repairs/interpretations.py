@@ -57,11 +57,8 @@ def list_interpretations(written: Interpretation) -> list[Interpretation]:
 
 
 class _PairRepair(NamedTuple):
-    """A repair of both texts. ``is_line_based`` tells whether the repaired texts consist of whole lines.
-
-    ``strip`` yields pairs of the repaired old and new text, the likeliest first. A third value is the line number found
-    in the old text. Nothing is yielded if the repair does not apply.
-    """
+    """A repair of both texts, which then consist of whole lines if it ``is_line_based``. ``strip`` yields the repaired
+    texts, the likeliest first, and perhaps the line number found in the old text."""
 
     note: str
     strip: Callable[[str, str], Iterator[tuple[str, str] | tuple[str, str, int]]]

@@ -159,12 +159,8 @@ def _has_comment_beside(new: Sequence[str], index: int, written: range) -> bool:
 
 
 def _stands_for_code(written: Sequence[str], removed: Sequence[str], above: Sequence[str]) -> bool:
-    """Return whether the comment ``written[0]`` replaces some of the ``removed`` lines. ``above`` has the lines that
-    the edit writes above the comment.
-
-    A comment above new code with the same indentation describes that code, unless the code lacks removed lines: it
-    uses a name that they assign, or only replaces the last of them.
-    """
+    """Return whether the comment ``written[0]``, below the lines ``above``, replaces some of the ``removed`` lines. A
+    comment on new code does not, unless that code uses a name they assign or replaces only the last of them."""
     comment, below = written[0].strip(), "".join(written[1:2])
     if any(fuzz.ratio(line.strip(), comment) >= MIN_PARTNER for line in removed):  # commented out, or reworded
         return False
@@ -233,8 +229,7 @@ def _has_only_known_words(words: Sequence[str]) -> bool:
 
 
 def _find_edges_for_lost_lines(removed: Sequence[str], written: Sequence[str]) -> set[int]:
-    """Return the index of the first line of ``written`` if no other line of it is like the first line of ``removed``,
-    and that of the last line likewise."""
+    """Return the first and the last index of ``written`` if only that line is like the edge of ``removed``."""
     filled = [index for index, line in enumerate(written) if line.strip()]
     code = [line.strip() for line in removed if re.search(r"\w", line)]
     pairs = [(filled[0], code[0]), (filled[-1], code[-1])] if filled and code else []

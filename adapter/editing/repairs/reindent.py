@@ -92,8 +92,7 @@ class IndentMapper:
 
     @cached_property
     def _added_prefix(self) -> str | None:
-        """The prefix that the model added to the indentation of every line, often empty, or None if there is no common
-        prefix."""
+        """The prefix, often empty, that the model added to the indentation of every line."""
         prefixes = {
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }
@@ -109,13 +108,11 @@ class IndentMapper:
         return any(pair.actual for pair in self._pairs)
 
     def _has_tab_behind(self, prefix: str) -> bool:
-        """Return whether a tab follows ``prefix`` in a line, because the model put spaces before the file's own
-        tabs."""
+        """Return whether a tab follows ``prefix``, because the model put spaces before the file's own tabs."""
         return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
 
     def _find_units(self, base: _Pair) -> tuple[int, int]:
-        """Return the numbers of columns in the file and in the model's text that correspond to each other, near
-        ``base``."""
+        """Return the corresponding columns in the file and in the model's text, near ``base``."""
         ratio = self._find_ratio(base)
         if _measure_width(base.written) == _measure_width(base.actual) > 0:
             # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
@@ -125,8 +122,7 @@ class IndentMapper:
         return ratio or (self._unit, self._find_written_unit(base, self._unit))
 
     def _find_ratio(self, base: _Pair) -> tuple[int, int] | None:
-        """Return the numbers of columns in the file and in the model's text that correspond to each other, measured
-        between ``base`` and the nearest line at another depth. Return None if there is no such line."""
+        """Return the corresponding columns between ``base`` and the nearest line at another depth."""
         others = [pair for pair in self._pairs if _measure_width(pair.written) != _measure_width(base.written)]
         if not others:
             return None
@@ -165,8 +161,7 @@ class IndentMapper:
         return common if counts[common] else find_indent_unit(pair.actual for pair in self._pairs)
 
     def _find_written_unit(self, base: _Pair, unit: int) -> int:
-        """Return the number of columns of a level in the model's text. If nothing shows it, return ``unit``, the number
-        in the file."""
+        """Return the columns of a level in the model's text; ``unit``, as in the file, if nothing shows them."""
         lines = [line for text in self._written for line in text if line.strip()]
         if any(line.startswith("\t") for line in lines):
             return TAB_WIDTH
@@ -186,8 +181,7 @@ def _render_indent(columns: int, uses_tabs: bool) -> str:
 
 
 def _list_steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
-    """Yield, for each line that is indented more than the line above it, the number of columns, and whether the line
-    above opens a block."""
+    """Yield how many columns each line is deeper than the line above, and whether that line opens a block."""
     for above, below in pairwise(line for line in lines if line.strip()):
         step = measure_indent(below) - measure_indent(above)
         if step > 0:

@@ -74,8 +74,7 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _has_doubtful_break(old: str, text: str, kinds: frozenset[str]) -> bool:
-    r"""Return whether each ``\n`` inside quotes of the new ``text`` may be a real line break, because the text after it
-    is indented like the line before it."""
+    r"""Return whether each ``\n`` in quotes may be a real line break, with equal indentation before and after it."""
     if "break" not in kinds:
         return False
     protected = _breaks_in_strings(text, kinds, frozenset(_unescape(old, kinds, False).split("\n")))
@@ -95,8 +94,7 @@ def _get_blanks(text: str, start: int) -> str:
 
 
 def _has_escaped_indentation(text: str) -> bool:
-    r"""Return whether ``text`` has ``\t`` only at the start of lines, and no other escaped letter except line
-    breaks."""
+    r"""Return whether ``\t`` at the start of lines is the only escaped letter except line breaks."""
     rest = _ESCAPED_LEAD.sub(r"\1", text)
     return rest != text and all(match[1] in "nr" or not match[1].isalpha() for match in _ESCAPE.finditer(rest))
 
@@ -124,11 +122,8 @@ def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
 
 
 def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: frozenset[str] = frozenset()) -> str:
-    """Undo the given kinds of escapes in ``text``.
-
-    Line breaks in strings and regular expressions stay escaped, unless ``in_strings`` is true or they are next to one
-    of ``known_lines``, the lines of the unescaped old text.
-    """
+    """Undo these kinds of escapes, except line breaks in strings and regular expressions, unless ``in_strings`` is true
+    or they are next to one of ``known_lines``, the lines of the unescaped old text."""
     protected = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known_lines)
     for lead in _ESCAPED_LEAD.finditer(text):
         if lead.start() in protected:
@@ -143,11 +138,8 @@ def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: f
 
 
 def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[str]) -> set[int]:
-    r"""Return the offsets of ``\n`` and ``\r`` in regular expressions and in strings.
-
-    An offset is in a string if an odd number of quotes precedes it and the string ends after it. Line breaks next to
-    ``known_lines`` are not in strings.
-    """
+    r"""Return the offsets of ``\n`` and ``\r`` in regular expressions and in strings, that is, after an odd number of
+    quotes. Line breaks next to ``known_lines`` are not in strings."""
     offsets = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
     start = 0
     for line in text.split("\n"):
@@ -180,8 +172,7 @@ def _find_in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
 
 
 def _find_closing_quotes(parts: Sequence[str]) -> list[str]:
-    """Return, for each part, the kinds of quotes whose next occurrence, in this part or a later one, may close a
-    string."""
+    """Return, for each part, the quotes whose next occurrence may close a string."""
     found = [""] * (len(parts) + 1)
     for number in range(len(parts) - 1, -1, -1):
         plain = _ESCAPE.sub("", parts[number])
@@ -196,8 +187,7 @@ def _may_close(before: str, after: str) -> bool:
 
 
 def _may_open(part: str, quote: str) -> bool:
-    """Return whether the last ``quote`` of a part may open a string. In ``END;';``, for example, it closes an earlier
-    string."""
+    """Return whether the last ``quote`` of a part may open a string, unlike the last one of ``END;';``."""
     before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
     return not before or not _may_close(before, after) or _PREFIX.search(before) is not None
 
@@ -218,8 +208,7 @@ def _find_odd_quotes(part: str, kinds: frozenset[str]) -> str:
 
 
 def _toggle_quote(is_open: str, odd: str) -> str:
-    """Return the quote that is open after a part of a line, or an empty string. ``is_open`` is the quote that is open
-    before it, and ``odd`` has the quotes that occur an odd number of times in it."""
+    """Return the quote that is open after a part with the ``odd`` quotes, if ``is_open`` was before it."""
     if is_open:
         return "" if is_open in odd else is_open
     return odd[:1]

@@ -252,20 +252,17 @@ def _compile_pattern(pattern: str) -> GitIgnoreSpec:
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Return whether the pattern matches the path, as a file or as a directory: ``secrets/`` matches ``secrets``
-    itself."""
+    """Return whether the pattern matches the path as a file or as a directory."""
     return _compile_pattern(pattern).match_file(path) or _compile_pattern(pattern).match_file(f"{path}/")
 
 
 def _restricts_path(pattern: str, path: str) -> bool:
-    """Return whether the pattern of a ``deny`` or ``ask`` rule matches the path, ignoring letter case: on macOS and
-    Windows, ``Secrets`` is the directory ``secrets``."""
+    """Return whether the pattern matches the path in any letter case, as on macOS and Windows."""
     return _matches_path(pattern, path) or _matches_path(pattern.casefold(), path.casefold())
 
 
 def _to_directory_pattern(pattern: str) -> str:
-    """Convert a pattern for the whole content of a directory to one for the directory: ``secrets/**`` to ``/secrets/``.
-    Return any other pattern unchanged."""
+    """Convert a pattern for the content of a directory, ``secrets/**``, to one for the directory, ``/secrets/``."""
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
 
 
@@ -320,13 +317,11 @@ class PermissionPolicy:
         return "allow" if verdict == "ask" and approval.effect in self.preapproved else verdict
 
     def _has_allowed_paths(self, tool: str) -> bool:
-        """Return whether a rule allows ``tool``, which only reads, to read certain paths. All other paths are then
-        denied."""
+        """Return whether a rule allows ``tool`` to read certain paths, so that all others are denied."""
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
 
     def _needs_approval(self, approval: ApprovalRequest) -> bool:
-        """Return whether only the user can allow the call, not a rule or the mode. A shell expansion, for example,
-        could run a denied command."""
+        """Return whether only the user can allow the call, as when a shell expansion may run a denied command."""
         if approval.command is None or not is_dynamic(approval.command):
             return approval.is_git
         applicable = [rule for rule in self.rules if rule.tool in ("*", approval.tool) and rule.pattern]

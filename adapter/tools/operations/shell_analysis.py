@@ -123,8 +123,7 @@ def _iter_names(program: str) -> Iterator[str]:
 
 
 def _fold(command: Words) -> Words:
-    """On Windows, return the command in lower case and the program's name without its extension. On other systems,
-    return the command unchanged."""
+    """On Windows, return the command in lower case, and its program without extension."""
     if not IS_WINDOWS:
         return command
     name, *rest = (word.lower() for word in command)

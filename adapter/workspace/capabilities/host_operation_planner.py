@@ -204,12 +204,8 @@ def _write_memory(capabilities: SessionCapabilities, operation: ops.WriteMemory)
 
 
 def _run_batch(capabilities: SessionCapabilities, operation: ops.RunBatch) -> ops.BatchResults:
-    """Run the calls in parallel, and return one result per call, in their order. A failed call does not affect the
-    others.
-
-    Calls that write run one at a time and in order, so that two edits of one file both apply. So do equal calls, so
-    that a replay knows which of them got which recorded result. Raises ToolError if the batch has no calls.
-    """
+    """Run the calls in parallel, and return their results in order. Calls that write run one after the other, so that
+    two edits of a file both apply, and so do equal calls, so that a replay knows which result is whose."""
     if not operation.calls:
         raise ToolError(f"the batch is empty; give 1 to {ops.MAX_BATCH} calls, each with a tool and its parameters")
     calls, surplus = operation.calls[: ops.MAX_BATCH], operation.calls[ops.MAX_BATCH :]

@@ -59,11 +59,7 @@ class InstalledDocs:
 
 
 def _list_names() -> list[str]:
-    """Return the sorted names of the installed packages.
-
-    Only the names in the metadata files are parsed: `importlib.metadata` would parse whole readmes, which takes half a
-    second.
-    """
+    """Return the sorted names of the installed packages, without parsing their readmes as `importlib.metadata` does."""
     heads = (found.read_text("METADATA") or found.read_text("PKG-INFO") or "" for found in metadata.distributions())
     return sorted({name[1] for head in heads if (name := _NAME.search(head)) is not None})
 

@@ -129,8 +129,7 @@ class NoteStore:
 
 
 def _normalize_path(path: str) -> str:
-    """Return the normalized path of a note in the memory directory. Raises ToolError if it is outside of that
-    directory."""
+    """Return the normalized path of a note. Raises ToolError if it is outside the memory directory."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts:
         raise ToolError(

@@ -300,10 +300,7 @@ def _is_below(host: str, domains: Iterable[str]) -> bool:
 
 
 def _create_backend(access: WebAccess, deadline: float) -> NetworkBackend:
-    """Return a backend that connects only to checked addresses and never waits beyond ``deadline``.
-
-    ``deadline``: a value of `time.monotonic`.
-    """
+    """Return a backend that connects only to checked addresses, and waits until ``deadline`` (`time.monotonic`)."""
     import httpcore2
 
     def limit_to_remaining(timeout: float | None) -> float:

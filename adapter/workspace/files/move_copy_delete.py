@@ -149,10 +149,8 @@ def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> N
 
 
 def _read_state(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
-    """Return the identity of a file, or of a directory and each entry in it, by path.
-
-    Raises ToolError if the directory is too large or contains a git repository.
-    """
+    """Return the identity of a file, or of each entry in a directory, by path. Raises ToolError if it is too large or a
+    repository."""
     path, display_path = "/".join(resolved.parts), resolved.display_path
     state = {path: tree_ops.build_identity(resolved.status)} if resolved.status is not None else {}
     if not resolved.is_directory:

@@ -180,11 +180,8 @@ def _stream_lines(
 
 
 def _read_lines(descriptor: int, first: int, count: int | None) -> tuple[bytes, int, bool]:
-    """Read ``count`` lines from line ``first``, at most `MAX_TEXT_BYTES`.
-
-    Return the bytes, the number of lines skipped, and whether the end of the file was reached. Raises ToolError if
-    skipping the lines takes too long.
-    """
+    """Return ``count`` lines from line ``first`` as bytes, the number of lines skipped, and whether the file has ended.
+    Raises ToolError if skipping takes too long."""
     skipped, deadline = 0, time.monotonic() + SKIP_SECONDS
     with open(descriptor, "rb", closefd=False) as raw:
         file = io.TextIOWrapper(raw, "latin-1", newline="")  # one character for each byte

@@ -197,8 +197,7 @@ class PathCalls:
 
     @contextmanager
     def _check_change(self, dirfd: int) -> Iterator[_OpenDirectory]:
-        """Like `_check_around`, for a ``with`` body that changes the directory. Raise ESTALE if the directory was
-        replaced during the call, because the change may have been made elsewhere."""
+        """Like `_check_around`, but raise ESTALE if the directory was replaced, and the change may be elsewhere."""
         directory = self._get_directory(dirfd)
         directory.check()
         yield directory

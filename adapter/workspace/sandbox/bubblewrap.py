@@ -118,10 +118,8 @@ def build_bwrap_argv(binary: str, view: MountView, argv: Sequence[str], director
 
 
 def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a command prefix that runs the program only if each mounted path is still the original file.
-
-    Another command may have replaced the file with a link out of the workspace, which bubblewrap follows.
-    """
+    """Return a command prefix that refuses to run the program if another command replaced a mounted path, for instance
+    with a link."""
     if not mounted:
         return []
     paths = shlex.join(path for path, _ in mounted)

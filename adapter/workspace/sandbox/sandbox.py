@@ -246,8 +246,7 @@ class ActiveSandbox:
         return tuple(real_paths)
 
     def _list_outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
-        """Return the granted directories outside the workspace. Directories inside it need no mount: granting them only
-        keeps them from becoming read-only."""
+        """Return the granted directories outside the workspace, which need a mount."""
         return tuple(path for path in self._granted[access] if not readable_paths.is_below(path, self._workspace))
 
     def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
@@ -334,8 +333,7 @@ class ActiveSandbox:
         return private | {"XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None}
 
     def _create_directories(self) -> str:
-        """Return the directory that contains the session's private temporary and home directories. It is created on
-        first use."""
+        """Return the directory of the session's private temporary and home directories, created on first use."""
         if self._private is None:
             self._private = os.path.realpath(tempfile.mkdtemp(prefix="adapter-"))
             for name in ("tmp", "home"):
@@ -348,8 +346,7 @@ class ActiveSandbox:
         return self._private
 
     def _link_tools(self, home: Path) -> None:
-        """Link the user's tools into the private home directory, where bubblewrap would mount them. Call this before
-        any command runs."""
+        """Link the user's tools into the private home directory, before any command runs in it."""
         for path in self._tools:
             if readable_paths.is_below(path, self._home):
                 link = home / PurePosixPath(path).relative_to(self._home)
@@ -388,10 +385,8 @@ class ActiveSandbox:
         return self._hidden is not None or self._frozen is not None
 
     def _add_denied(self, frozen: list[str], hidden: list[str]) -> None:
-        """Add the workspace paths denied by rules to ``frozen`` and ``hidden``.
-
-        Raises ToolError if the workspace has too many entries to check.
-        """
+        """Add the paths denied by rules to ``frozen`` and ``hidden``. Raises ToolError if there are too many
+        entries."""
         pending, seen = [""], 0
         while pending:
             folder = pending.pop()

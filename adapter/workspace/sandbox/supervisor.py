@@ -234,8 +234,7 @@ def _apply_landlock(handled: list[int], rules: list[tuple[str, int]]) -> None:
 
 
 def _drop_capabilities() -> None:
-    """As root, keep only capabilities for files, which Landlock restricts, and drop all others, such as those for
-    modules and mounts."""
+    """As root, keep only the capabilities for files, which Landlock restricts."""
     if not os.getuid():
         for capability in range(64):
             if capability not in _KEPT_CAPABILITIES:

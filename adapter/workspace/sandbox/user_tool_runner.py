@@ -70,10 +70,8 @@ def run_program(
 
 
 def _find_program(root: WorkspaceRoot, program: str, sandbox: ActiveSandbox) -> str:
-    """Return the program's path. A relative path starts at the workspace root.
-
-    A name is looked up only in directories of PATH that tools cannot write to.
-    """
+    """Return the program's path, from the workspace root if it is relative. A name is looked up only in directories of
+    PATH that tools cannot write to."""
     if os.path.dirname(program) and not os.path.isabs(program):  # noqa: PTH120, PTH117 - as it is spelled
         with root.locate(program) as resolved:
             require_existing(resolved)
@@ -105,8 +103,7 @@ def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
 
 
 def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
-    """Return whether a program can be given ``path`` as it is: the program opens the resolved file, and cannot mistake
-    the path for an option."""
+    """Return whether a program can be given ``path`` as it is, and cannot mistake it for an option."""
     return _PLAIN.fullmatch(path) is not None and split_components(path) == parts
 
 
