@@ -20,7 +20,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_unused_values,
     loses_text,
 )
-from adapter.prompting.intent.text_values import find_paths
+from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import sounds_like
 from adapter.tools.argument_synonyms import OLD_TEXT
 
@@ -33,8 +33,20 @@ _VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40
 """Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
 _FILLS = re.compile(r"(?i)\b(?:fill|füll\w*|rellen\w*|rempli\w*|compila|preenche\w*)\b")
 """Matches verbs of tasks to fill in a template."""
-_EXCEPT = re.compile(r"(?i)\b(?:but|except|if|keep|not|other|than|unless)\b")
+_EXCEPT = re.compile(
+    r"""\b(?:but|except|if|keep|not|other|than|unless|außer|falls|nicht|ohne|wenn|pas|sauf|si|excepto|menos|salvo|eccetto|non
+    |tranne|exceto|não|se)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 """Matches words for files that must stay."""
+_AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
+"""Matches the text between two paths of a list."""
+_SETTINGS = re.compile(r"(?i).*(?:\.(?:cfg|conf|ini|json|properties|toml|ya?ml)|(?:^|/)\.env[.\w]*)")
+"""Matches paths of files in which a value of the task is probably to be set."""
+_SET_NUMBER = re.compile(
+    r"(?<![\w.,/-])(?<!\bby\s)(?<!\bum\s)(?<!\bline\s)\d+(?:\.\d+)*(?=\s*(?:[.,;!?)]\s|[.!?)]?\Z))", re.IGNORECASE
+)
+"""Matches numbers at the end of a clause: "set the port to 80.", but not "indent with 4 spaces"."""
 _CODE_NAME = re.compile(r"(?<![\w./-])[A-Za-z]\w*_(?!case\b)\w+(?!\.?\w|[/-])")
 """Matches names with an underscore, except those of notations, such as snake_case."""
 
@@ -111,9 +123,21 @@ def parse_diff(diff: str) -> list[DiffedFile]:
 
 
 def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
-    """Return that the file to delete or move is still there, or "" if it is not, or if another file is meant."""
-    path, done = next(iter(find_paths(task)), ""), {"delete": "deleted", "move": "moved"}.get(find_file_action(task))
-    return f"{path} was not {done}" if done and not _EXCEPT.search(task) and read_file(path) else ""
+    """Return that a file to delete or move is still there, or "" if none is, or if other files are meant."""
+    done = {"delete": "deleted", "move": "moved"}.get(find_file_action(task))
+    remaining = (path for path in _list_first_paths(task) if done and not _EXCEPT.search(task) and read_file(path))
+    return next((f"{path} was not {done}" for path in remaining), "")
+
+
+def _list_first_paths(task: str) -> list[str]:
+    """Return the first path in a task, and those that follow it in a list."""
+    paths, spans = find_paths(task), []
+    for path in paths:
+        start = task.index(path, spans[-1][1] if spans else 0)
+        if spans and not _AND.fullmatch(task[spans[-1][1] : start]):
+            break
+        spans.append((start, start + len(path)))
+    return paths[: len(spans)]
 
 
 def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:
@@ -175,12 +199,15 @@ def _find_remaining_names(
 def _find_missing_names(
     task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
 ) -> Iterator[str]:
-    """Yield the names of code in the task, such as "add_tax", and what it adds to a list, if they are neither in a
-    changed line, nor in a file of the task, nor in a result."""
+    """Yield the names of code in the task, such as "add_tax", what it adds to a list, and the values that it sets in a
+    file of settings, if they are neither in a changed line, nor in a file of the task, nor in a result."""
     lines = (line for change in changes for line in (change.path, *change.removed, *change.added))
     known = "\n".join([*lines, *map(read_file, find_paths(task)), *tally.results])
     names = [name for name in _CODE_NAME.findall(task) if name not in known]
     names += [name for name in _LISTED.findall(task) if name.lower() not in known.lower()]
+    if any(_SETTINGS.fullmatch(change.path) and change.path in task for change in changes):
+        values = [*(text for text in find_quoted(task) if not re.search(r"\s", text)), *_SET_NUMBER.findall(task)]
+        names += [value for value in values if value not in known]
     yield from names if changes else ()
 
 

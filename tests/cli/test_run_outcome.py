@@ -227,6 +227,35 @@ def test_name_of_code_that_no_change_has_is_left(task, left):
     )
 
 
+@pytest.mark.parametrize(
+    ("task", "left"),
+    [
+        ("dans a.json mets le volume à 35", "35"),
+        ('Set "retries" to 5 in a.json.', '"retries"'),
+        ('Füge "banana" zu a.json hinzu', '"banana"'),
+        (".env: PORT should be 5050", ""),
+        ("In a.json, set the volume to 30", ""),
+        ("Indent a.json with 4 spaces", ""),
+        ("In a.json, increase the volume by 20", ""),
+        ("Change line 7 of a.json", ""),
+        ('Fix the "odd text" in a.json', ""),
+        ("Make the program in a.py wait until 35", ""),
+    ],
+)
+def test_value_that_a_file_of_settings_does_not_have_is_left(task, left):
+    """A small model changed another key. Other files need not contain the values of the task."""
+    tally = CallTally(get_dialect("blade").tools)
+    edit = {"path": "a.json", "old_text": '"loud": false', "new_text": '"loud": true'}
+    tally(ToolCall("c1", "apply_edit", edit, ""))
+    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
+    diff = '--- a/a.json\n+++ b/a.json\n@@ -1 +1 @@\n-"loud": false\n+"loud": true\n'
+    done = describe_run_outcome(
+        Finished("answered", "Done."), tally, task, lambda _: '"loud": true\n"volume": 30', diff
+    )
+    assert done[0] == bool(left)
+    assert left.strip('"') in done[1]
+
+
 def test_file_that_is_left_is_named_once():
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolCall("c1", "apply_edit", EDIT, ""))
@@ -353,6 +382,11 @@ def test_deletion_that_the_task_does_not_ask_for_fails(task, new, code):
         ("Delete everything except a.tmp", 0),
         ("Remove the first line of a.tmp", 0),
         ("Put a.tmp into old/", 1),
+        ("Verschieb die Dateien (b.tmp, a.tmp) nach old/", 1),
+        ("borra b.tmp y a.tmp", 1),
+        ("Delete b.tmp, which is in a.tmp", 0),
+        ("Rename b.tmp to a.tmp", 0),
+        ("Lösche alles außer a.tmp", 0),
         ("Rename a.tmp to b.tmp", 1),
         ("Rename the section a to b in a.tmp", 0),
     ],

@@ -16,15 +16,21 @@ from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.core.events import JsonObject
 from adapter.core.text.words import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
-from adapter.prompting.intent.verbs import ACTIONS, READS, find_requested_action, is_question, sounds_like
+from adapter.prompting.intent.verbs import READS, asks_for, find_requested_action, is_question, sounds_like
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
 from adapter.tools.tool import Tool, ToolSet
 
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)?(?![\w.,]*\w)")
-_INSIDE = re.compile(r"(?i)\b(?:at|from|in|inside|into|of|to|within)\s+\W*\Z")
-_ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with)\s+\W*\Z")
+_INSIDE = re.compile(
+    r"(?i)\b(?:at|from|in|inside|into|of|to|within|aus|im|von|zu[mr]?|dans|du|de|del|di|da|em|en|nel|sur)\s+\W*\Z"
+)
+_ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""
-_WHOLE_FILE = re.compile(r"\w+ (?:(?P<pronoun>it)|(?:this|that|the) file)\b(?!\s+from\b)", re.IGNORECASE)
+_WHOLE_FILE = re.compile(
+    r"""\w+\s(?:(?P<pronoun>it)|(?:this|that|the)\sfile|(?:die|diese)\sdatei|(?:le|ce)\sfichier|(?:el|este)\sarchivo)\b
+    (?!\s+from\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 """Matches a verb whose object is a file named before. A pronoun may also mean a part of the file."""
 _NEEDS = re.compile(r"\b(?:need|read|use|want)s?\s+(?:the\s+)?(?:file\s+)?\W?\Z", re.IGNORECASE)
 """Matches the text before a path to which a pronoun in the next sentence refers."""
@@ -237,10 +243,9 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
     if not paths or is_deletion:
-        words = split_words(history.user_text)
         is_needed = is_question(history.request) or find_requested_action(history.request)[0] not in ("", "delete")
-        is_needed |= len(named) == 1 and not {*ACTIONS["add"], *ACTIONS["edit"]}.isdisjoint(words)
-        return bool(paths) and is_needed and ACTIONS["delete"].isdisjoint(words)
+        is_needed |= len(named) == 1 and asks_for(history.user_text, "add", "edit")
+        return bool(paths) and is_needed and not asks_for(history.user_text, "delete")
     if find_file_action(history.request) not in ("add", "edit"):
         return False
     written = find_text(call, CONTENT)

@@ -1,4 +1,4 @@
-"""English verbs in requests and tool names, by the action that they mean."""
+"""Verbs in requests and tool names, by the action that they mean."""
 
 from __future__ import annotations
 
@@ -27,15 +27,32 @@ buy: book order / buy charge checkout pay purchase refund transfer
 run: commit execute install pop run send start toggle turn
 """
 """The verbs after a slash do not show that a tool changes something, because they are often nouns or adjectives."""
-_LINES = [line.partition(": ") for line in _TABLE.replace("\n ", " ").strip().splitlines()]
-ACTIONS = {name: frozenset(verbs.replace("/", "").split()) for name, _, verbs in _LINES}
+
+
+def _parse_table(table: str) -> list[tuple[str, str]]:
+    lines = (line.partition(": ") for line in table.replace("\n ", " ").strip().splitlines())
+    return [(name, verbs) for name, _, verbs in lines]
+
+
+_LINES = _parse_table(_TABLE)
+ACTIONS = {name: frozenset(verbs.replace("/", "").split()) for name, verbs in _LINES}
 _SAME_ACTIONS = {"add": "edit", "look": "read"}
+_STEMS_TABLE = """
+add: acrescent adicion aggiung agreg ajout anhäng añad eintrag ergänz füg hinzufüg trag
+create: anleg cre cré cri erstell
+edit: änder cambi chang correg corrig corrij ersetz korrigier mets modifi modific mud reemplac reemplaz remplac setz
+ sostituisc substitu
+move: benenn déplac mov muev renombr renome renomm rinomin spost umbenenn verschieb
+delete: apag borr cancell effac elimin entfern exclu lösch quita rimuov supprim
+"""
+_ENGLISH = {verb: name for name, verbs in reversed(ACTIONS.items()) for verb in verbs}
+_FOREIGN = {stem: name for name, stems in _parse_table(_STEMS_TABLE) for stem in stems.split()}
+"""Actions by the stems of verbs in German, French, Spanish, Italian and Portuguese, as requests for files have them."""
+_ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ir", "ire", "n", "r"])
 READS = ("read", "look")
 """Actions that change nothing."""
-_READING = frozenset(verb for name, _, verbs in _LINES if name in READS for verb in verbs.partition("/")[0].split())
-_CHANGING = frozenset(
-    verb for name, _, verbs in _LINES if name not in READS for verb in verbs.partition("/")[0].split()
-)
+_READING = frozenset(verb for name, verbs in _LINES if name in READS for verb in verbs.partition("/")[0].split())
+_CHANGING = frozenset(verb for name, verbs in _LINES if name not in READS for verb in verbs.partition("/")[0].split())
 _STEMS = [frozenset(map(stem_word, verbs)) for verbs in ACTIONS.values()]
 VERB_STEMS = frozenset().union(*_STEMS)
 _HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
@@ -45,11 +62,13 @@ _DESTRUCTIVE = (
 )
 """Verbs of tools whose calls cannot be undone."""
 _BEGINNING = re.compile(
-    r"""(?:^|[.:;!?]\s+|\n)\s*(?P<polite>(?:can|could|will|would)\s+you\s+)?(?:please[, ]+|in\s\S+\s)?
-    (?P<verb>[a-z]+)(?=\s)""",
+    r"""(?:^|[.:;!?]\s+|\n)\s*(?P<polite>(?:can|could|will|would)\s+you\s+)?
+    (?:(?:please|bitte|por\s+favor)[, ]+|(?:in|dans|en|em)\s\S+\s)?(?P<verb>[^\W\d_]+)(?=\s)""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches the first word of a sentence, after "can you", "please" or "in a.md, "."""
+_LAST_VERB = re.compile(r"([^\W\d_]+n)(?=\s*(?:[.,;:!?\n]|\Z))")
+"""Matches what may be an infinitive at the end of a German sentence."""
 MAX_BEGINNING = 400
 """Number of characters at the beginning of a request that are searched for its verb."""
 _SENTENCE_END = re.compile(r"[.!;\n](?=\s)|[?？](?=\s|\Z)")
@@ -99,15 +118,34 @@ def find_related_stems(text: str) -> set[str]:
 
 
 def find_requested_action(request: str) -> tuple[str, int]:
-    """Return the action with whose verb a sentence of ``request`` begins, and the index of the verb.
+    """Return the action with whose verb a sentence of ``request`` begins, and the index of the verb. In German, the
+    verb may also be the last word; the index is then 0.
 
     Return "" and 0 if there is none. Questions do not count, except polite requests: "Can you fix a.md?".
     """
     for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
-        action = next((name for name, verbs in ACTIONS.items() if match["verb"].lower() in verbs), "")
+        action = _find_action(match["verb"].lower())
         if action and (match["polite"] or not _is_asked(request, match.end())):
             return action, match.start("verb")
+    for match in _LAST_VERB.finditer(request, 0, MAX_BEGINNING):
+        action = _find_foreign_action(match[1].lower())
+        if action and (_POLITE.search(request) or not _is_asked(request, match.end())):
+            return action, 0
     return "", 0
+
+
+def asks_for(text: str, *actions: str) -> bool:
+    """Return whether a word of ``text``, at any position, is a verb for one of ``actions``."""
+    return any(_find_action(word) in actions for word in re.findall(r"[^\W\d_]+", text.lower()))
+
+
+def _find_action(verb: str) -> str:
+    return _ENGLISH.get(verb) or _find_foreign_action(verb)
+
+
+def _find_foreign_action(verb: str) -> str:
+    ends = (end for end in range(len(verb), max(len(verb) - 4, 1), -1) if verb[end:] in _ENDINGS)
+    return next((_FOREIGN[verb[:end]] for end in ends if verb[:end] in _FOREIGN), "")
 
 
 def _is_asked(request: str, start: int) -> bool:

@@ -16,12 +16,26 @@ from adapter.prompting.intent.verbs import find_requested_action, is_question
         ("Is it done? Delete a.txt then.", "delete"),
         ("Delete a.txt?", ""),
         ("How do I delete a.txt?", ""),
+        ("Bitte ändere den Port in a.ini", "edit"),
+        ("in a.ini den Port auf 80 ändern", "edit"),
+        ("a.ini ist falsch, bitte korrigieren", "edit"),
+        ("Kannst du bitte a.txt anlegen? Darin steht: x", "create"),
+        ("Füge eine Zeile zu a.md hinzu", "add"),
+        ("Ajoutez une ligne à a.md", "add"),
+        ("Renommer la fonction f en g dans a.py", "move"),
+        ("borra el archivo viejo.bak por favor", "delete"),
+        ("Sposta a.txt in vecchi/", "move"),
+        ("Por favor, substitua x por y em a.md", "edit"),
+        ("Soll ich a.txt löschen?", ""),
+        ("Quite a few lines of a.md are wrong.", ""),
+        ("Movies and books are in a.md.", ""),
+        ("Borrowed from b.md.", ""),
         ("Can you tell me the port in a.ini?", ""),
         ("Can you check a.ini?", "look"),
     ],
 )
 def test_requested_action_is_the_verb_of_a_request_not_of_a_question(request_, action):
-    """A polite request may end with a question mark."""
+    """A polite request may end with a question mark. In German, the verb may be the last word."""
     assert find_requested_action(request_)[0] == action
 
 
