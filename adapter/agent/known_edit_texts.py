@@ -54,10 +54,13 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
     unread = find_unread_paths(history) or left
     path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
+    source = next((path for path in left if not path.endswith("/")), "")
     for tool in tools.values():
-        is_edit = has_any(tool, OLD_TEXT)
+        is_edit, is_move = has_any(tool, OLD_TEXT), has_any(tool, SOURCE) and has_any(tool, DESTINATION)
         for name, schema in tool.properties.items():
-            if paths and (find_value_kinds(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
+            if is_move and source and name in (*SOURCE, *DESTINATION):
+                choices[tool.name, name] = [source] if name in SOURCE else _find_destinations(source, history.request)
+            elif paths and (find_value_kinds(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
                 choices[tool.name, name] = ([path] if path else left) if is_edit else unread
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
@@ -66,6 +69,19 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
             elif name in NEW_TEXT and (new_lines := [*_add_items(lines, history), *_replace_names(lines, history)]):
                 choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
     return choices
+
+
+def _find_destinations(source: str, request: str) -> list[str]:
+    """Return the new paths of ``source`` that a request may name. A word after ``source`` may be the name of
+    a folder."""
+    paths, rest = find_paths(request), request.partition(source)[2]
+    for path in paths:
+        rest = rest.replace(path, " ")
+    words = (word for word in re.findall(r"\w[\w-]*", rest) if not is_stop_word(word.lower()))
+    folders = [*(path.rstrip("/") for path in paths if path.endswith("/")), *words]
+    name = source.rpartition("/")[2]
+    others = [path for path in paths if path != source and not path.endswith("/")]
+    return list(dict.fromkeys([*others, *(f"{folder}/{name}" for folder in folders)]))[:MAX_NEW_LINES] or paths
 
 
 def require_texts(tools: ToolSet) -> ToolSet:

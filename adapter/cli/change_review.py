@@ -67,6 +67,7 @@ def find_change_flaw(
     flaws = (
         _find_remaining_file(task, read_file),
         _find_unasked_deletion(task, tally, changes),
+        _find_missing_addition(task, changes, is_stuck=is_stuck),
         *(_find_flaw(each, task, tally) for each in changes),
     )
     if flaw := next(filter(None, flaws), ""):
@@ -93,6 +94,11 @@ class DiffedFile:
         """Return whether the task describes the change: it contains all words that were added."""
         removed, added = find_terms("\n".join(self.removed)), find_terms("\n".join(self.added))
         return bool(added) and {term for term in added if not term.isdigit()} <= find_terms(task) | removed
+
+    def has_word_of(self, task: str, *, is_addition: bool) -> bool:
+        """Return whether the changed lines, or the added ones, have a word or number of the task, besides the path."""
+        terms = find_terms("\n".join(self.added if is_addition else [*self.added, *self.removed]))
+        return not find_terms(task.replace(self.path, "")).isdisjoint(terms)
 
     def fills_variable(self, variable: str) -> bool:
         """Return whether the change replaced a template variable."""
@@ -131,7 +137,7 @@ def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
 
 def _list_first_paths(task: str) -> list[str]:
     """Return the first path in a task, and those that follow it in a list."""
-    paths, spans = find_paths(task), []
+    paths, spans = find_paths(task), list[tuple[int, int]]()
     for path in paths:
         start = task.index(path, spans[-1][1] if spans else 0)
         if spans and not _AND.fullmatch(task[spans[-1][1] : start]):
@@ -146,6 +152,18 @@ def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[Diffed
     is_replaced = any(change.is_new for change in changes)
     unasked = (call for call in deletions if not is_replaced and loses_text(call, CallHistory(task), tally.tools))
     return next((f"{call.arguments.get('path')} was deleted, which the task does not ask for" for call in unasked), "")
+
+
+def _find_missing_addition(task: str, changes: Sequence[DiffedFile], *, is_stuck: bool) -> str:
+    """Describe an addition that adds nothing, or return "". If the model did not finish, a change must have a word of
+    the task."""
+    action = find_file_action(task)
+    is_addition = action == "add"
+    if is_addition and changes and not any(line.strip() for change in changes for line in change.added):
+        return "nothing was added"
+    is_related = any(change.has_word_of(task, is_addition=is_addition) for change in changes)
+    is_unrelated = is_stuck and changes and not is_related and action not in ("delete", "move")
+    return "no change has a word of the task" if is_unrelated else ""
 
 
 def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:

@@ -232,6 +232,24 @@ def test_added_item_has_words_of_the_request():
 
 
 @pytest.mark.parametrize(
+    ("request_", "source", "destination", "other"),
+    [
+        ("Put b/report.csv into the folder archive.", "b/report.csv", "archive/report.csv", "b/report.csv"),
+        ("Move a.csv to old/a.csv", "a.csv", "old/a.csv", "a.csv"),
+        ("Verschieb die Fotos (a.jpg, b.jpg) in den Ordner urlaub", "a.jpg", "urlaub/a.jpg", "a.jpg"),
+        ("into old/ goes a.csv", "a.csv", "old/a.csv", "old/"),
+    ],
+)
+def test_file_is_moved_to_a_path_or_folder_of_the_request(request_, source, destination, other):
+    """A model was limited to the paths of the request, so that it could only move the file to itself."""
+    tools = ToolSet([get_dialect("blade").tools["move_file"]])
+    choices = find_named_values(CallHistory(request_), tools)
+    assert choices["move_file", "source"] == [source]
+    assert destination in choices["move_file", "destination"]
+    assert other not in choices["move_file", "destination"]
+
+
+@pytest.mark.parametrize(
     ("request_", "content", "old", "new"),
     [
         ("In a.txt, replace {{name}} with Anna and {{order}} with 5512.", "Hi {{name}}.", "Hi {{name}}.", "Hi Anna."),
@@ -280,7 +298,7 @@ def test_rest_of_a_rename_is_the_line_with_the_old_name():
         ('Fix the typo "smal" in a.md: "small"', True, {"old_text": ["smal"], "new_text": ["small"]}),
         ('Fix the typo "smal" in a.md: "small"', False, {"path": ["a.md"]}),
         ('Replace "a" by "b" or "c" in b.md', True, {"path": ["b.md"]}),
-        ("Move b.md to b/a.md", True, {"source": ["b.md", "b/a.md"], "path": ["b.md", "b/a.md"]}),
+        ("Move b.md to b/a.md", True, {"source": ["b.md"], "path": ["b.md", "b/a.md"]}),
         ("Fix the typo", True, {}),
     ],
 )

@@ -256,6 +256,28 @@ def test_value_that_a_file_of_settings_does_not_have_is_left(task, left):
     assert left.strip('"') in done[1]
 
 
+@pytest.mark.parametrize(
+    ("task", "new", "reason", "line"),
+    [
+        ("Add *.pyc to a.txt", "", "stuck", "nothing was added (1 call)"),
+        ("Add *.pyc to a.txt", "", "answered", "nothing was added (1 call)"),
+        ("Füge eine Zeile zu a.txt hinzu", "", "answered", "nothing was added (1 call)"),
+        ("Add *.pyc to a.txt", "\n+*.log", "stuck", "no change has a word of the task (1 call)"),
+        ("Add *.pyc to a.txt", "\n+build/\n+*.pyc", "stuck", "the change was made: 1 call"),
+        ("Fix the typo in a.txt", "\n+built", "stuck", "no change has a word of the task (1 call)"),
+        ("Fix the typo in a.txt", "\n+built", "answered", "the model is done: 1 call"),
+        ("Remove the build folder from a.txt", "", "stuck", "the change was made: 1 call"),
+    ],
+)
+def test_addition_adds_text_of_the_task(task, new, reason, line):
+    """`Qwen2.5-Coder-0.5B` removed a line from a file to which it was to add one, and then wrote only null."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("c1", "edit_file", {"path": "a.txt", "old_content": "build/", "new_content": ""}, ""))
+    tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
+    diff = f"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-build/{new}\n"
+    assert describe_run_outcome(Finished(reason, ""), tally, task, lambda _: "", diff)[1] == line
+
+
 def test_file_that_is_left_is_named_once():
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolCall("c1", "apply_edit", EDIT, ""))
@@ -281,7 +303,7 @@ def test_changes_that_undo_each_other_are_no_change(diff, code):
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolCall("c1", "apply_edit", EDIT, ""))
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py", diff=diff)[0] == code
+    assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py: y", diff=diff)[0] == code
 
 
 PORT, DEBUG = '  "port": 8080,', '  "debug": true,'
@@ -361,6 +383,10 @@ def test_one_of_two_changes_fails(task, new, texts, left):
     ("task", "new", "code"),
     [
         ("guests.yml: we forgot oma, put her at the end", "", 1),
+        ("lea left, take her out of guests.yml", "", 1),
+        ("Delete the first line of guests.yml", "", 1),
+        ("Get rid of guests.yml", "", 0),
+        ("The list is in guests.yml. Delete guests.yml.", "", 0),
         ("guests.yml: get rid of it", "", 0),
         ("Move guests.yml to b.yml", "--- /dev/null\n+++ b/b.yml\n@@ -0,0 +1 @@\n+- lea\n", 0),
     ],

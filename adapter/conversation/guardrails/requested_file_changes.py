@@ -22,7 +22,7 @@ from adapter.tools.tool import Tool, ToolSet
 
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)?(?![\w.,]*\w)")
 _INSIDE = re.compile(
-    r"(?i)\b(?:at|from|in|inside|into|of|to|within|aus|im|von|zu[mr]?|dans|du|de|del|di|da|em|en|nel|sur)\s+\W*\Z"
+    r"(?i)\b(?:at|from|in|inside|into|(?<!\brid\s)(?<!dispose\s)of|to|within|aus|im|von|zu[mr]?|dans|du|de|del|di|da|em|en|nel|sur)\s+\W*\Z"
 )
 _ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""
@@ -234,8 +234,9 @@ def find_tools_for_omitted_change(content: str, history: CallHistory, tools: Too
 def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the request needs.
 
-    One way is to delete a file that the request mentions, but does not ask to delete. The other is to overwrite a file
-    with a text that lacks most of its known lines, although only a change within the file was requested.
+    One way is to delete a file that the request mentions, but does not ask to delete, or not as a whole. The other is
+    to overwrite a file with a text that lacks most of its known lines, although only a change within the file was
+    requested.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
@@ -245,12 +246,19 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     if not paths or is_deletion:
         is_needed = is_question(history.request) or find_requested_action(history.request)[0] not in ("", "delete")
         is_needed |= len(named) == 1 and asks_for(history.user_text, "add", "edit")
-        return bool(paths) and is_needed and not asks_for(history.user_text, "delete")
+        is_needed &= not asks_for(history.user_text, "delete")
+        is_only = len(named) == 1
+        return bool(paths) and (is_needed or (is_only and all(_is_inside(path, history.request) for path in paths)))
     if find_file_action(history.request) not in ("add", "edit"):
         return False
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
+
+
+def _is_inside(path: str, request: str) -> bool:
+    """Return whether the request only concerns something in the file, such as "the second line of a.md"."""
+    return all(_INSIDE.search(before) for before in request.split(path)[:-1])
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:

@@ -130,9 +130,11 @@ class ViolationFinder:
     def _check_copies(self, history: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, history)):
-            known = list_known_values(name, history)
+            deletes = sounds_like(tool.name, "delete")  # which the user may not have asked for
+            known = () if deletes else list_known_values(name, history)
             some = f", such as {', '.join(known)}" if known else ""
-            yield _build_violation("placeholder", call.name, argument=name, some=some)
+            words = render_message("placeholder", tool=call.name, argument=name, some=some)
+            yield Violation("placeholder", words, () if deletes else (call.name,))
         is_error = copies_error(PastCall(call.name, call.arguments), history)
         if is_error or self._sent.find_in_arguments(call.arguments):
             yield _build_violation("own_words")

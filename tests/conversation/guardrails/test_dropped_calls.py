@@ -246,6 +246,15 @@ def test_placeholder_is_asked_for_once_with_known_values():
     assert guardrails.find_drop_reason(past, answer.calls[0], []) == "placeholder"
 
 
+def test_file_of_the_request_is_not_proposed_for_deletion():
+    """`Qwen2.5-Coder-0.5B` was to take a line out of a file."""
+    answer = CandidateAnswer.from_turn(turn(("delete_file", {"path": "path/to/file.txt"})))
+    verdict = Guardrails(TOOLS).check_response(CallHistory("take requests out of reqs.txt"), answer)
+    assert isinstance(verdict, Retry)
+    assert "reqs.txt" not in verdict.message
+    assert verdict.held_to == ()
+
+
 REPEATED = CallHistory("What is in a?", (PastCall("read_file", {"path": "a"}, "the cat sat on the mat"),))
 
 
@@ -485,6 +494,14 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("What is in a.md?", (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         ("Rename a.md to b.md", (), [("delete_file", {"path": "a.md"})], "unasked_action", ("move_file",)),
         ("a.md: we forgot Ann, put her last", (), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
+        ("Ann left, take her out of a.md", (), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
+        (
+            "Lösch die zweite Zeile aus a.md",
+            (READ_A,),
+            [("delete_file", {"path": "a.md"})],
+            "unasked_action",
+            ("edit_file",),
+        ),
         (FIX_ALL, (READ_A, FIXED), [*FIXED_AGAIN], "made_already", ("edit_file",)),
         (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("read_file",)),
         (RENAME, (RENAMED, READ_B), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
