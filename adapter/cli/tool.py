@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from adapter.cli.options import ExcludeTools, IncludeTools, flag, option
-from adapter.cli.text_input import read_text
 from adapter.core.text.display_escaping import dump_for_display, escape_for_display
 
 app = typer.Typer(name="tool", help="List and change the shell tools of `--dialect promptly`.", no_args_is_help=True)
@@ -112,7 +111,10 @@ def add(
     if parameters is not None and parameters_file is not None:
         raise UsageError("--parameters and --parameters-file cannot be combined; pass one of them")
     if parameters_file is not None:
-        parameters = read_text(str(parameters_file))
+        try:
+            parameters = parameters_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {parameters_file}: {explain_read_error(error)}") from error
     entry: JsonObject = {"name": id, "description": name, "executable": command}
     entry["argumentTemplate"] = [group.split(",") for group in argument_template or ()]
     if parameters is not None:
@@ -146,11 +148,17 @@ def remove(
     config_file: ConfigFile = None,
 ) -> None:
     """Remove a tool from a tools file."""
+    from adapter.core.argument_checks import explain_read_error
+    from adapter.core.errors import UsageError
     from adapter.dialects.promptly.tool_files import find_target_file, remove_tool
     from adapter.dialects.promptly.tools_file_entries import parse_entries
 
     file = find_target_file(config_file)
-    known = [tool.name for tool in parse_entries(read_text(str(file)) if file.is_file() else "[]", str(file))]
+    try:
+        text = file.read_text(encoding="utf-8") if file.is_file() else "[]"
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {explain_read_error(error)}") from error
+    known = [tool.name for tool in parse_entries(text, str(file))]
     if tool_id not in known:
         raise _build_not_found_exit(tool_id, known, f" in {file}")
     if not force and not sys.stdin.isatty():

@@ -88,7 +88,7 @@ def test_tool_add_writes_every_option(run, here):
         ([*ADD[:2], "--id", "x", "--name", "y"], 2, "--command"),
         ([*ADD, "--config-file", "n.json", "--parameters", "{"], 2, "the parameters are not valid JSON"),
         ([*ADD, "--config-file", "n.json", "--parameters", "{}", "--parameters-file", "x"], 2, "cannot be combined"),
-        ([*ADD, "--config-file", "n.json", "--parameters-file", "x"], 2, "cannot read 'x'"),
+        ([*ADD, "--config-file", "n.json", "--parameters-file", "x"], 2, "cannot read x"),
         ([*ADD, "--config-file", "n.json", "--argument-template", "{{x}}"], 2, "is not one of its parameters"),
         (["tool", "view", "Gret"], 3, "did you mean 'Greet'"),
         (["tool", "remove", "Gret", "--force"], 3, "did you mean 'Greet'"),
