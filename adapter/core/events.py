@@ -139,17 +139,9 @@ class InvalidToolCall:
 
 
 Event: TypeAlias = (
-    TextDelta
-    | ReasoningDelta
-    | MarkupDelta
-    | ContentReclassified
-    | ReasoningReclassified
-    | ToolCallProgress
-    | ToolCallDelta
-    | RejectedCall
-    | ToolCall
-    | InvalidToolCall
-)
+    TextDelta | ReasoningDelta | MarkupDelta | ContentReclassified | ReasoningReclassified | ToolCallProgress
+    | ToolCallDelta | RejectedCall | ToolCall | InvalidToolCall
+)  # fmt: skip
 ERROR_LABEL = "tool_error:"
 """Label before the error message of a failed call, as the model sees it."""
 

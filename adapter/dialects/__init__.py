@@ -27,12 +27,9 @@ _MODULES = {
 """Module of each dialect, imported on first use. Each module defines ``DIALECT``."""
 
 _ALIASES = {
-    "zaguan": "blade",
-    "zaguan-blade": "blade",
-    "zaguan_blade": "blade",
+    **dict.fromkeys(("zaguan", "zaguan-blade", "zaguan_blade"), "blade"),
     "proxy-ai": "proxyai",
-    "protocli": "proto",
-    "proto-cli": "proto",
+    **dict.fromkeys(("protocli", "proto-cli"), "proto"),
 }
 
 DEFINED_FIELDS = ("name", "description", "parameters", "unlisted", "aliases", "argument_aliases", "effect")

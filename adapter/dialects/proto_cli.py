@@ -13,7 +13,16 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.dialects import result_formatting
 from adapter.dialects.dialect import Dialect
-from adapter.dialects.tool_class import Parameter, PathText, Rendered, ToolClass, ToolMetadata, Unsigned, render_as
+from adapter.dialects.tool_class import (
+    EDIT_ALIASES,
+    Parameter,
+    PathText,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    Unsigned,
+    render_as,
+)
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 
@@ -103,19 +112,7 @@ class ProtoWriteFile(ToolClass):
 class ProtoEdit(ToolClass):
     """Replace a string in a file, which must match exactly, whitespace included, and occur once unless replace_all."""
 
-    naming = ToolMetadata(
-        "edit",
-        aliases=(
-            "replace",
-            "edit_file",
-            "apply_edit",
-            "str_replace",
-            "search_replace",
-            "search_and_replace",
-            "replace_in_file",
-        ),
-        effect="write",
-    )
+    naming = ToolMetadata("edit", aliases=EDIT_ALIASES, effect="write")
     example = {
         "file_path": "src/main.ts",
         "old_string": "function main() {\n  const port = 8000;\n  start(port);\n",
@@ -127,12 +124,9 @@ class ProtoEdit(ToolClass):
     replace_all: Annotated[bool, Parameter("Replace all occurrences", "all")] = False
 
     def to_operation(self) -> ops.Operation:
-        return ops.PatchText(
-            self.file_path,
-            (ops.Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True),),
-            empty_old_text="create",
-            names=ops.ParameterNames("old_string", "new_string", None, "replace_all"),
-        )
+        patch = ops.Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
+        names = ops.ParameterNames("old_string", "new_string", None, "replace_all")
+        return ops.PatchText(self.file_path, (patch,), empty_old_text="create", names=names)
 
 
 class ProtoGlobTool(ToolClass):
@@ -169,9 +163,8 @@ class ProtoGrepSearch(ToolClass):
         return ops.Grep(self.pattern, self.path, globs, max_results=MAX_MATCHES if self.limit is None else self.limit)
 
     def render(self, found: ops.GrepResult) -> Rendered:
-        return "\n".join(
-            [result_formatting.format_matches(found, self.pattern), *result_formatting.format_omitted_matches(found)]
-        ), None
+        matches = result_formatting.format_matches(found, self.pattern)
+        return "\n".join([matches, *result_formatting.format_omitted_matches(found)]), None
 
 
 DIALECT = Dialect(

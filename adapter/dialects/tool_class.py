@@ -81,6 +81,11 @@ def _strip_markdown(command: Any) -> Any:
     return "\n".join(lines)
 
 
+EDIT_ALIASES = (
+    *("edit_file", "apply_edit", "str_replace", "replace", "search_replace", "search_and_replace"),
+    "replace_in_file",
+)
+"""Names of other agents' tools that replace a text in a file."""
 PathText = Annotated[str, BeforeValidator(_strip_quotes)]
 CommandText = Annotated[str, BeforeValidator(_strip_markdown)]
 Unsigned = Annotated[int, AfterValidator(_require_unsigned)]

@@ -102,13 +102,9 @@ def _build_grammar(
     rules = KeyValueGrammarBuilder(layout) if isinstance(layout, KeyValueCallLayout) else GrammarBuilder(layout)
 
     def build_call_rule(tools: ToolSet) -> str:
-        calls = [
-            rules.add(name, rules.build_call(name, shape))
-            for name, shape in _find_callable_shapes(tools, options).items()
-        ]
-        return rules.add(
-            "call", f"{format_gbnf_literal(layout.head)} ({join_alternatives(calls)}) {rules.tail}".rstrip()
-        )
+        shapes = _find_callable_shapes(tools, options)
+        calls = join_alternatives(rules.add(name, rules.build_call(name, shape)) for name, shape in shapes.items())
+        return rules.add("call", f"{format_gbnf_literal(layout.head)} ({calls}) {rules.tail}".rstrip())
 
     if reply is not None and not _find_satisfiable_shapes(tools, options):
         tools, reply, several = ToolSet([reply]), None, False
@@ -121,13 +117,10 @@ def _build_grammar(
     if reply is not None:
         root = f"{build_call_rule(ToolSet([reply]))} | {root}"
     if allow_bare and isinstance(rules, GrammarBuilder) and isinstance(layout, JsonCallLayout):
-        calls = [
-            rules.add(f"bare-{name}", rules.build_bare_call(name, shape))
-            for name, shape in _find_callable_shapes(tools, options).items()
-        ]
-        bare_call = rules.add(
-            "bare-call", rf'"{{" spaces "\"name\"" spaces ":" spaces ({join_alternatives(calls)}) spaces "}}"'
-        )
+        shapes = _find_callable_shapes(tools, options)
+        bare = (rules.add(f"bare-{name}", rules.build_bare_call(name, shape)) for name, shape in shapes.items())
+        body = rf'"{{" spaces "\"name\"" spaces ":" spaces ({join_alternatives(bare)}) spaces "}}"'
+        bare_call = rules.add("bare-call", body)
         root = f'{root} | {bare_call} | "```" "json"? spaces {bare_call} spaces "```"'
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])
 

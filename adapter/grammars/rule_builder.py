@@ -125,10 +125,8 @@ class GrammarBuilder:
         highest = Decimal(MAX_NUMBER) if number.highest is None else number.highest
         if number.integer:
             return self.add(hint, build_integer_range(int(lowest), int(highest)))
-        return self.add(
-            hint,
-            join_alternatives([build_decimal_range(lowest, highest), *build_open_range(number.lowest, number.highest)]),
-        )
+        ranges = [build_decimal_range(lowest, highest), *build_open_range(number.lowest, number.highest)]
+        return self.add(hint, join_alternatives(ranges))
 
     def _build_literal(self, value: Json) -> str:
         return format_gbnf_literal(format_gbnf_json_literal(value))

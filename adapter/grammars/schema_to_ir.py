@@ -124,10 +124,8 @@ class SchemaLowering:
                 fewest = _count(schema, "minItems") or 0
                 most = _count(schema, "maxItems")
                 if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # a list before draft 2020-12
-                    first = [
-                        self._reduce(item, (*path, "items"))
-                        for item in prefix[: ir.MAX_ITEMS if most is None else most]
-                    ]
+                    shown = prefix[: ir.MAX_ITEMS if most is None else most]
+                    first = [self._reduce(item, (*path, "items")) for item in shown]
                     return ir.TupleShape((*first, *[item] * (min(fewest, ir.MAX_ITEMS) - len(first))))
                 most = max(fewest, ir.MAX_ITEMS if most is None else min(most, ir.MAX_ITEMS))
                 return ir.ArrayShape(item, fewest, most if ir.is_satisfiable(item) else fewest)
@@ -141,12 +139,9 @@ class SchemaLowering:
         limit = self.options.max_text if is_text else self.options.max_string
         bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
         longest = min(bounds, default=None)
+        longest = longest if longest is None else max(longest, shortest)
         pattern = schema.get("pattern")
-        return ir.StringShape(
-            shortest,
-            longest if longest is None else max(longest, shortest),
-            pattern if isinstance(pattern, str) else None,
-        )
+        return ir.StringShape(shortest, longest, pattern if isinstance(pattern, str) else None)
 
     def _lower_object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> ir.Shape:
         declared = schema.get("properties")
@@ -160,11 +155,9 @@ class SchemaLowering:
         if not declared:
             other = ir.NOTHING if additional is False else self._reduce(additional, (*path, "additionalProperties"))
             return ir.MapShape(other) if ir.is_satisfiable(other) else ir.ObjectShape(())
-        properties = [
-            self._lower_property(name, inner, name in required, (*path, "properties"))
-            for name, inner in declared.items()
-        ]
-        properties = [item for item in properties if item.required or ir.is_satisfiable(item.shape)]
+        inside = (*path, "properties")
+        lowered = [self._lower_property(name, inner, name in required, inside) for name, inner in declared.items()]
+        properties = [item for item in lowered if item.required or ir.is_satisfiable(item.shape)]
         return ir.ObjectShape(tuple(sorted(properties, key=lambda item: not item.required)))
 
     def _lower_property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> ir.Property:

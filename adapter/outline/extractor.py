@@ -56,13 +56,11 @@ def extract_outline(text: str, path: str, language: Language) -> FileOutline:
     root = parse(source, language, deadline).root_node
     extraction = _Extraction(language, source)
     items = extraction.extract_items(root)
-    if root.has_error:
-        items = _recover_hidden(items, source, language, find_first_error_line(root), deadline)
     notes = []
     if root.has_error:
-        notes.append(
-            f"the code has syntax errors or syntax unknown to the grammar, first at line {find_first_error_line(root)}"
-        )
+        line = find_first_error_line(root)
+        items = _recover_hidden(items, source, language, line, deadline)
+        notes.append(f"the code has syntax errors or syntax unknown to the grammar, first at line {line}")
     if extraction.is_full:
         notes.append(f"only the first {MAX_ITEMS} declarations are shown")
     return FileOutline(
@@ -144,9 +142,8 @@ class _Extraction:
             if child.type == "php_tag":
                 continue
             is_adjacent = bool(comments) and child.start_point[0] <= get_end_row(comments[-1]) + 1
-            if (is_comment(child) and (is_adjacent or not comments)) or (
-                not comments and root.type == "module" and is_docstring(child)
-            ):
+            is_first_docstring = not comments and root.type == "module" and is_docstring(child)
+            if is_first_docstring or (is_comment(child) and (is_adjacent or not comments)):
                 comments.append(child)
                 continue
             if is_adjacent and self._owns_comment(child) and not get_text(comments[0]).startswith(("//!", "#!")):
@@ -207,11 +204,9 @@ class _Extraction:
                 continue
             if rule.declarator and not declares(node, rule.declarator):
                 continue
-            if rule.value:
-                value = find_value(node)
-                if value is None or value.type not in rule.value:
-                    continue
-            return rule
+            value = find_value(node) if rule.value else None
+            if not rule.value or (value is not None and value.type in rule.value):
+                return rule
         return None
 
     def _build_item(self, node: Node, whole: Node, rule: NodeRule, first_row: int, depth: int) -> OutlineItem:
@@ -239,11 +234,8 @@ class _Extraction:
         end = body.start_byte if body is not None else node.end_byte
         text = self._remove_dropped(node, whole.start_byte, end)
         if body is not None:
-            after = (
-                self.source[body.end_byte : node.end_byte][:MAX_LOOKED_AT]
-                .decode("utf-8", "replace")
-                .strip(" \t\r\n;})")
-            )
+            rest = self.source[body.end_byte : node.end_byte][:MAX_LOOKED_AT].decode("utf-8", "replace")
+            after = rest.strip(" \t\r\n;})")
             if after and after != "end":
                 text = f"{text.rstrip(' {')} {after}"
         text = _WRAPPED.sub("", _SPACE.sub(" ", text)).strip().removeprefix(self.language.prefix)

@@ -26,19 +26,10 @@ from adapter.core.text.plurals import pluralize
 from adapter.outline.import_merging import merge_imports
 from adapter.tools.operations import FileOutline, OutlineItem, Section
 
-HEADERS: dict[Section, str] = {
-    "imports": "imports",
-    "mods": "mod",
-    "consts": "consts",
-    "types": "types",
-    "traits": "traits",
-    "impls": "impls",
-    "fns": "fns",
-    "classes": "classes",
-    "macros": "macros",
-    "tests": "tests",
-}
-"""Section headers in output order."""
+SECTIONS: tuple[Section, ...] = (
+    "imports", "mods", "consts", "types", "traits", "impls", "fns", "classes", "macros", "tests"
+)  # fmt: skip
+"""Sections in output order."""
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
 
 MAX_VALUES = 8
@@ -53,7 +44,7 @@ def format_outline(outline: FileOutline) -> str:
     parts = [f"module doc: {_format_range(*outline.module_doc)}"] if outline.module_doc else []
     parts += [
         "\n".join(_format_section(section, items, outline))
-        for section in HEADERS
+        for section in SECTIONS
         if (items := [item for item in outline.items if item.section == section])
     ]
     if not parts:
@@ -64,7 +55,7 @@ def format_outline(outline: FileOutline) -> str:
 
 
 def _format_section(section: Section, items: Sequence[OutlineItem], outline: FileOutline) -> Iterator[str]:
-    header = f"{HEADERS[section]}:"
+    header = "mod:" if section == "mods" else f"{section}:"
     if section in RANGES_ONLY:
         header += f" {_format_range(items[0].start_line, max(item.end_line for item in items))}"
     yield header

@@ -40,14 +40,10 @@ def _build_rule(entry: str | Mapping[str, str]) -> NodeRule:
     fields = {"rule": entry} if isinstance(entry, str) else entry
     head, _, node_types = fields["rule"].partition(": ")
     section, *flags = head.split()
-    return NodeRule(
-        cast(Section, section),
-        tuple(node_types.split()),
-        re.compile(fields["when"]) if "when" in fields else None,
-        frozenset(fields.get("value", "").split()),
-        fields.get("declarator", ""),
-        **dict.fromkeys(flags, True),
-    )
+    when = re.compile(fields["when"]) if "when" in fields else None
+    value, declarator = frozenset(fields.get("value", "").split()), fields.get("declarator", "")
+    types, switches = tuple(node_types.split()), dict.fromkeys(flags, True)
+    return NodeRule(cast(Section, section), types, when, value, declarator, **switches)
 
 
 @dataclass(frozen=True, slots=True)

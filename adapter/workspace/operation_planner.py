@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from adapter.core.errors import ToolError
@@ -66,12 +67,10 @@ def _plan_command(context: WorkspaceContext, operation: ops.RunCommand | ops.Sta
 
 def _plan_user_tool(context: WorkspaceContext, operation: ops.RunProgram) -> Plan:
     argv = user_tool_runner.build_program_argv(context.root, operation, context.sandbox)
-    join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
-    return Plan(
-        f"run {escape_for_display(join(argv))}",
-        lambda: user_tool_runner.run_program(context.root, operation, argv, context.echo, context.sandbox),
-        state=identify_files(context.root, ".", iter_programs(tuple(argv)), context.sandbox.search_path),
-    )
+    summary = f"run {escape_for_display((subprocess.list2cmdline if sys.platform == 'win32' else shlex.join)(argv))}"
+    state = identify_files(context.root, ".", iter_programs(tuple(argv)), context.sandbox.search_path)
+    run = partial(user_tool_runner.run_program, context.root, operation, argv, context.echo, context.sandbox)
+    return Plan(summary, run, state=state)
 
 
 def _plan_change(context: WorkspaceContext, operation: ops.WriteText | ops.PatchText | ops.PatchFiles) -> Plan:
@@ -86,15 +85,10 @@ def _plan_change(context: WorkspaceContext, operation: ops.WriteText | ops.Patch
 
 
 def _build_file_plan(context: WorkspaceContext, change: file_changes.FileChange) -> Plan:
-    draft = build_editable_draft(change)
-    return Plan(
-        change.summary,
-        lambda: change.commit(context),
-        change.diff,
-        diffs=change.diffs,
-        draft=draft,
-        edited=None if draft is None else lambda text: _build_file_plan(context, replace_draft_text(change, text)),
-    )
+    plan = Plan(change.summary, lambda: change.commit(context), change.diff, diffs=change.diffs)
+    if (draft := build_editable_draft(change)) is None:
+        return plan
+    return replace(plan, draft=draft, edited=lambda text: _build_file_plan(context, replace_draft_text(change, text)))
 
 
 def build_editable_draft(change: FileChange) -> FileDraft | None:

@@ -24,18 +24,11 @@ def build_tool_result(
 ) -> ToolResult:
     """Build the result of a successful call, with ``suffix`` appended to its text."""
     text, data = _render_media(outcome) if isinstance(outcome, ops.Media) else call.render(outcome)
-    notes = (*invocation.left_out, *call.list_notes(), *outcome.notes)
-    return ToolResult(
-        name=invocation.tool.name,
-        ok=True,
-        content=with_notes(text + suffix, notes, max_lines=invocation.tool.max_lines),
-        data=data,
-        diff=_render_diff(outcome),
-        notes=(*invocation.notes, *notes),
-        user_message=_build_user_message(outcome),
-        images=_encode_images(outcome),
-        ends=isinstance(outcome, ops.TaskFinished),
-    )
+    notes, tool = (*invocation.left_out, *call.list_notes(), *outcome.notes), invocation.tool
+    content, diff = with_notes(text + suffix, notes, max_lines=tool.max_lines), _render_diff(outcome)
+    result = ToolResult(tool.name, True, content, data=data, diff=diff, notes=(*invocation.notes, *notes))
+    message, images = _build_user_message(outcome), _encode_images(outcome)
+    return replace(result, user_message=message, images=images, ends=isinstance(outcome, ops.TaskFinished))
 
 
 def make_encodable(result: ToolResult) -> ToolResult:

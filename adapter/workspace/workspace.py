@@ -88,18 +88,9 @@ class Workspace:
         edits: Edits | None = None,
         encoding: str | None = None,
     ) -> None:
-        check_types(
-            "Workspace",
-            root=(root, *PATH),
-            ask=(ask, Callable, NONE),
-            only=(only, Iterable, NONE),
-            state=(state, *PATH, NONE),
-            echo=(echo, Callable, NONE),
-            rules=(rules, Iterable),
-            tools=(tools, Iterable),
-            host=(host, Host, NONE),
-            encoding=(encoding, str, NONE),
-        )
+        check_types("Workspace", root=(root, *PATH), state=(state, *PATH, NONE), encoding=(encoding, str, NONE))
+        check_types("Workspace", only=(only, Iterable, NONE), rules=(rules, Iterable), tools=(tools, Iterable))
+        check_types("Workspace", ask=(ask, Callable, NONE), echo=(echo, Callable, NONE), host=(host, Host, NONE))
         self.dialect = get_dialect(dialect)
         self.host = host or Host()
         self.host.require_sync()
@@ -120,14 +111,10 @@ class Workspace:
         self._whole = whole if only is None else select_tools(whole, only)
         self._context = self._create_context(WorkspaceRoot(root), ())
         self._capabilities = SessionCapabilities(self.host, self._context.root, self)
-        self._approvals = ApprovalFlow(
-            self._policy,
-            ask if isinstance(approve, str) else approve,
-            self._context.root,
-            self._context.sandbox,
-            self._capabilities.approval_lock,
-            TrustedContent(self._context.history.store.home, "skills"),
-        )
+        approver = ask if isinstance(approve, str) else approve
+        trusted, lock = TrustedContent(self._context.history.store.home, "skills"), self._capabilities.approval_lock
+        places = self._context.root, self._context.sandbox
+        self._approvals = ApprovalFlow(self._policy, approver, *places, lock, trusted)
         self.tools: ToolSet = self._select_available_tools()
 
     @property
@@ -213,12 +200,8 @@ class Workspace:
             with convert_memory_errors(name):
                 return make_encodable(self._perform(self._validate_call(name, arguments), deadline))
         except ToolError as error:
-            result = replace(
-                build_error_result(name, error),
-                data=self._describe_failure(name, arguments, error),
-                sandbox=error.sandbox,
-            )
-            return make_encodable(result)
+            data, result = self._describe_failure(name, arguments, error), build_error_result(name, error)
+            return make_encodable(replace(result, data=data, sandbox=error.sandbox))
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         """Run the calls of ``turn`` and return one result per call, in order, with the call's id.

@@ -152,12 +152,9 @@ class ApplyEdit(ToolClass):
                 return ops.PatchText(self.path, parse_patches(self.patches))
             return ops.PatchFiles(parse_file_edits(self.patches))
         if self.patches:
-            value = tuple(ops.Patch(**dict(item)) for item in self.patches)
-        else:
-            value = (
-                ops.Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),
-            )
-        return ops.PatchText(self.path or "", value)
+            return ops.PatchText(self.path or "", tuple(ops.Patch(**dict(item)) for item in self.patches))
+        texts = self.old_text or "", self.new_text or ""
+        return ops.PatchText(self.path or "", (ops.Patch(*texts, self.start_line, self.end_line, self.replace_all),))
 
 
 class DeleteFile(ToolClass):

@@ -8,6 +8,7 @@ from typing import Annotated
 from adapter.core.text.truncate import MAX_BYTES
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import (
+    EDIT_ALIASES,
     NestedModel,
     Parameter,
     PathText,
@@ -135,19 +136,7 @@ class MakiWrite(ToolClass):
 class MakiEdit(ToolClass):
     """Replace an exact string in a file, which must be unique unless replace_all is set."""
 
-    naming = ToolMetadata(
-        "edit",
-        aliases=(
-            "edit_file",
-            "apply_edit",
-            "str_replace",
-            "replace",
-            "search_replace",
-            "search_and_replace",
-            "replace_in_file",
-        ),
-        effect="write",
-    )
+    naming = ToolMetadata("edit", aliases=EDIT_ALIASES, effect="write")
     example = {"path": "src/main.rs", "old_string": "let port = 8000;", "new_string": "let port = 9000;"}
     path: FilePath
     old_string: OldString

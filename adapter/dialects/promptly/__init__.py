@@ -80,18 +80,15 @@ def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), excl
     first: dict[str, ShellTool] = {}
     for entry in entries:
         first.setdefault(entry.name, entry)
-    offered = {kind.naming.name: kind.naming.name in OPT_IN for kind in BUILT_IN} | {
-        name: entry.opt_in for name, entry in first.items()
-    }
+    offered = {kind.naming.name: kind.naming.name in OPT_IN for kind in BUILT_IN}
+    offered |= {name: entry.opt_in for name, entry in first.items()}
     for wanted in include:
         if not any(wanted in name for name in offered):
             raise UsageError(f"no tool's name contains {wanted!r}; available: {', '.join(offered)}")
-    chosen = {
-        name
-        for name, opt_in in offered.items()
-        if (any(wanted in name for wanted in include) if include else not opt_in)
-        and not any(unwanted in name for unwanted in exclude)
-    }
+    included = [
+        name for name, opt_in in offered.items() if (any(each in name for each in include) if include else not opt_in)
+    ]
+    chosen = {name for name in included if not any(unwanted in name for unwanted in exclude)}
     if not chosen:
         raise UsageError(f"include and exclude leave out every tool ({', '.join(offered)}); change one of them")
     return Dialect(

@@ -122,17 +122,9 @@ class IntelliJSearch(ToolClass):
         return given
 
     def to_operation(self) -> ops.Operation:
-        return ops.FindSymbols(
-            self.pattern,
-            self.scope,
-            self.path or ".",
-            self.fileType,
-            _CONTEXTS[(self.context or "any").strip().lower()],
-            self.caseSensitive,
-            self.regex,
-            self.wholeWords,
-            self.limit,
-        )
+        context = _CONTEXTS[(self.context or "any").strip().lower()]
+        found_in = self.pattern, self.scope, self.path or ".", self.fileType, context
+        return ops.FindSymbols(*found_in, self.caseSensitive, self.regex, self.wholeWords, self.limit)
 
     def render(self, found: ops.SymbolMatches) -> Rendered:
         matches = found.matches if self.outputMode == "content" else ()
@@ -162,9 +154,8 @@ class IntelliJSearch(ToolClass):
                 return "\n".join([f"{found.total} in all", *counts, *more])
         omitted = found.total - len(found.matches)
         rest = [f"({omitted} more; be more specific, or raise limit)"] if omitted else []
-        return "\n".join(
-            [*(f"{one.path}:{one.line}:{one.column}: {one.text} ({one.context})" for one in found.matches), *rest]
-        )
+        matches = (f"{one.path}:{one.line}:{one.column}: {one.text} ({one.context})" for one in found.matches)
+        return "\n".join([*matches, *rest])
 
 
 PREVIEW_CHARACTERS = 200
@@ -224,10 +215,5 @@ class ProxyAIWrite(ToolClass):
 
     def render(self, written: ops.FileWritten) -> Rendered:
         message = result_formatting.format_written(written)
-        fields = {
-            "filePath": self.file_path,
-            "bytesWritten": written.size,
-            "isNewFile": written.created,
-            "message": message,
-        }
-        return message, fields
+        fields = {"filePath": self.file_path, "bytesWritten": written.size, "isNewFile": written.created}
+        return message, {**fields, "message": message}

@@ -24,11 +24,8 @@ class ProxyAIWebSearch(ToolClass):
     blocked_domains: Annotated[list[str] | None, Parameter("No results from these domains")] = None
 
     def to_operation(self) -> ops.Operation:
-        return ops.SearchWeb(
-            self.query,
-            allowed_domains=tuple(self.allowed_domains or ()),
-            blocked_domains=tuple(self.blocked_domains or ()),
-        )
+        allowed, blocked = (tuple(domains or ()) for domains in (self.allowed_domains, self.blocked_domains))
+        return ops.SearchWeb(self.query, allowed_domains=allowed, blocked_domains=blocked)
 
     def render(self, found: ops.SearchHits) -> Rendered:
         sources = [f"[{hit.title}]({hit.url})" for hit in found.hits]

@@ -341,14 +341,7 @@ Veto: TypeAlias = Callable[[MatchFeatures], str]
 
 LOW_SCORE = "low score"
 VETOES: dict[str, Veto] = {
-    "changed line": _check_changed_lines,
-    "elided twin": _check_elided_twin,
-    "displaced": _check_displaced,
-    "other scope": _check_scope,
-    "other neighbor": _check_neighbors,
-    "conflict": _check_conflicts,
-    "nothing exact": _check_any_exact,
-    LOW_SCORE: _check_score,
-    "repeated": _check_repeated,
-    "rivalled": _check_rivals,
-}
+    "changed line": _check_changed_lines, "elided twin": _check_elided_twin, "displaced": _check_displaced,
+    "other scope": _check_scope, "other neighbor": _check_neighbors, "conflict": _check_conflicts,
+    "nothing exact": _check_any_exact, LOW_SCORE: _check_score, "repeated": _check_repeated, "rivalled": _check_rivals,
+}  # fmt: skip

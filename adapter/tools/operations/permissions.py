@@ -148,16 +148,10 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
     not approve.
     """
     decision = answer if isinstance(answer, ApprovalDecision) else ApprovalDecision(answer)  # type: ignore[arg-type]
-    is_valid = (
-        isinstance(decision.allowed, bool)
-        and isinstance(decision.remember, bool)
-        and isinstance(decision.reason, str)
-        and isinstance(decision.content, str | None)
-    )
-    if not is_valid:
-        raise build_result_error(
-            approver, "the approver", answer, "True, False, or an ApprovalDecision whose fields are bools and strings"
-        )
+    has_bools = isinstance(decision.allowed, bool) and isinstance(decision.remember, bool)
+    if not (has_bools and isinstance(decision.reason, str) and isinstance(decision.content, str | None)):
+        expected = "True, False, or an ApprovalDecision whose fields are bools and strings"
+        raise build_result_error(approver, "the approver", answer, expected)
     return decision
 
 

@@ -32,13 +32,11 @@ _BREAKS = re.compile(r"\|\||&&|[;&|()\n`{}<>]|\$\(|\s-(?:exec|ok)(?:dir)?\s")
 _EXPANSION = re.compile(r"[$`*?~\[\\]|<\(|>\(|<<|\{[^{}\s]*[,.]|\beval\b|\bsource\b|\balias\b|(?:^|[\s;&|])\.\s")
 """Matches syntax that a shell expands to different words."""
 _ASSIGNMENT = re.compile(r"\w+\+?=")
-_WRAPPERS = frozenset(
-    [
-        *("sudo", "doas", "env", "command", "time", "nohup", "exec", "xargs", "nice", "ionice", "timeout", "stdbuf"),
-        *("setsid", "builtin", "then", "do", "else", "if", "while", "until", "!"),
-        *("sh", "bash", "dash", "zsh", "ksh", "busybox"),
-    ]
-)
+_WRAPPERS = {
+    *("sudo", "doas", "env", "command", "time", "nohup", "exec", "xargs", "nice", "ionice", "timeout", "stdbuf"),
+    *("setsid", "builtin", "then", "do", "else", "if", "while", "until", "!"),
+    *("sh", "bash", "dash", "zsh", "ksh", "busybox"),
+}
 """Words that may precede the actual command."""
 _INTERPRETER = re.compile(
     r"\.|source|(?:ba|da|k|z|fi)?sh|busybox|g?awk|(?:python|pypy)[\d.]*w?|node|nodejs|deno|bun|tsx|ruby|perl|php|lua\w*"

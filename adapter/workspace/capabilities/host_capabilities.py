@@ -167,14 +167,8 @@ class Host:
             if isinstance(value := getattr(self, name), str) and value not in words:
                 expected = "".join(f'"{word}", ' for word in words) + "None, or an object that implements it"
                 raise UsageError(f"invalid {name} {value!r}; expected {expected}")
-
-        check_types(
-            "Host",
-            events=(self.events, Callable, NONE),
-            state=(self.state, *PATH, NONE),
-            skill_folders=(self.skill_folders, Iterable),
-            media=(self.media, Iterable),
-        )
+        check_types("Host", events=(self.events, Callable, NONE), state=(self.state, *PATH, NONE))
+        check_types("Host", skill_folders=(self.skill_folders, Iterable), media=(self.media, Iterable))
         for folder in self.skill_folders:
             check_types("Host", skill_folders=(folder, *PATH))
 

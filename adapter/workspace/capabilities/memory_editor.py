@@ -24,15 +24,8 @@ class MemoryEditor:
             return ops.EditorState()
         path = self._tabs[self._active]
         selected = self._selections.get(path)
-        return ops.EditorState(
-            active_file=path,
-            open_files=tuple(self._tabs),
-            active_tab_index=self._active,
-            cursor_line=self._cursors[path][0],
-            cursor_column=self._cursors[path][1],
-            selection_start_line=selected.start_line if selected else None,
-            selection_end_line=selected.end_line if selected else None,
-        )
+        lines = (selected.start_line, selected.end_line) if selected else (None, None)
+        return ops.EditorState(path, tuple(self._tabs), self._active, *self._cursors[path], *lines)
 
     def open(self, path: str, line: int | None = None) -> None:
         if path not in self._tabs:

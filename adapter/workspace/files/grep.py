@@ -65,14 +65,9 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
             if not search.files and not search.notes and _is_binary(resolved):
                 search.notes.append(f"{resolved.display_path} was not searched: it is binary")
     if not single:
-        walk = Walk(
-            root,
-            operation.path,
-            skip=GIT_ALONE if operation.ignored else COMMON_DIRECTORIES,
-            gitignore=not operation.ignored,
-            ignore=[GlobMatcher(pattern) for pattern in operation.leave_out],
-            accept_name=search.may_include,
-        )
+        skip = GIT_ALONE if operation.ignored else COMMON_DIRECTORIES
+        ignore = [GlobMatcher(pattern) for pattern in operation.leave_out]
+        walk = Walk(root, operation.path, None, skip, not operation.ignored, ignore, search.may_include)
         for node in walk:
             if not node.is_file or not search.includes(node.path, node.name):
                 continue

@@ -25,15 +25,9 @@ def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
     if operation.depth < 1:
         raise ToolError(f"depth must be at least 1, got {operation.depth}")
     skip = COMMON_DIRECTORIES if operation.skip_common else NOTHING
-    walk = Walk(
-        root,
-        operation.path,
-        depth=operation.depth,
-        skip=skip,
-        gitignore=operation.gitignore,
-        ignore=[GlobMatcher(pattern, case_sensitive=True) for pattern in operation.ignore],
-        directories_first=operation.order == "directories_first",
-    )
+    ignore = [GlobMatcher(pattern, case_sensitive=True) for pattern in operation.ignore]
+    walk = Walk(root, operation.path, operation.depth, skip, operation.gitignore, ignore)
+    walk.directories_first = operation.order == "directories_first"
     entries: list[ListingEntry] = []
     omitted = 0
     for node in walk:
