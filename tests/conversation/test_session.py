@@ -230,6 +230,14 @@ def test_copied_message_is_not_the_last_answer():
     assert session.on_answer(turn(CALL)) == Finished("repetition", "port = 4711")
 
 
+def test_null_is_not_shown_as_the_answer():
+    session = new_session()
+    session.start("The name in a.py should be called counter.")
+    run_calls(session, CALL, "cnt = 0")
+    steps = [session.on_answer(turn("NULL")) for _ in range(3)]
+    assert steps[-1] == Finished("stuck", "cnt = 0")
+
+
 def test_text_is_held_after_a_message_about_a_mistake():
     """Until the user's next message. Such an answer may copy the message."""
     session = new_session()

@@ -27,6 +27,7 @@ from adapter.conversation.guardrails.needless_later_calls import (
     repeats_in_answer,
     undoes_call,
 )
+from adapter.conversation.guardrails.refusals_and_claims import is_empty_answer
 from adapter.conversation.guardrails.registry import (
     DEFAULT,
     GUARDRAILS,
@@ -149,9 +150,10 @@ class Guardrails(ViolationFinder):
         return Retry(violation.guardrail, violation.wordings[tries], held_to)
 
     def drops_answer(self, history: CallHistory, answer: CandidateAnswer) -> bool:
-        """Return whether to drop the text of an answer, because it is a call or a copy of a guardrail's message."""
+        """Return whether to drop the text of an answer: a call, a word for null, or a copy of a guardrail's message."""
         is_call = "call_as_answer" in self.on and self._is_call_shaped(history, answer.content)
-        return is_call or self._sent.is_mostly_copied(answer.content)
+        is_null = "empty_answer" in self.on and is_empty_answer(answer.content, history)
+        return is_call or (is_null and answer.content != "") or self._sent.is_mostly_copied(answer.content)
 
     def drop_calls_after_end(self, history: CallHistory, turn: Turn) -> Turn:
         """Return ``turn`` without the calls after the answer's end (see `answer_has_ended`)."""

@@ -86,7 +86,7 @@ WITHIN_ANSWER = frozenset(
 LOOPS = ("made_already", "repeated_call")
 """Guardrails that drop a call only if the model insists on it after a retry."""
 COPIES = frozenset({"placeholder", "own_words"})
-UNUSABLE = frozenset({"own_words", "call_as_answer"})
+UNUSABLE = frozenset({"own_words", "call_as_answer", "empty_answer"})
 """Guardrails against text that is never an answer, even if the run ends with it."""
 BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
 BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
