@@ -9,9 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rapidfuzz import fuzz
+
 from adapter.cli.call_tally import CallTally
 from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.invented_file_text import find_terms, is_invented
+from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
 from adapter.conversation.guardrails.requested_file_changes import (
     find_file_action,
     find_names,
@@ -21,9 +25,11 @@ from adapter.conversation.guardrails.requested_file_changes import (
     loses_text,
 )
 from adapter.prompting.intent.text_values import find_paths, find_quoted
-from adapter.prompting.intent.verbs import sounds_like
+from adapter.prompting.intent.verbs import asks_for, sounds_like
 from adapter.tools.argument_synonyms import OLD_TEXT
 
+MIN_MISSPELLED, MIN_RATIO = 5, 80
+"""Minimum length of a misspelled word, and minimum similarity to the right one in percent: "litsen" and "listen"."""
 _LISTED = re.compile(
     r"(?i)\b(?:add|append|insert|put)\s+(?!(?:entries|items|it|more|one|something|that|them|this)\b)[`'\"]?([\w-]+)[`'\"]?"
     r"\s+(?:in|into|on|to)\s+(?:the\s+)?(?:[\w-]+\s+){0,3}(?:array|enum|list)\b"
@@ -41,6 +47,8 @@ _EXCEPT = re.compile(
 """Matches words for files that must stay."""
 _AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
 """Matches the text between two paths of a list."""
+_INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\.\w+)")
+"""Matches the path that something is saved to."""
 _SETTINGS = re.compile(r"(?i).*(?:\.(?:cfg|conf|ini|json|properties|toml|ya?ml)|(?:^|/)\.env[.\w]*)")
 """Matches paths of files in which a value of the task is probably to be set."""
 _SET_NUMBER = re.compile(
@@ -217,16 +225,50 @@ def _find_remaining_names(
 def _find_missing_names(
     task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
 ) -> Iterator[str]:
-    """Yield the names of code in the task, such as "add_tax", what it adds to a list, and the values that it sets in a
-    file of settings, if they are neither in a changed line, nor in a file of the task, nor in a result."""
-    lines = (line for change in changes for line in (change.path, *change.removed, *change.added))
-    known = "\n".join([*lines, *map(read_file, find_paths(task)), *tally.results])
+    """Yield the names of code in the task, such as "add_tax", and what it adds to a list, if they are neither in a
+    changed line, nor in a file of the task, nor in a result."""
+    known = _list_known_text(task, tally, changes, read_file)
     names = [name for name in _CODE_NAME.findall(task) if name not in known]
     names += [name for name in _LISTED.findall(task) if name.lower() not in known.lower()]
-    if any(_SETTINGS.fullmatch(change.path) and change.path in task for change in changes):
-        values = [*(text for text in find_quoted(task) if not re.search(r"\s", text)), *_SET_NUMBER.findall(task)]
-        names += [value for value in values if value not in known]
     yield from names if changes else ()
+    yield from find_omissions(task, tally, read_file, changes)
+
+
+def _list_known_text(
+    task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
+) -> str:
+    lines = (line for change in changes for line in (change.path, *change.removed, *change.added))
+    return "\n".join([*lines, *map(read_file, find_paths(task)), *tally.results])
+
+
+def find_omissions(
+    task: str, tally: CallTally, read_file: Callable[[str], str], changes: Sequence[DiffedFile] = ()
+) -> Iterator[str]:
+    """Yield what a task asks for in any language, and the run has not done: files that do not exist, values that a file
+    of settings does not have, and misspelled words that a file still has."""
+    if asks_for_answer(task):
+        return
+    known, paths = _list_known_text(task, tally, changes, read_file), find_paths(task)
+    made = "\n".join(text for call in tally.acting_calls if call.ok for text in list_strings(call.arguments))
+    targets = paths[:1] if find_file_action(task) == "create" else _INTO.findall(task)
+    for path in targets if asks_for(task, "create") else ():
+        if not read_file(path) and path not in f"{known}\n{made}":
+            yield path
+    if any(_SETTINGS.fullmatch(path) and read_file(path) for path in paths):
+        values = [*(text for text in find_quoted(task) if not re.search(r"\s", text)), *_SET_NUMBER.findall(task)]
+        yield from (value for value in values if value not in known)
+    names = find_names(task) - find_names("\n".join(paths))
+    for path in paths:
+        present = find_names(read_file(path))
+        for old in sorted(names & present):
+            news = (new for new in names - find_names(known) if _corrects(new, old))
+            yield from (f"{old} in {path}" for _ in news)
+
+
+def _corrects(new: str, old: str) -> bool:
+    """Return whether a word may be the correct spelling of another one, and not only another form of it."""
+    is_form = new.lower().startswith(old.lower()) or old.lower().startswith(new.lower())
+    return min(len(new), len(old)) >= MIN_MISSPELLED and not is_form and fuzz.ratio(new, old) >= MIN_RATIO
 
 
 def _find_unused_values(task: str, tally: CallTally) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
-from adapter.cli.change_review import find_change_flaw
+from adapter.cli.change_review import find_change_flaw, find_omissions
 from adapter.conversation.guardrails.requested_file_changes import find_file_action
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.text.words import stem_word
@@ -76,6 +76,8 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
     if find_file_action(task) or (tally.calls and _claims_change(done.content)):
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
+    if done.reason in _ENDED and (left := [*find_omissions(task, tally, read_file)]):
+        return f"nothing was changed; left to change: {', '.join(left)}"
     if done.reason == "answered" and not tally.calls and any(map(read_file, find_paths(task))):
         return f"nothing was done, although the task names a file: {NO_CALL_HINT}"
     return ""

@@ -233,7 +233,7 @@ def test_name_of_code_that_no_change_has_is_left(task, left):
         ("dans a.json mets le volume à 35", "35"),
         ('Set "retries" to 5 in a.json.', '"retries"'),
         ('Füge "banana" zu a.json hinzu', '"banana"'),
-        (".env: PORT should be 5050", ""),
+        (".env: PORT should be 5050", "5050"),
         ("In a.json, set the volume to 30", ""),
         ("Indent a.json with 4 spaces", ""),
         ("In a.json, increase the volume by 20", ""),
@@ -254,6 +254,39 @@ def test_value_that_a_file_of_settings_does_not_have_is_left(task, left):
     )
     assert done[0] == bool(left)
     assert left.strip('"') in done[1]
+
+
+@pytest.mark.parametrize(
+    ("task", "left"),
+    [
+        ("a.conf: da steht litsen, muss listen heißen", "litsen in a.conf"),
+        ("in a.conf ist ein tippfehler, litsen statt listen", "litsen in a.conf"),
+        ("a.conf: PORT should be 5050", "5050"),
+        ("Run b.py and save what it prints in b.txt", "b.txt"),
+        ("Die Ausgabe von b.py bitte in b.txt speichern", "b.txt"),
+        ("Weißt du, ob a.conf litsen oder listen hat?", ""),
+        ("Show me the PORT of a.conf, which may be 5050", ""),
+        ("zeig mir a.conf", ""),
+        ("fasse a.conf in 20 Worten zusammen", ""),
+        ("a.conf: the litsen line", ""),
+        ("Explain the litsens of a.conf", ""),
+        ("Explain Node.js", ""),
+    ],
+)
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_task_that_was_not_done_fails_in_any_language(task, left, is_changed):
+    """A small model only read a file, or changed another one."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolResult("read_file", content="litsen 80", ok=True))
+    if is_changed:
+        tally(ToolCall("c1", "edit_file", {"path": "c.md", "old_content": "one", "new_content": "two"}, ""))
+        tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
+    files = {"a.conf": "litsen 80", "b.py": "print(1)"}
+    diff = "--- a/c.md\n+++ b/c.md\n@@ -1 +1 @@\n-one\n+two\n" if is_changed else ""
+    done = Finished("answered", "It is done.")
+    code, line = describe_run_outcome(done, tally, task, lambda path: files.get(path, ""), diff)
+    assert code == bool(left)
+    assert left in line
 
 
 @pytest.mark.parametrize(
@@ -317,7 +350,7 @@ PORT, DEBUG = '  "port": 8080,', '  "debug": true,'
         ("Write the word copper into a new file a.txt", [], ["copper"], ""),
         ("Create a.txt with the text: read me", [], ["read me"], ""),
         ("Erstelle a.txt mit dem Text: Milch kaufen", [], ["Dieses Dokument ist leer."], "no word of the task"),
-        ("Create hello.py, which greets the world", [], ['print("Hello, world")'], ""),
+        ("Create a.txt, a program that greets the world", [], ['print("Hello, world")'], ""),
         ("Summarize the notes in a.txt", [], ["word " * 60], ""),
         ("Create an empty a.txt", [], [], ""),
         ("Create a.txt with a haiku about spring", [], ["Cherry blossoms fall"], ""),

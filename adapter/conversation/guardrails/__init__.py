@@ -3,6 +3,7 @@
 __all__ = [
     "call_history",
     "candidate_answer",
+    "copied_text",
     "guardrails",
     "invented_file_text",
     "loop_detection",

@@ -51,7 +51,7 @@ _EXPLAINS = re.compile(
 )
 """Matches answers that may explain why nothing was changed."""
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\w{3,}")
-_LINE_NUMBER = re.compile(r"^\s*\d+[:|\t] ?")
+_LINE_NUMBER = re.compile(r"^(?:[\w./-]+\.\w+:)?\s*\d+[:|\t] ?")
 _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 """Matches placeholders in an answer: "The author is [Your Name]."."""
@@ -96,7 +96,7 @@ def find_started_action(history: CallHistory) -> str:
 
 
 def list_result_lines(text: str) -> list[str]:
-    """Return the lines of a file from the result of reading it, without line numbers."""
+    """Return the lines of a file from the result of reading or searching it, without line numbers and its path."""
     return [_LINE_NUMBER.sub("", line) for line in text.splitlines()]
 
 

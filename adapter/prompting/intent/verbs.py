@@ -39,7 +39,7 @@ ACTIONS = {name: frozenset(verbs.replace("/", "").split()) for name, verbs in _L
 _SAME_ACTIONS = {"add": "edit", "look": "read"}
 _STEMS_TABLE = """
 add: acrescent adicion aggiung agreg ajout anhäng añad eintrag ergänz füg hinzufüg trag
-create: anleg cre cré cri erstell
+create: anleg cre cré cri enregistr erstell guarda salva sauvegard schreib speicher
 edit: änder cambi chang correg corrig corrij ersetz korrigier mets modifi modific mud reemplac reemplaz remplac setz
  sostituisc substitu
 move: benenn déplac mov muev renombr renome renomm rinomin spost umbenenn verschieb

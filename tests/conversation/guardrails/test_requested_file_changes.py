@@ -10,6 +10,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_file_action,
     find_next_tools,
     find_started_action,
+    list_result_lines,
 )
 from adapter.dialects import get_dialect
 
@@ -72,6 +73,15 @@ def test_each_dialect_has_tools_for_a_change(name):
     tools = get_dialect(name).tools
     assert find_change_tools(CallHistory("Fix the typo in a.md"), tools)
     assert find_change_tools(CallHistory("Create a.md"), tools)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [("  3: a = 1", "a = 1"), ("src/a.py:12:a = 1", "a = 1"), ("a: 1", "a: 1"), ("http://b.c:80/", "http://b.c:80/")],
+)
+def test_lines_of_results_are_known_without_their_positions(line, text):
+    """A small model was limited to edits of lines as a search shows them."""
+    assert list_result_lines(line) == [text]
 
 
 def test_file_that_is_left_is_read_before_it_is_changed():
