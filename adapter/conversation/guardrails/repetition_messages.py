@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from adapter.conversation.guardrails import retry_messages
@@ -17,9 +18,12 @@ from adapter.conversation.guardrails.requested_file_changes import (
 )
 from adapter.conversation.guardrails.retry_messages import Encode
 from adapter.conversation.guardrails.verdicts import Violation
+from adapter.core.events import JsonObject
 from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool import ToolSet
 
+_PROPOSED = re.compile(r"(?P<old>[^\s'\"]{1,200}) does not exist \(did you mean '(?P<new>[^'\n]{1,200})'\?\)")
+"""Matches the error for a path that does not exist."""
 MAX_QUESTION = 300
 """Maximum length of a question that is repeated in a message, in characters."""
 
@@ -70,20 +74,35 @@ def _describe_failure(
     The first message explains the error. If it does not help, the model is constrained to the tools that change
     nothing.
     """
+    if corrected := _correct_arguments(call, error, tools):
+        instead = f"Call it like this:\n{encode([(call.name, corrected)]).strip()}"
+        return Violation("failed_already", (f"This call of {call.name} has failed. {instead}",), (call.name,))
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
     example = _encode_call_without(history, call, wrong, encode) if wrong and not next_tools else ""
     others = () if example or has_changed(history) else next_tools
     named = [_describe_call(name, call, history) for name in others]
     lookups = tuple(name for name in tools if name != call.name and not may_change(name, tools))
-    invented = "" if example or others else _find_invented(history, call)
+    invented = "" if example or others else _find_invented(history, call, tools)
     words = retry_messages.build_failed_call_message(call.name, wrong, example, named, invented, lookups)
     return Violation("failed_already", words, others or lookups, is_free_first=not others)
 
 
-def _find_invented(history: CallHistory, call: PastCall) -> str:
+def _correct_arguments(call: PastCall, error: str, tools: ToolSet) -> JsonObject:
+    """Return the known arguments, with the value that ``error`` proposes: "env does not exist (did you mean '.env'?)".
+    Return {} if it proposes none."""
+    proposed, tool = _PROPOSED.search(error), tools.match(call.name)
+    if proposed is None or tool is None:
+        return {}
+    arguments = {name: value for name, value in call.arguments.items() if name in tool.properties}
+    wrong = [name for name, value in arguments.items() if value and value in (proposed["old"], f"./{proposed['old']}")]
+    return {**arguments, wrong[0]: proposed["new"]} if wrong else {}
+
+
+def _find_invented(history: CallHistory, call: PastCall, tools: ToolSet) -> str:
     """Return an argument that occurs neither in the request nor in a result."""
-    known = history.given_text
-    return next((text for text in list_strings(call.arguments) if text.strip() not in known), "")
+    known, tool = history.given_text, tools.match(call.name)
+    arguments = {name: value for name, value in call.arguments.items() if tool is None or name in tool.properties}
+    return next((text for text in list_strings(arguments) if text.strip() not in known), "")
 
 
 def _list_optional_arguments(call: PastCall, tools: ToolSet) -> list[str]:

@@ -233,6 +233,18 @@ def test_proposed_tool_means_the_same_action(name, message):
     assert message in verdict.message
 
 
+def test_proposal_of_an_error_is_the_example_for_a_repeated_call():
+    """Without arguments that the tool does not have."""
+    error = "tool_error: env does not exist (did you mean '.env'?)"
+    arguments = {"path": "env", "required": ["path"]}
+    history = CallHistory(".env: PORT should be 5050", (PastCall("read_file", arguments, error, ok=False),))
+    answer = CandidateAnswer.from_turn(turn(call("read_file", **arguments)))
+    verdict = Guardrails(get_dialect("blade").tools).check_response(history, answer)
+    assert isinstance(verdict, Retry)
+    assert '{"name": "read_file", "arguments": {"path": ".env"}}' in verdict.message
+    assert verdict.held_to == ("read_file",)
+
+
 @pytest.mark.parametrize(
     ("read", "message"),
     [(("a.txt",), "Now call read_file for b.txt."), (("a.txt", "b.txt"), "Now call edit_file or apply_edit.")],
