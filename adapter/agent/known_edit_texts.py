@@ -32,8 +32,13 @@ MAX_LINES, MAX_LINE = 60, 200
 """Maximum number of lines that a call is limited to, and their maximum length in characters."""
 MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
+MAX_ITEM = 200
+"""Maximum length of a text that is added as it is, in characters."""
+_GLOB = re.compile(r"(?<!\S)\*[\w./*-]*\w")
 _OPENS = (":", "{", "[", "(")
 """Characters at the end of a line that begins a block. Additions belong at the end of the block."""
+_STRUCTURED = (*_OPENS, ",", ";", "}", "]", ")", ">")
+"""Characters at the ends of lines in files to whose end no text can be added."""
 MAX_NEW_LINES = 200
 """Maximum number of new texts that a call may be limited to."""
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
@@ -66,7 +71,9 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
             elif lines and name in OLD_TEXT:
                 choices[tool.name, name] = lines
-            elif name in NEW_TEXT and (new_lines := [*_add_items(lines, history), *_replace_names(lines, history)]):
+            elif name in NEW_TEXT and (
+                new_lines := [*_add_items(path, lines, history), *_replace_names(lines, history)]
+            ):
                 choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
     return choices
 
@@ -100,16 +107,30 @@ def require_texts(tools: ToolSet) -> ToolSet:
     return ToolSet(shown)
 
 
-def _add_items(lines: Sequence[str], history: CallHistory) -> list[str]:
+def _add_items(path: str, lines: Sequence[str], history: CallHistory) -> list[str]:
     """Return new texts that add an item to a list: the only line in ``lines``, followed by a line with the same
     beginning and words from the request, such as ``- milk`` after ``- eggs``.
 
     The result is empty if there are several ``lines``, or if the request adds nothing.
     """
-    prefix = _get_line_prefix(lines[0]) if len(lines) == 1 else ""
-    if not prefix.strip() or find_started_action(history) != "add":
+    if len(lines) != 1 or find_started_action(history) != "add":
         return []
+    prefix = _get_line_prefix(lines[0])
+    stated = _find_stated_items(path, history)
+    if stated or not prefix.strip():
+        return [f"{lines[0]}\n{'' if item.startswith(prefix.strip() or item) else prefix}{item}" for item in stated]
     return [f"{lines[0]}\n{prefix}{words}" for words in find_runs(history.request, MAX_ITEM_WORDS)]
+
+
+def _find_stated_items(path: str, history: CallHistory) -> list[str]:
+    """Return the texts to add that a request states exactly: in quotes, as a glob, or after a colon at its end. Return
+    none if the lines of the file have brackets or separators at their ends."""
+    if any(line.rstrip().endswith(_STRUCTURED) for line in list_known_lines(path, history)):
+        return []
+    request = history.request
+    end = request.rpartition(": ")[2].strip() if ": " in request else ""
+    items = [*find_quoted(request), *_GLOB.findall(request)] or [end]
+    return [item for item in items if 0 < len(item) <= MAX_ITEM and not find_paths(item)]
 
 
 def _replace_names(lines: Sequence[str], history: CallHistory) -> Iterator[str]:
@@ -155,4 +176,5 @@ def find_known_lines(path: str, history: CallHistory) -> list[str]:
         prefixes = [*map(_get_line_prefix, known), None]
         known = [line for line, prefix, after in zip(known, prefixes, prefixes[1:], strict=False) if prefix != after]
         known = [line for line in known if not line.rstrip().endswith(_OPENS)] or known
+        known = known[-1:] if _find_stated_items(path, history) else known
     return known if len(known) <= MAX_LINES and all(len(line) <= MAX_LINE for line in known) else []

@@ -177,16 +177,17 @@ def _find_missing_addition(task: str, changes: Sequence[DiffedFile], *, is_stuck
 def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
     """Describe what shows that a change is not the requested one, or return "".
 
-    If the task states the change, an addition removes nothing. Other changes may replace all lines, but if one is
-    replaced as requested, the others must be mentioned. A number must not be written in place of that in the task.
+    If the task states the change, an addition removes nothing; without that, it must not only replace lines. Other
+    changes may replace all lines, but if one is replaced as requested, the others must be mentioned. A number must not
+    be written in place of that in the task.
     """
     removed, added, asked = (find_terms("\n".join(text)) for text in (change.removed, change.added, [task]))
     known = "\n".join([task, *change.removed, *tally.results])
     if change.is_new and is_invented(change.path, "\n".join(change.added), task, known, tally.tools):
         return f"the new text of {change.path} has no word of the task"
-    if not change.is_described_by(task):
+    is_addition, is_described = find_file_action(task) == "add", change.is_described_by(task)
+    if not is_described and not (is_addition and len(change.added) <= len(change.removed)):
         return ""
-    is_addition = find_file_action(task) == "add"
     lines = [
         (line, terms.isdisjoint(added if is_addition else asked | added))
         for line in change.removed
@@ -197,7 +198,7 @@ def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
         return f"{change.path} lost a line that the task does not mention ({lost[0].strip()})"
     wrong = sorted(term for term in added - asked - find_terms(known) if term.isdigit())
     is_open = any(term.isdigit() and term not in added | removed for term in asked)
-    return f"{change.path} got {wrong[0]}, which is not in the task" if wrong and is_open else ""
+    return f"{change.path} got {wrong[0]}, which is not in the task" if wrong and is_open and is_described else ""
 
 
 def _find_remaining_names(

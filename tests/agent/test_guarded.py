@@ -232,6 +232,26 @@ def test_added_item_has_words_of_the_request():
 
 
 @pytest.mark.parametrize(
+    ("request_", "content", "old", "new"),
+    [
+        ("Add *.pyc to a.x", "build/\n*.log\n", ["*.log"], ["*.log\n*.pyc"]),
+        ('Add "numpy" to a.x', "flask==3\nrich==13", ["rich==13"], ["rich==13\nnumpy"]),
+        ("Append to a.x: - log in", "# Changes\n\n- one\n- two\n", ["- two"], ["- two\n- log in"]),
+        ('Add "log in" to a.x', "# Changes\n\n- one\n- two\n", ["- two"], ["- two\n- log in"]),
+        ("Add a nut to a.x", "oak\nash\n", ["ash"], None),
+    ],
+)
+def test_stated_text_is_added_at_the_end_of_a_file(request_, content, old, new):
+    """If its lines have no brackets. `Qwen2.5-Coder-0.5B` replaced a line by an empty one."""
+    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
+    past = CallHistory(request_, (PastCall("read_file", {"path": "a.x"}, content),))
+    choices = {key[1]: values for key, values in find_named_values(past, tools, is_small=True).items()}
+    assert (choices["old_content"], choices.get("new_content")) == (old, new)
+    past = replace(past, calls=(PastCall("read_file", {"path": "a.x"}, f"[main]\n{content}"),))
+    assert find_named_values(past, tools, is_small=True).get(("edit_file", "new_content")) != new or new is None
+
+
+@pytest.mark.parametrize(
     ("request_", "source", "destination", "other"),
     [
         ("Put b/report.csv into the folder archive.", "b/report.csv", "archive/report.csv", "b/report.csv"),

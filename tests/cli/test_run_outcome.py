@@ -289,6 +289,9 @@ def test_task_that_was_not_done_fails_in_any_language(task, left, is_changed):
     assert left in line
 
 
+LOST = "a.txt lost a line that the task does not mention (build/)"
+
+
 @pytest.mark.parametrize(
     ("task", "new", "reason", "line"),
     [
@@ -296,6 +299,9 @@ def test_task_that_was_not_done_fails_in_any_language(task, left, is_changed):
         ("Add *.pyc to a.txt", "", "answered", "nothing was added (1 call)"),
         ("Füge eine Zeile zu a.txt hinzu", "", "answered", "nothing was added (1 call)"),
         ("Add *.pyc to a.txt", "\n+*.log", "stuck", "no change has a word of the task (1 call)"),
+        ("Add *.pyc to a.txt", "\n+list/", "answered", f"{LOST} (1 call)"),
+        ("Add retries to a.txt", "\n+build/a", "answered", "the model is done: 1 call"),
+        ("Add a retry to a.txt", "\n+for _ in range(3):\n+    go()", "answered", "the model is done: 1 call"),
         ("Add *.pyc to a.txt", "\n+build/\n+*.pyc", "stuck", "the change was made: 1 call"),
         ("Fix the typo in a.txt", "\n+built", "stuck", "no change has a word of the task (1 call)"),
         ("Fix the typo in a.txt", "\n+built", "answered", "the model is done: 1 call"),
