@@ -74,7 +74,7 @@ def _describe_failure(
     The first message explains the error. If it does not help, the model is constrained to the tools that change
     nothing.
     """
-    if corrected := _correct_arguments(call, error, tools):
+    if corrected := _build_corrected_arguments(call, error, tools):
         instead = f"Call it like this:\n{encode([(call.name, corrected)]).strip()}"
         return Violation("failed_already", (f"This call of {call.name} has failed. {instead}",), (call.name,))
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
@@ -87,7 +87,7 @@ def _describe_failure(
     return Violation("failed_already", words, others or lookups, is_free_first=not others)
 
 
-def _correct_arguments(call: PastCall, error: str, tools: ToolSet) -> JsonObject:
+def _build_corrected_arguments(call: PastCall, error: str, tools: ToolSet) -> JsonObject:
     """Return the known arguments, with the value that ``error`` proposes: "env does not exist (did you mean '.env'?)".
     Return {} if it proposes none."""
     proposed, tool = _PROPOSED.search(error), tools.match(call.name)
