@@ -113,9 +113,9 @@ def _create_environment() -> ImmutableSandboxedEnvironment:
     sandbox.filters["tojson"] = _to_json
     sandbox.globals.update(
         raise_exception=_raise,
-        strftime_now=_format_now,
+        strftime_now=lambda format: datetime.now().strftime(format),
         namespace=_PlainNamespace,
-        dict=_PlainDict(),
+        dict=lambda *args, **kwargs: dict(*args, **kwargs),  # the class itself has attributes, such as `mro`
         cycler=None,
         joiner=None,
     )
@@ -151,13 +151,6 @@ def _check_name(name: object) -> None:
         raise SecurityError(f"namespace attributes must not begin with an underscore: {name!r}")
 
 
-class _PlainDict:
-    """A substitute for ``dict`` that does not expose the attributes of the class to templates."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
-        return dict(*args, **kwargs)
-
-
 def _to_json(
     value: Json,
     ensure_ascii: bool = False,
@@ -171,10 +164,6 @@ def _to_json(
 
 def _raise(message: str) -> NoReturn:
     raise TemplateError(message)
-
-
-def _format_now(format: str) -> str:
-    return datetime.now().strftime(format)
 
 
 # ------------------------------------------------------------------ as a program

@@ -264,10 +264,10 @@ def _compile_common_pattern() -> re.Pattern[str]:
 def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
     """Return a pattern that matches the format's own control tokens and the closing marker of its results."""
     envelope = format.encode_result("tool", "\0", "call")
-    closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _list_literals()[0]
-    closers |= (
-        {marker for marker in _find_own_markers(format) if marker[0] in _BRACKETS} - _list_literals()[0] - _ORDINARY
-    )
+    closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])}
+    if format.name not in FORMATS:  # a derived format
+        closers |= {marker for marker in _list_markers((format,)) if marker[0] in _BRACKETS} - _ORDINARY
+    closers -= _list_literals()[0]
     rules = [f"{re.escape(closer[0])}(?={build_alternatives([closer[1:]])})" for closer in sorted(closers)]
     rules += ["(?i:observation)(?=:)"] if "observation:" in envelope.lower() else []
     rules += _list_token_patterns(format.control_tokens)
@@ -284,23 +284,6 @@ def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
     for start, ends in rests.items():
         before = f"(?<={re.escape(start[:-1])})" if start[:-1] else ""
         yield f"{before}{re.escape(start[-1])}(?={build_alternatives(ends, exact=True)})"
-
-
-def _find_own_markers(format: Format) -> set[str]:
-    """Return the markers of a derived format in lower case. Those of other formats are in `_list_literals`."""
-    if format.name in FORMATS:
-        return set()
-    markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
-    return {
-        each.lower()
-        for each in (
-            *markers,
-            *format.stray_closers,
-            *format.end_tokens,
-            *format.other_role_markers,
-            *format.result_markers,
-        )
-    }
 
 
 def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
@@ -346,17 +329,15 @@ def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
 @cache
 def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
     """Return the markers of all parsers, in lower case, and the control tokens of all tokenizers."""
-    tables = build_marker_tables(FORMATS.all, ())
-    spoken = {
-        *tables.openers,
-        *tables.stray_closers,
-        *tables.end_tokens,
-        *tables.other_role_markers,
-        *tables.result_markers,
-    }
-    spoken |= {*tables.reasoning, *tables.reasoning.values()}
     tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stop_sequences)}
-    return frozenset(spoken) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY
+    return _list_markers(FORMATS.all) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY
+
+
+def _list_markers(formats: tuple[Format, ...]) -> frozenset[str]:
+    """Return the markers of ``formats`` in lower case."""
+    tables = build_marker_tables(formats, ())
+    marked = (tables.openers, tables.stray_closers, tables.end_tokens, tables.other_role_markers, tables.result_markers)
+    return frozenset().union(*marked, tables.reasoning, tables.reasoning.values())
 
 
 # ------------------------------------------------------------------- bare calls

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -136,8 +136,18 @@ class ToolDescription:
         return json.dumps(_build_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
 
     @cached_property
-    def parameters(self) -> tuple[ParameterDescription, ...]:
-        return tuple(_describe_parameter(name, self._tool) for name in self._tool.properties)
+    def parameters(self) -> list[JsonObject]:
+        """The name, type, description and default value of each parameter, and whether it is required."""
+        return [
+            {
+                "name": name,
+                "type": describe_type(schema),
+                "required": name in self._tool.required,
+                "description": str(schema.get("description", "")),
+                "default": json.dumps(schema["default"]) if schema.get("default") is not None else "",
+            }
+            for name, schema in self._tool.properties.items()
+        ]
 
     @cached_property
     def definition(self) -> str:
@@ -156,16 +166,6 @@ class ToolDescription:
         return bool(self.example) and all(
             isinstance(schema, dict) and not _PROPOSALS.isdisjoint(schema) for schema in schemas
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterDescription:
-    name: str
-    type: str
-    required: bool
-    description: str
-    default: str
-    """The default value as JSON, or "" if there is none."""
 
 
 def _escape(tool: Tool, format: Format, tools: ToolSet) -> Tool:
@@ -201,17 +201,6 @@ def _build_sample_value(name: str, schema: Json) -> Json:
     if "object" in types:
         return {}
     return True if "boolean" in types else 1
-
-
-def _describe_parameter(name: str, tool: Tool) -> ParameterDescription:
-    schema = tool.properties[name]
-    return ParameterDescription(
-        name=name,
-        type=describe_type(schema),
-        required=name in tool.required,
-        description=str(schema.get("description", "")),
-        default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
-    )
 
 
 def _build_typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:

@@ -22,6 +22,8 @@ MARK = "zq"
 _NAME, _OTHER, _KEY, _VALUE = "zqread", "zqlist", "zqkey", "zqvalue"
 _SYSTEM, _LATER, _REQUEST, _MORE, _REPLY, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
 _RESULTS = ("zqfirst", "zqsecond")
+_USER: JsonObject = {"role": "user", "content": _REQUEST}
+_LATER_USER: JsonObject = {"role": "user", "content": _MORE}
 
 TOOLS: list[Json] = [
     {
@@ -72,7 +74,7 @@ class TemplateCapabilities:
     """Tags that end a result."""
 
 
-CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="first", users=False)
+CAREFUL = TemplateCapabilities(empty_content="", system="first", users=False)
 """The most widely accepted form, for templates that cannot be probed."""
 
 
@@ -93,7 +95,7 @@ def probe_template() -> Trials:
     This generator yields each conversation, and must be sent the rendered prompt, or None if the template rejects the
     conversation. It returns the capabilities, or None if the template does not support tools and tool results.
     """
-    prompt = yield ProbeConversation([_build_user_message(_REQUEST)], TOOLS)
+    prompt = yield ProbeConversation([_USER], TOOLS)
     if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):
         return None
     generation_prompt = prompt.rpartition(_REQUEST)[2] if _REQUEST in prompt else None
@@ -102,8 +104,8 @@ def probe_template() -> Trials:
     form = basis or TemplateCapabilities(empty_content="")
     reply: JsonObject = {"role": "assistant", "content": _TEXT}
     answers = (reply, reply) if only_text else (_build_answer(form, _NAME), _build_answer(form, _NAME, _NAME))
-    one = [_build_user_message(_REQUEST), answers[0], _build_result(form, 0)]
-    two = [_build_user_message(_REQUEST), answers[1], _build_result(form, 0), _build_result(form, 1)]
+    one = [_USER, answers[0], _build_result(form, 0)]
+    two = [_USER, answers[1], _build_result(form, 0), _build_result(form, 1)]
     with_result = (yield ProbeConversation(one, TOOLS)) or ""
     if only_text and not _contains(with_result, _TEXT, _RESULTS[0]):
         return None
@@ -113,11 +115,7 @@ def probe_template() -> Trials:
         parallel_calls=_contains((yield ProbeConversation(two, TOOLS)), *values, *_RESULTS),
         as_text=only_text or (yield from _probe_text(one)),
         system=(yield from _probe_system()),
-        users=_contains(
-            (yield ProbeConversation([_build_user_message(_REQUEST), _build_user_message(_MORE)], TOOLS)),
-            _REQUEST,
-            _MORE,
-        ),
+        users=_contains((yield ProbeConversation([_USER, _LATER_USER], TOOLS)), _REQUEST, _MORE),
         between=(yield from _probe_between(one)),
         only_text=only_text,
         closers=tuple(dict.fromkeys(_CLOSERS.findall(with_result.rpartition(_RESULTS[0])[2]))),
@@ -133,9 +131,7 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
     for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
         form = TemplateCapabilities(arguments, empty_content, ids)  # type: ignore[arg-type]
         result = _build_result(form, 0)
-        text = _find_text_after_request(
-            (yield ProbeConversation([_build_user_message(_REQUEST), _build_answer(form, _NAME), result], TOOLS))
-        )
+        text = _find_text_after_request((yield ProbeConversation([_USER, _build_answer(form, _NAME), result], TOOLS)))
         if not _contains(text, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(text or ""):
             continue
         if _contains(text, f"functions.{_NAME}:0"):
@@ -143,7 +139,7 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
         if _contains(text, _build_id(form, 0)):  # Kimi K2 reads the name only from the id
             del result["name"]
             nameless = _find_text_after_request(
-                (yield ProbeConversation([_build_user_message(_REQUEST), _build_answer(form, _NAME), result], TOOLS))
+                (yield ProbeConversation([_USER, _build_answer(form, _NAME), result], TOOLS))
             )
             if nameless is not None and _NAME not in nameless:
                 return replace(form, ids="named")
@@ -173,34 +169,22 @@ def _probe_text(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str |
 
 def _probe_system() -> Generator[ProbeConversation, str | None, System]:
     first: JsonObject = {"role": "system", "content": _SYSTEM}
-    if not _contains((yield ProbeConversation([first, _build_user_message(_REQUEST)], TOOLS)), _SYSTEM, _REQUEST):
+    if not _contains((yield ProbeConversation([first, _USER], TOOLS)), _SYSTEM, _REQUEST):
         return "none"
     later: JsonObject = {"role": "system", "content": _LATER}
-    talk = [
-        first,
-        _build_user_message(_REQUEST),
-        {"role": "assistant", "content": _REPLY},
-        later,
-        _build_user_message(_MORE),
-    ]
+    talk = [first, _USER, {"role": "assistant", "content": _REPLY}, later, _LATER_USER]
     return "anywhere" if _contains((yield ProbeConversation(talk, TOOLS)), _SYSTEM, _LATER, _MORE) else "first"
 
 
 def _probe_between(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, str | None]:
-    if _contains((yield ProbeConversation([*one, _build_user_message(_MORE)], TOOLS)), _MORE):
+    if _contains((yield ProbeConversation([*one, _LATER_USER], TOOLS)), _MORE):
         return None
-    with_empty = yield ProbeConversation(
-        [*one, {"role": "assistant", "content": ""}, _build_user_message(_MORE)], TOOLS
-    )
+    with_empty = yield ProbeConversation([*one, {"role": "assistant", "content": ""}, _LATER_USER], TOOLS)
     return "" if _contains(with_empty, _MORE) else "..."
 
 
 def _contains(prompt: str | None, *words: str) -> bool:
     return prompt is not None and all(word in prompt for word in words)
-
-
-def _build_user_message(text: str) -> JsonObject:
-    return {"role": "user", "content": text}
 
 
 def _build_id(traits: TemplateCapabilities, number: int) -> str:

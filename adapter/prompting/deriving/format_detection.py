@@ -21,7 +21,7 @@ from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAM
 
 @dataclass(frozen=True, slots=True)
 class DetectedFormat:
-    """The name of a model's format for `get_format`, or None.
+    """The detected format of a model: its name for `get_format`, or None if it is unknown.
 
     ``by`` is "known" for a known format that was checked, "template" for the derived format, or "guess" for an
     unchecked guess.

@@ -104,7 +104,11 @@ def find_format_spec(
         except CannotLearnError as error:
             refusals[body] = str(error)
             continue
-        for variant in _list_variants(spec):
+        # The body "lines" is more general, and may parse the same text.
+        for variant in [
+            spec,
+            *([replace(spec, body="lines")] if spec.body in ("pairs", "elements", "function") else []),
+        ]:
             try:
                 problem = _find_misread(compile_format(variant), examples, examples)
             except UnsupportedLayoutError as error:
@@ -118,11 +122,6 @@ def find_format_spec(
 def _locate(example: LearningExample, ends: tuple[str, ...], locate: Locator) -> _Located:
     text = _strip_ends(example.text, ends)
     return _Located(text, locate_calls(text, example.calls, locate), example.calls)
-
-
-def _list_variants(spec: FormatSpec) -> list[FormatSpec]:
-    """Return ``spec``, and a variant with the more general body ``lines`` if that may read the same text."""
-    return [spec, replace(spec, body="lines")] if spec.body in ("pairs", "elements", "function") else [spec]
 
 
 def _find_misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:

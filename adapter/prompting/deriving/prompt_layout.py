@@ -178,16 +178,12 @@ def find_prompt_frame(conversations: RenderedConversations, turns: TurnLayout) -
     prefix = max(find_shared_start(before, head), find_shared_start(turns.generation_prompt, head), key=len)
     prefix += _find_skippable(head[len(prefix) :], turns)
     own = _find_specials(one.rpartition(VALUE)[0][len(prefix) :])
-    results = [token for token in _find_markers_between_results(conversations) if token not in own]
+    # A marker between two results also ends the calls before a result.
+    results = [token for token in _find_specials(_find_text_between_results(conversations)) if token not in own]
     ends = {*_find_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
     return PromptFrame(
         conversations, turns, prefix, _find_suffix(tail, after, ends, is_cut=conversations.conventions.with_results)
     )
-
-
-def _find_markers_between_results(conversations: RenderedConversations) -> list[str]:
-    """Return the markers between two results. Such a marker also ends the calls before a result."""
-    return _find_specials(_find_text_between_results(conversations))
 
 
 def _find_text_between_results(conversations: RenderedConversations) -> str:
@@ -246,9 +242,9 @@ def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[
     skipped = {*turns.ends, *turns.next_turns, *_find_specials(turns.generation_prompt), *END_OF_TURN, BOS, EOS}
     own = {*_find_specials(frame.render_calls(ONE_CALL) or ""), *skipped}
     opening = _remove_head(find_shared_end(before, between) if between else before, own, turns)
-    begins = tuple(token for token in _find_specials(opening))[:1]
-    heads = [token for token in _find_specials(before) if token not in own and token not in _find_specials(opening)]
-    heads = [token for token in heads if is_control_token(token)]
+    known = {*own, *_find_specials(opening)}
+    begins = tuple(_find_specials(opening)[:1])
+    heads = [token for token in _find_specials(before) if token not in known and is_control_token(token)]
     if not begins:
         return "{}", (), tuple(heads[:1])
     closing = ""

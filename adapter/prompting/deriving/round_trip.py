@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapter.core.turn import Turn
@@ -69,7 +69,7 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A sample whose text ``written`` was parsed as ``parsed`` instead of ``expected``."""
+    """A sample whose text, ``written``, was parsed as ``parsed`` instead of ``expected``."""
 
     name: str
     written: str
@@ -123,35 +123,27 @@ def find_round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
     """Return a failure for each sample that ``format`` misreads, and with ``writes`` for each that it miswrites."""
-    return tuple(_find_failures(format, samples, writes))
-
-
-def _find_failures(format: Format, samples: Sequence[RoundTripSample], writes: bool) -> Iterator[RoundTripFailure]:
+    failures = []
     for sample in samples:
-        if sample.rendered is not None:
-            yield from _compare(sample, sample.rendered, format, "the template")
+        texts = {} if sample.rendered is None else {"the template": sample.rendered}
         if writes and sample.calls and not sample.content:
-            yield from _compare(sample, format.encode_calls(list(sample.calls)), format, "the format")
+            texts["the format"] = format.encode_calls(list(sample.calls))
+        expected = _format(sample.calls, sample.content)
+        for writer, text in texts.items():
+            # Whole, and in characters. Text that is much longer than real calls is split into longer chunks.
+            for size in (len(text), 1 + len(text) // 4_000):
+                parsed = _parse(text, size, format)
+                if parsed != expected:
+                    name = f"{sample.name}, by {writer}"
+                    failures.append(RoundTripFailure(name, text, expected, parsed, sample.is_ambiguous))
+                    break
+    return tuple(failures)
 
 
-def _compare(sample: RoundTripSample, written: str, format: Format, writer: str) -> Iterator[RoundTripFailure]:
-    expected = _format(sample.calls, sample.content)
-    for pieces in ([written], _split(written)):
-        read = _read(pieces, format)
-        if read != expected:
-            yield RoundTripFailure(f"{sample.name}, by {writer}", written, expected, read, sample.is_ambiguous)
-            return
-
-
-def _split(text: str) -> list[str]:
-    """Split ``text`` into characters. Text that is much longer than real calls is split into longer chunks."""
-    size = 1 + len(text) // 4_000
-    return [text[start : start + size] for start in range(0, len(text), size)]
-
-
-def _read(pieces: Sequence[str], format: Format) -> str:
+def _parse(text: str, size: int, format: Format) -> str:
+    """Parse ``text`` in chunks of ``size`` characters, and return its calls and content in a readable form."""
     parser = Parser(format, TOOL_SET, policy=_OWN_ONLY, generation_prompt="")
-    events = [event for piece in pieces for event in parser.feed(piece)]
+    events = [event for start in range(0, len(text), size or 1) for event in parser.feed(text[start : start + size])]
     turn = Turn.from_events([*events, *parser.close("stop")])
     if turn.invalid:
         return f"an error: {turn.invalid[0].error}"

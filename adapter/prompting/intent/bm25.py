@@ -18,7 +18,7 @@ from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
-"""BM25's parameters. ``K1``: weight of a word's repetitions (0: none). ``B``: penalty for long definitions."""
+"""Parameters of BM25: the weight of a word's repetitions (0: none), and the penalty for long definitions."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
 """Weights of a word in a tool's name and description. A word in a parameter has the weight 1."""
 MISFIT_FACTOR = 0.06

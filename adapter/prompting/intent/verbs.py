@@ -94,9 +94,9 @@ def sounds_destructive(name: str) -> bool:
     return not _DESTRUCTIVE.isdisjoint(split_words(name))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # guardrails check all earlier calls
 def sounds_like(name: str, *actions: str) -> bool:
-    """Return whether a tool's name has a verb for one of ``actions``. Guardrails ask this for all earlier calls."""
+    """Return whether a tool's name has a verb for one of ``actions``."""
     words = split_words(name)
     return any(not ACTIONS[action].isdisjoint(words) for action in actions)
 
