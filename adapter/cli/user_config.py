@@ -41,8 +41,6 @@ sent. `read_toml` also reads the user's other TOML files.
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
@@ -50,6 +48,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from rapidfuzz import fuzz, process
 
 from adapter.agent.base_agent import AGENT_RETRIES
+from adapter.backends.user_directories import find_config_directory
 from adapter.core.argument_checks import explain_read_error
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
@@ -144,15 +143,6 @@ class Config(_ConfigTable):
     guardrails: GuardrailsTable = GuardrailsTable()
     steps: StepsTable = StepsTable()
     models: dict[str, ModelTable] = Field(default={})
-
-
-def find_config_directory() -> Path:
-    """Return the user's configuration folder on this platform."""
-    if base := os.environ.get("XDG_CONFIG_HOME"):
-        return Path(base) / "toolcall-adapter"
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "toolcall-adapter"
-    return Path.home() / ".config" / "toolcall-adapter"
 
 
 def read_config(workspace: Path, file: Path | None = None) -> Config:

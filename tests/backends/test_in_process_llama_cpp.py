@@ -13,11 +13,11 @@ from adapter.backends.builtin_model import (
     BuiltinModel,
     download_builtin_model,
     find_builtin_model,
-    find_cache_directory,
 )
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import detect_server_kind
 from adapter.backends.in_process_llama_cpp import EmbeddedServer, is_gguf
+from adapter.backends.user_directories import find_cache_directory
 from adapter.core.errors import TransportError, UsageError
 
 

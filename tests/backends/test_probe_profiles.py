@@ -135,3 +135,12 @@ def test_model_details_are_read_from_the_server(scripted):
     assert llama.template == ollama.template != ""
     assert model_queries.template_supports_tools(Endpoint(f"{scripted.url}/v1", "llama.cpp")) is False
     assert model_queries.template_supports_tools(Endpoint(f"{scripted.url}/v1", "ollama")) is None
+
+
+def test_profiles_are_in_the_configuration_directory_on_windows(tmp_path, monkeypatch):
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("APPDATA", str(tmp_path / "Roaming"))
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.platform", "win32")
+        directory = probe_profiles.find_profile_directory()
+    assert directory == tmp_path / "Roaming" / "toolcall-adapter" / "profiles"
