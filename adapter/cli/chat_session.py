@@ -93,15 +93,11 @@ class ChatSession:
 
     def undo(self) -> UndoResult:
         """Undo the newest change, and notify the model. Raises ToolError if it cannot be undone."""
-        undone = self.workspace.undo()
-        self._notify(f"[The user undid a change: {undone.change.summary}.", undone)
-        return undone
+        return self._notify("undid", self.workspace.undo())
 
     def redo(self) -> UndoResult:
         """Redo the last undone change, and notify the model. Raises ToolError if it cannot be redone."""
-        redone = self.workspace.redo()
-        self._notify(f"[The user redid a change: {redone.change.summary}.", redone)
-        return redone
+        return self._notify("redid", self.workspace.redo())
 
     def switch(self, **changes: str) -> None:
         """Continue with a different ``model`` or ``format``, which receives the whole conversation.
@@ -171,12 +167,14 @@ class ChatSession:
         )
         self._chat, self._observers.recording = chat, recording
 
-    def _notify(self, event: str, done: UndoResult) -> None:
+    def _notify(self, verb: str, done: UndoResult) -> UndoResult:
+        """Notify the model that the user undid or redid a change, and return the change."""
         diff = done.diff if len(done.diff) <= MAX_TOLD else f"{done.diff[:MAX_TOLD]}\n... and more"
-        text = f"{event} This changed the files as follows:\n{diff}]"
+        text = f"[The user {verb} a change: {done.change.summary}. This changed the files as follows:\n{diff}]"
         self.agent.agent.add_note(text)
         if self._observers.recording is not None:
             self._observers.recording.note(text)
+        return done
 
     def _observe(self, event: AgentEvent) -> None:
         if isinstance(event, AskModel):

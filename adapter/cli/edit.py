@@ -60,7 +60,12 @@ def edit(
         change = plan_patch(context, operation) if isinstance(operation, PatchText) else plan_files(context, operation)
         outcome = change.outcome if dry_run else change.commit(context)
     if as_json:
-        row = {"path": str(file), "written": not dry_run, "notes": list(outcome.notes), "diff": change.diff}
+        row = {
+            "path": str(file),
+            "written": bool(change.diff) and not dry_run,
+            "notes": list(outcome.notes),
+            "diff": change.diff,
+        }
         print(dump_for_display(row, indent=2))
         return
     print_escaped(change.diff, end="")

@@ -11,6 +11,7 @@ from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import option
 from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
+from adapter.core.events import JsonObject
 
 if TYPE_CHECKING:
     from adapter.prompting.deriving.learn_from_examples import LearningExample, LearningResult
@@ -61,7 +62,7 @@ def learn(
 def read_examples(path: Path) -> list[LearningExample]:
     """Return the examples in a JSON Lines file. Raises UsageError, which names the invalid line."""
     from adapter.core.bounded_parsing import parse_json
-    from adapter.prompting.deriving.learn_from_examples import MIN_EXAMPLES, LearningExample
+    from adapter.prompting.deriving.learn_from_examples import MIN_EXAMPLES
 
     try:
         with path.open(encoding="utf-8") as opened:
@@ -76,8 +77,7 @@ def read_examples(path: Path) -> list[LearningExample]:
     examples = []
     for number, line in lines:
         try:
-            value = parse_json(line)
-            examples.append(LearningExample(_get_text(value), _parse_calls(value)))
+            examples.append(_parse_example(parse_json(line)))
         except ValueError as error:
             raise UsageError(f"{path}, line {number}: {explain_read_error(error)}") from error
     if sum(bool(example.calls) for example in examples) < MIN_EXAMPLES:
@@ -85,25 +85,20 @@ def read_examples(path: Path) -> list[LearningExample]:
     return examples
 
 
-def _get_text(value: Any) -> str:
-    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
-        raise ValueError('expected an object with the key "text", the model\'s raw text as a string')
-    return str(value["text"])
+def _parse_example(value: Any) -> LearningExample:
+    from adapter.prompting.deriving.learn_from_examples import LearningExample
+
+    match value:
+        case {"text": str(text), "calls": list(calls)}:
+            return LearningExample(text, list(map(_parse_call, calls)))
+    raise ValueError('expected {"text": "the model\'s raw text", "calls": [...]}')
 
 
-def _parse_calls(value: Any) -> list[tuple[str, dict[str, Any]]]:
-    expected = 'expected "calls": a list of {"name": "...", "arguments": {...}}'
-    if not isinstance(value.get("calls"), list):
-        raise ValueError(expected)
-    calls = []
-    for call in value["calls"]:
-        if not isinstance(call, dict):
-            raise ValueError(f"{expected}, got {str(call)[:60]!r}")
-        name, arguments = call.get("name"), call.get("arguments")
-        if not isinstance(name, str) or not name or not isinstance(arguments, dict):
-            raise ValueError(f"{expected}, got {str(call)[:60]!r}")
-        calls.append((name, arguments))
-    return calls
+def _parse_call(value: Any) -> tuple[str, JsonObject]:
+    match value:
+        case {"name": str(name), "arguments": dict(arguments)} if name:
+            return name, arguments
+    raise ValueError(f'expected "calls": a list of {{"name": "...", "arguments": {{...}}}}, got {str(value)[:60]!r}')
 
 
 def _format_name(text: str) -> str:

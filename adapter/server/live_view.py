@@ -214,8 +214,10 @@ def _build_cookie_name(http: HttpRequest) -> str:
 
 async def _read_form_key(http: HttpRequest) -> str:
     """Return the key in a submitted form, or "" if the form has none. Raises RequestError if the form is too large."""
-    announced = http.headers.get("content-length", "")
-    if not announced or len(announced) > 12 or int(announced) > MAX_FORM_BYTES:  # llhttp has checked that it is digits
+    announced = http.headers.get("content-length")  # llhttp has checked that it is digits
+    if announced is None:
+        raise RequestError("the form has no Content-Length; submit it on the page of the view", status=411)
+    if len(announced) > 12 or int(announced) > MAX_FORM_BYTES:
         raise RequestError(f"the form has more than {MAX_FORM_BYTES:,} bytes", status=413)
     try:
         fields = parse_qs((await read_content(http)).decode("utf-8", "replace"), max_num_fields=8)

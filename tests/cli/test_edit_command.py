@@ -51,6 +51,13 @@ def test_edit_json_describes_the_change(file):
     assert "+2" in row["diff"]
 
 
+def test_edit_json_reports_that_nothing_was_written(file):
+    """The second patch reverts the first one."""
+    patches = json.dumps([{"old_text": "two", "new_text": "2"}, {"old_text": "2", "new_text": "two"}])
+    row = json.loads(edit(file, patches, "--json", "--sequence"))
+    assert (row["written"], row["diff"]) == (False, "")
+
+
 def test_edit_sequence_matches_earlier_patches(file):
     patches = json.dumps([{"old_text": "two", "new_text": "three"}, {"old_text": "three", "new_text": "four"}])
     with pytest.raises(EditError):

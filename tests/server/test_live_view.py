@@ -220,6 +220,14 @@ def test_form_size_is_limited(closed_one, body, status):
     assert (found, "set-cookie" in headers) == (status, False)
 
 
+def test_form_without_content_length_is_rejected_with_the_reason(closed_one):
+    connection = http.client.HTTPConnection(urlsplit(closed_one[1]).netloc, timeout=10)
+    connection.request("POST", "/view/", iter([b"key=x"]), {"Transfer-Encoding": "chunked"}, encode_chunked=True)
+    response = connection.getresponse()
+    assert (response.status, b"Content-Length" in response.read()) == (411, True)
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

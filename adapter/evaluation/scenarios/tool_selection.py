@@ -120,50 +120,31 @@ def _make_scenario(
         return missing_fact(answer, facts)
 
     names = [call.name for step in steps for call in step]
-    return Scenario(
-        name,
-        "tool selection",
-        user,
-        select_tools(count, *names),
-        lambda: Records(_START),
-        create_oracle,
-        check,
-        easy=easy,
-    )
+    tools = select_tools(count, *names)
+    return Scenario(name, "tool selection", user, tools, lambda: Records(_START), create_oracle, check, easy=easy)
 
 
 SCENARIOS = [
-    _make_scenario(
-        "ending of a contract, 5 tools", 5, "When does the contract CTR-0042 end?",
-        [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {}, easy=True,
+    *(
+        _make_scenario(
+            f"ending of a contract, {count} tools", count, "When does the contract CTR-0042 end?",
+            [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
+            easy=count == 5,
+        )
+        for count in (5, 20, 80)
     ),
-    _make_scenario(
-        "ending of a contract, 20 tools", 20, "When does the contract CTR-0042 end?",
-        [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
-    ),
-    _make_scenario(
-        "ending of a contract, 80 tools", 80, "When does the contract CTR-0042 end?",
-        [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
-    ),
-    _make_scenario(
-        "archive, do not delete, 20 tools", 20,
-        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and give me the serial number of the "
-        "device that it names.",
-        [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
-         [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
-         [ExpectedCall("get_device", {"id": "DEV-3306"})]],
-        "TCK-5131 is archived; the serial number is PL2-0417-ZD.", ["PL2-0417-ZD"],
-        {"TCK-5131": {"status": "archived"}},
-    ),
-    _make_scenario(
-        "archive, do not delete, 80 tools", 80,
-        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and give me the serial number of the "
-        "device that it names.",
-        [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
-         [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
-         [ExpectedCall("get_device", {"id": "DEV-3306"})]],
-        "TCK-5131 is archived; the serial number is PL2-0417-ZD.", ["PL2-0417-ZD"],
-        {"TCK-5131": {"status": "archived"}},
+    *(
+        _make_scenario(
+            f"archive, do not delete, {count} tools", count,
+            "The ticket about the lost badge, TCK-5131, is settled. Archive it, and give me the serial number of the "
+            "device that it names.",
+            [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
+             [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
+             [ExpectedCall("get_device", {"id": "DEV-3306"})]],
+            "TCK-5131 is archived; the serial number is PL2-0417-ZD.", ["PL2-0417-ZD"],
+            {"TCK-5131": {"status": "archived"}},
+        )
+        for count in (20, 80)
     ),
     _make_scenario(
         "assign the open vehicle, 80 tools", 80,
