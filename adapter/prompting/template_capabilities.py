@@ -20,7 +20,7 @@ MARK = "zq"
 """Prefix of every word in the probes. No template contains it."""
 
 _NAME, _OTHER, _KEY, _VALUE = "zqread", "zqlist", "zqkey", "zqvalue"
-_SYSTEM, _LATER, _REQUEST, _MORE, _REPLY, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
+_SYSTEM, _LATER, _REQUEST, _MORE, _ANSWER, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
 _RESULTS = ("zqfirst", "zqsecond")
 _USER: JsonObject = {"role": "user", "content": _REQUEST}
 _LATER_USER: JsonObject = {"role": "user", "content": _MORE}
@@ -102,8 +102,8 @@ def probe_template() -> Trials:
     basis = yield from _probe_calls()
     only_text = basis is None
     form = basis or TemplateCapabilities(empty_content="")
-    reply: JsonObject = {"role": "assistant", "content": _TEXT}
-    answers = (reply, reply) if only_text else (_build_answer(form, _NAME), _build_answer(form, _NAME, _NAME))
+    answer: JsonObject = {"role": "assistant", "content": _TEXT}
+    answers = (answer, answer) if only_text else (_build_answer(form, _NAME), _build_answer(form, _NAME, _NAME))
     one = [_USER, answers[0], _build_result(form, 0)]
     two = [_USER, answers[1], _build_result(form, 0), _build_result(form, 1)]
     with_result = (yield ProbeConversation(one, TOOLS)) or ""
@@ -172,7 +172,7 @@ def _probe_system() -> Generator[ProbeConversation, str | None, System]:
     if not _contains((yield ProbeConversation([first, _USER], TOOLS)), _SYSTEM, _REQUEST):
         return "none"
     later: JsonObject = {"role": "system", "content": _LATER}
-    talk = [first, _USER, {"role": "assistant", "content": _REPLY}, later, _LATER_USER]
+    talk = [first, _USER, {"role": "assistant", "content": _ANSWER}, later, _LATER_USER]
     return "anywhere" if _contains((yield ProbeConversation(talk, TOOLS)), _SYSTEM, _LATER, _MORE) else "first"
 
 

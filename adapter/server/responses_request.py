@@ -93,7 +93,7 @@ def _resolve_item(item: JsonObject, path: str, store: ResponseStore) -> JsonObje
         return item
     stored = store.load_item(str(item.get("id")))
     if stored is None:
-        raise RequestError(f"Item with id {_quote(item.get('id'))} not found: {_GONE}", path)
+        raise RequestError(f"item with id {_quote(item.get('id'))} not found: {_GONE}", path)
     return stored
 
 

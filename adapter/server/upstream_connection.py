@@ -224,10 +224,10 @@ class UpstreamConnection:
         reason = str(error) or type(error).__name__
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError):
             message = (
-                f"The model server at {self.endpoint.display_url} accepted the request but sent no answer ({reason})"
+                f"the model server at {self.endpoint.display_url} accepted the request but sent no answer ({reason})"
             )
             return UpstreamError(f"{message}. Retry, or check the server's log.", 502)
-        return UpstreamError(f"No server answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
+        return UpstreamError(f"no server answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
 
     def build_silence_error(self) -> UpstreamError:
         advice = "Increase --patience, or send a shorter prompt."

@@ -148,7 +148,7 @@ def test_unreachable_server_error_names_url_and_next_step():
     with ChatClient(Endpoint(url), "m", patience_s=0.2) as client, pytest.raises(TransportError) as caught:
         next(client.stream([]))
     message = str(caught.value)
-    assert message.startswith(f"Nothing answers at {url} (Connection refused)")
+    assert message.startswith(f"nothing answers at {url} (Connection refused)")
     assert "llama-server -m" in message
     assert "ollama serve" in message
 

@@ -97,7 +97,7 @@ def test_parse_reports_text_without_a_call():
         (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),
         (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
         (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),
-        (["run", "hi", "--base-url", "http://127.0.0.1:9"], 3, "Nothing answers at http://127.0.0.1:9"),
+        (["run", "hi", "--base-url", "http://127.0.0.1:9"], 3, "nothing answers at http://127.0.0.1:9"),
         (
             ["run", "hi", "--base-url", "nonsense"],
             2,
@@ -147,7 +147,7 @@ def test_help_names_every_approve_mode(tmp_path, command):
 
 @pytest.mark.parametrize(
     ("model", "code", "says"),
-    [("qwen3:4b", 3, "Nothing answers at http://127.0.0.1:9/v1"), ("org/model", 2, "llama-server -hf org/model")],
+    [("qwen3:4b", 3, "nothing answers at http://127.0.0.1:9/v1"), ("org/model", 2, "llama-server -hf org/model")],
 )
 def test_missing_model_explains_how_to_serve_it(tmp_path, model, code, says):
     """A server's model name is not taken for a missing file; a reference is answered with the command that serves

@@ -106,7 +106,7 @@ CASES = {
         (["prompt", "--style", "compat"], 2, "compact"),
         (["prompt", "--tools", "x"], 2, "--dialect promptly"),
         *((["prompt", "--tokens", "--model", file], 2, "") for file in ("missing", "dir", "a.txt", LONG)),
-        (["prompt", "--tokens", "--base-url", DEAD], 3, "Nothing answers"),
+        (["prompt", "--tokens", "--base-url", DEAD], 3, "nothing answers"),
     ],
     "edit": [
         (["edit", "missing", "--patches", "patch.json"], 1, "does not exist"),
@@ -122,7 +122,7 @@ CASES = {
         (["undo", "dir"], 1, "nothing to undo"),
     ],
     "run": [
-        (RUN, 3, "Nothing answers"),
+        (RUN, 3, "nothing answers"),
         (["run", ""], 2, "the task is empty"),
         (["run", "-"], 2, "the task is empty"),
         (["run"], 2, "pass a task"),
@@ -163,8 +163,8 @@ CASES = {
     "probe": [
         (["probe"], 2, "the model must be named"),
         (["eval"], 2, "the model must be named"),
-        (["probe", "--base-url", DEAD], 3, "Nothing answers"),
-        (EVAL, 3, "Nothing answers"),
+        (["probe", "--base-url", DEAD], 3, "nothing answers"),
+        (EVAL, 3, "nothing answers"),
         (["probe", "--base-url", DEAD, "--record", "dir"], 2, "cannot record"),
         (["probe", "--base-url", DEAD, "--time-limit", "0"], 2, "--time-limit"),
         ([*EVAL, "--way", "our"], 2, "expected bare, ours, agent"),
@@ -250,7 +250,7 @@ def test_non_http_server_is_not_a_model_server(words, tmp_path):
     server, url = not_http()
     with server:
         done = adapter(*words, "--base-url", url, cwd=tmp_path)
-    assert not list(faults(done, 3, "Nothing answers")), done.stderr
+    assert not list(faults(done, 3, "nothing answers")), done.stderr
 
 
 HOMES = ["/dev/null", "/sys"]

@@ -266,7 +266,7 @@ def test_invalid_settings_are_refused_at_the_start(model, tmp_path):
     [
         (["--runs", "0"], 2, "greater than or equal to 1"),
         (["--way", "best"], 2, "unknown --way 'best'"),
-        (["--base-url", "http://127.0.0.1:9/v1"], 3, "Nothing answers at"),
+        (["--base-url", "http://127.0.0.1:9/v1"], 3, "nothing answers at"),
     ],
 )
 def test_eval_exit_codes(model, words, code, said):
