@@ -63,7 +63,7 @@ class AgentKind:
 
 def list_built_in_kinds() -> tuple[AgentKind, ...]:
     """Return the kinds ``research`` and ``general``. The names that ProxyAI uses for these kinds are aliases."""
-    texts = package_data.find_data_folder("prompts") / "agents"
+    texts = package_data.find_data_directory("prompts") / "agents"
     research, general = ((texts / f"{name}.md").read_text("utf-8") for name in ("research", "general"))
     looks, all_tools = "looks, changes nothing, and reports", "may use all tools"
     return (

@@ -34,7 +34,7 @@ def demo(
         if keep is not None and keep.exists():
             raise UsageError(f"{keep} already exists; choose a new folder")
         shutil.copytree(
-            package_data.find_data_folder("fixtures") / "demo",
+            package_data.find_data_directory("fixtures") / "demo",
             folder,
             dirs_exist_ok=True,
             ignore=shutil.ignore_patterns("__pycache__"),  # pip compiles the sample on installation

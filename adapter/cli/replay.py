@@ -43,7 +43,7 @@ def replay(
     from adapter.recording.replay_files import find_transcripts, replay_file
 
     commands = _build_command_policy(run_commands, approve, allow, ask, deny)
-    shipped = package_data.find_data_folder("fixtures") / "transcripts"
+    shipped = package_data.find_data_directory("fixtures") / "transcripts"
     files = find_transcripts([Path(path) for path in paths] if paths else [shipped])
     if update:
         from adapter.recording.replay import update_file

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
-    """Return the path of a program, or None. Only the absolute folders in ``path`` (default: PATH) are searched."""
-    directories = os.get_exec_path() if path is None else path.split(os.pathsep)
-    folders = [folder for folder in directories if os.path.isabs(folder)]  # noqa: PTH117
+    """Return the path of a program, or None. Only the absolute directories in ``path`` (default: PATH) are searched."""
+    listed = os.get_exec_path() if path is None else path.split(os.pathsep)
+    directories = [directory for directory in listed if os.path.isabs(directory)]  # noqa: PTH117
     if os.name == "nt":  # where `which` also searches the current directory
-        return next(filter(os.path.isfile, _list_candidates(name, folders)), None)
-    return shutil.which(name, path=os.pathsep.join(folders))
+        return next(filter(os.path.isfile, _list_candidates(name, directories)), None)
+    return shutil.which(name, path=os.pathsep.join(directories))
 
 
 def list_executable_names(name: str) -> list[str]:
@@ -26,9 +26,9 @@ def list_executable_names(name: str) -> list[str]:
     return [name] if name.lower().endswith(tuple(endings)) else [name + ending for ending in endings]
 
 
-def _list_candidates(name: str, folders: Iterable[str]) -> Iterator[str]:
-    """Yield the paths at which the program may be. A ``name`` with a folder is a path, and must be absolute."""
+def _list_candidates(name: str, directories: Iterable[str]) -> Iterator[str]:
+    """Yield the paths at which the program may be. A ``name`` with a directory is a path, and must be absolute."""
     is_name = not os.path.dirname(name)  # noqa: PTH120
-    for folder in folders if is_name else [""] if os.path.isabs(name) else []:  # noqa: PTH117
+    for directory in directories if is_name else [""] if os.path.isabs(name) else []:  # noqa: PTH117
         for file in list_executable_names(name):
-            yield os.path.join(folder, file)  # noqa: PTH118
+            yield os.path.join(directory, file)  # noqa: PTH118

@@ -45,6 +45,6 @@ def check_folder(custom_folder: str | None) -> None:
 def _create_environment(custom_folder: str | None) -> Environment:
     """Return an environment that caches compiled templates, and reloads changed files."""
     check_folder(custom_folder)
-    folders = (*([custom_folder] if custom_folder else []), package_data.find_data_folder("prompts"))
+    folders = (*([custom_folder] if custom_folder else []), package_data.find_data_directory("prompts"))
     loader = ChoiceLoader([FileSystemLoader(str(folder)) for folder in folders])
     return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

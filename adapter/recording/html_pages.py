@@ -45,7 +45,7 @@ class Table(NamedTuple):
 
 def load_page_asset(name: str) -> str:
     """Return the text of a file in ``prompts/pages``."""
-    return (package_data.find_data_folder("prompts") / "pages" / name).read_text(encoding="utf-8")
+    return (package_data.find_data_directory("prompts") / "pages" / name).read_text(encoding="utf-8")
 
 
 def render_page(name: str, *, connects: bool = False, runs_python: bool = False, **values: object) -> str:

@@ -29,7 +29,7 @@ from adapter.workspace.sandbox import sandbox
 from adapter.workspace.sandbox.sandbox import UnavailableReason, find_unavailable_reason
 from tests.model_text import Script, call
 
-SHIPPED = sorted((package_data.find_data_folder("fixtures") / "transcripts").glob("*.jsonl"))
+SHIPPED = sorted((package_data.find_data_directory("fixtures") / "transcripts").glob("*.jsonl"))
 
 
 def test_there_are_shipped_transcripts():

@@ -111,7 +111,7 @@ class Redactor:
         values |= {value: "" for value in known if value}
         self._names: dict[str, str] = {}
         for value, name in values.items():
-            # The path of a socket or folder (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is not a secret.
+            # The path of a socket or directory (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is not a secret.
             if len(value) >= MIN_LENGTH and not re.fullmatch(r"(?:/[\w.@+-]+){2,}/?", value):
                 self._names |= dict.fromkeys(_list_spellings(value), name)
         longest_first = sorted(self._names, key=len, reverse=True)

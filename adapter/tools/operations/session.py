@@ -161,13 +161,13 @@ class LoadSkill:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Instructions from a ``SKILL.md``. ``folder``: path of the directory with the files that they refer to."""
+    """Instructions from a ``SKILL.md``. ``directory``: path of the directory with the files that they refer to."""
 
     name: str
     title: str
     description: str
     body: str
-    folder: str
+    directory: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,4 +178,4 @@ class SkillLoaded(Outcome):
     @property
     def text(self) -> str:
         """The instructions as text for the model."""
-        return f"# {self.skill.title}\n\n{self.skill.body.strip()}\n\n(the skill's files are in {self.skill.folder})"
+        return f"# {self.skill.title}\n\n{self.skill.body.strip()}\n\n(the skill's files are in {self.skill.directory})"

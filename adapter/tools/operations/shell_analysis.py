@@ -102,7 +102,7 @@ def iter_programs(words: Words) -> Iterator[str]:
     name = _fold((program.rpartition("/")[2],))[0]
     named = [part for word in rest for part in (word, word.partition("=")[2]) if part and not part.startswith("-")]
     files = _PROJECT_FILES.get(name, ())
-    yield from (f"{folder}{file}" for folder in ("", *(f"{part}/" for part in named)) for file in files)
+    yield from (f"{directory}{file}" for directory in ("", *(f"{part}/" for part in named)) for file in files)
     if files or _INTERPRETER.fullmatch(name):
         yield from named
     else:

@@ -168,8 +168,8 @@ def _plan_skill(capabilities: SessionCapabilities, operation: ops.LoadSkill) -> 
         capabilities.emit(skill)
         return ops.SkillLoaded(skill, operation.delivery)
 
-    summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
-    state = {skill.folder: fingerprint_bytes(repr(skill).encode(errors="surrogatepass"))}
+    summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.directory)}"
+    state = {skill.directory: fingerprint_bytes(repr(skill).encode(errors="surrogatepass"))}
     return Plan(summary, commit, subject=skill.title, state=state)
 
 

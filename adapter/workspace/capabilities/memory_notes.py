@@ -47,21 +47,21 @@ def find_state_directory(state: str | None) -> Path:
 def find_project_directory(root: str, state: Path) -> Path:
     """Return the directory of the project that the workspace ``root`` belongs to."""
     here = Path(root)
-    project = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    project = next((directory for directory in (here, *here.parents) if (directory / ".git").exists()), here)
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:16]
     return state / "projects" / f"{project.name or 'root'}-{digest}"
 
 
 class NoteStore:
-    """The notes below ``folder``, which is created with the first note."""
+    """The notes below ``directory``, which is created with the first note."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     def list(self) -> ops.MemoryList:
-        if not self.folder.is_dir():
+        if not self.directory.is_dir():
             return ops.MemoryList(())
-        with _convert_memory_errors(), WorkspaceRoot(self.folder) as root:
+        with _convert_memory_errors(), WorkspaceRoot(self.directory) as root:
             sizes = [
                 (path, file_info.get_info(root, ops.Stat(path)).size)
                 for path in list_files_below(root, limit=MAX_NOTES)
@@ -92,7 +92,7 @@ class NoteStore:
         self.check(path, content)
         path = _normalize_path(path)
         with convert_os_errors("the note was not written"):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._open() as context:
             written = file_changes.plan_write(context, ops.WriteText(path, content)).commit(context)
         assert isinstance(written, ops.FileWritten)
@@ -122,9 +122,9 @@ class NoteStore:
 
     @contextmanager
     def _open(self) -> Iterator[WorkspaceContext]:
-        if not self.folder.is_dir():
+        if not self.directory.is_dir():
             raise ToolError("memory is empty; write a note first")
-        with _convert_memory_errors(), open_context(self.folder, str(self.folder.parent)) as context:
+        with _convert_memory_errors(), open_context(self.directory, str(self.directory.parent)) as context:
             yield context
 
 
@@ -134,7 +134,7 @@ def _normalize_path(path: str) -> str:
     if not parts or path.startswith(("/", "~")) or ".." in parts:
         raise ToolError(
             f"invalid note name {escape_for_display(path)!r}: "
-            "expected a path relative to the memory folder, such as testing.md"
+            "expected a path relative to the memory directory, such as testing.md"
         )
     return "/".join(parts)
 
@@ -143,9 +143,9 @@ def _check_directories(path: str, names: list[str]) -> None:
     """Raise ToolError if a parent of ``path`` is a note, or if ``path`` is a directory of notes."""
     for parent in map(str, PurePosixPath(path).parents):
         if escape_for_display(parent) in names:
-            raise ToolError(f"{escape_for_display(parent)} is a note, not a folder of notes; choose another name")
+            raise ToolError(f"{escape_for_display(parent)} is a note, not a directory of notes; choose another name")
     if any(name.startswith(f"{escape_for_display(path)}/") for name in names):
-        raise ToolError(f"{escape_for_display(path)} is a folder of notes; choose another name")
+        raise ToolError(f"{escape_for_display(path)} is a directory of notes; choose another name")
 
 
 @contextmanager

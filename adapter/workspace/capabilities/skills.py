@@ -20,7 +20,7 @@ from adapter.workspace.files.read_file import read_text_unrecorded
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import list_files_below
 
-FOLDERS = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
+DIRECTORIES = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
 """Directories of skills in the workspace. If two skills have the same title, the first skill is used."""
 MAX_SKILLS = 100
 """Maximum number of skills of a session."""
@@ -36,15 +36,15 @@ _FIELD = re.compile(r"([A-Za-z_-]+):[ \t]*(.*)")
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
-def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill, ...]:
-    """Return the skills in the workspace and in the user's ``folders``, one for each title."""
+def find_skills(root: WorkspaceRoot, directories: Sequence[str] = ()) -> tuple[Skill, ...]:
+    """Return the skills in the workspace and in the user's ``directories``, one for each title."""
     skills: dict[str, Skill] = {}
-    for resolved in FOLDERS:
+    for resolved in DIRECTORIES:
         for skill in _load_skills(root, resolved):
             skills.setdefault(skill.title, skill)
-    for folder in folders:
-        path = Path(folder).expanduser()
-        with suppress(UsageError), WorkspaceRoot(path) as other:  # a missing folder has no skills
+    for directory in directories:
+        path = Path(directory).expanduser()
+        with suppress(UsageError), WorkspaceRoot(path) as other:  # a missing directory has no skills
             for skill in _load_skills(other, ".", str(path)):
                 skills.setdefault(skill.title, skill)
     return tuple(skills.values())[:MAX_SKILLS]
@@ -66,7 +66,7 @@ def find_skill(skills: Sequence[Skill], name: str) -> Skill:
     raise ToolError(f"unknown skill {name!r}; available: {', '.join(titles) or 'none'}{suggestion}{more}")
 
 
-def parse_skill(text: str, folder: str) -> Skill | None:
+def parse_skill(text: str, directory: str) -> Skill | None:
     """Parse a ``SKILL.md``. Return None if the name or the body is missing, or if the front matter is too long."""
     text = text.replace("\r\n", "\n")
     match = _FRONT_MATTER.match(text)
@@ -80,16 +80,16 @@ def parse_skill(text: str, folder: str) -> Skill | None:
     heading = _HEADING.search(body)
     title = fields.get("title") or (heading[1] if heading else name)
     description = fields.get("description", "")
-    return Skill(name[:MAX_NAME], title[:MAX_NAME], description[:MAX_DESCRIPTION], body, folder)
+    return Skill(name[:MAX_NAME], title[:MAX_NAME], description[:MAX_DESCRIPTION], body, directory)
 
 
 def _load_skills(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[Skill]:
     try:
         paths = [path for path in list_files_below(root, resolved) if path.endswith("/SKILL.md")]
     except (ToolError, OSError):
-        return  # missing or unreadable folder
+        return  # missing or unreadable directory
     for path in paths[:MAX_SKILLS]:
-        folder = path.rpartition("/")[0]
+        directory = path.rpartition("/")[0]
         try:
             with root.locate(path) as file:
                 if file.status is None or file.status.st_size > MAX_SKILL_BYTES:
@@ -97,7 +97,7 @@ def _load_skills(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterato
             text = read_text_unrecorded(root, path)
         except (ToolError, UsageError, OSError):
             continue  # an unreadable skill is left out
-        skill = parse_skill(text, "/".join(part for part in (shown, folder) if part) or ".")
+        skill = parse_skill(text, "/".join(part for part in (shown, directory) if part) or ".")
         if skill is not None:
             yield skill
 

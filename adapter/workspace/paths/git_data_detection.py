@@ -40,11 +40,11 @@ _WORD = re.compile(r"[^\s\"';]+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
-def is_repository(folder: str, new_name: str = "") -> bool:
-    """Return whether git recognizes ``folder`` as a repository, or would do so if ``new_name`` existed in it."""
+def is_repository(directory: str, new_name: str = "") -> bool:
+    """Return whether git recognizes ``directory`` as a repository, or would do so if ``new_name`` existed in it."""
 
     def has(name: str) -> bool:
-        return name.casefold() == new_name.casefold() or os.path.lexists(f"{folder}/{name}")
+        return name.casefold() == new_name.casefold() or os.path.lexists(f"{directory}/{name}")
 
     return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
 
@@ -52,25 +52,25 @@ def is_repository(folder: str, new_name: str = "") -> bool:
 def is_git_data(top: str, parts: Sequence[str]) -> bool:
     """Return whether changing the file at ``parts``, relative to ``top``, would change git's own data or turn a
     directory into a repository."""
-    folder = top
+    directory = top
     if parts and parts[-1].casefold() in SETTINGS:
         return True
     for index, name in enumerate(parts):
         below = _normalize_path("/".join(parts[index:]))
-        if is_repository(folder, name) or any(
-            f"{below}/".startswith(f"{path}/") for path in find_paths_run_by_git(folder)
+        if is_repository(directory, name) or any(
+            f"{below}/".startswith(f"{path}/") for path in find_paths_run_by_git(directory)
         ):
             return True
-        folder = f"{folder}/{name}"
-    return is_repository(folder)
+        directory = f"{directory}/{name}"
+    return is_repository(directory)
 
 
-def holds_repository(folder: str) -> bool:
-    """Return whether ``folder`` is or contains a repository. A directory with too many entries to search counts as
+def holds_repository(directory: str) -> bool:
+    """Return whether ``directory`` is or contains a repository. A directory with too many entries to search counts as
     one."""
     seen = 0
-    for inner, folders, names in os.walk(folder):
-        seen += len(folders) + len(names)
+    for inner, directories, names in os.walk(directory):
+        seen += len(directories) + len(names)
         if seen > MAX_ENTRIES or is_repository(inner):
             return True
     return False
@@ -83,12 +83,12 @@ def find_repositories(top: str) -> list[str]:
     """
     paths = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
     count = 0
-    for folder, names in _walk_directories(top):
-        if folder != top and _is_repository_with(names):
-            paths.append(folder)
+    for directory, names in _walk_directories(top):
+        if directory != top and _is_repository_with(names):
+            paths.append(directory)
         elif ".git" in names:
-            named = (f"{folder}/{path}" for path in find_paths_run_by_git(folder))
-            data = (f"{folder}/.git", find_git_directory(folder) or "", *named)
+            named = (f"{directory}/{path}" for path in find_paths_run_by_git(directory))
+            data = (f"{directory}/.git", find_git_directory(directory) or "", *named)
             paths += [path for path in data if path.startswith(f"{top}/")]
         else:
             continue
@@ -102,18 +102,18 @@ def _walk_directories(top: str) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the directories below ``top`` breadth first, each with the names in it. Git's data is not entered."""
     pending, left = deque([top]), MAX_SEEN
     while pending and left > 0:
-        folder, names = pending.popleft(), list[str]()
+        directory, names = pending.popleft(), list[str]()
         inner: list[str] = []
-        with suppress(OSError), os.scandir(folder) as entries:
+        with suppress(OSError), os.scandir(directory) as entries:
             for entry in islice(entries, left):
                 names.append(entry.name)
                 if entry.name != ".git" and entry.is_dir(follow_symlinks=False):
                     inner.append(entry.path)
         left -= len(names) + 1
         known = frozenset(names)
-        if folder == top or not _is_repository_with(known):
+        if directory == top or not _is_repository_with(known):
             pending += sorted(inner)
-        yield folder, known
+        yield directory, known
 
 
 def _is_repository_with(names: frozenset[str]) -> bool:
@@ -122,12 +122,12 @@ def _is_repository_with(names: frozenset[str]) -> bool:
 
 def find_paths_run_by_git(top: str) -> Iterator[str]:
     """Yield the paths below ``top`` that its repository's configuration names as programs or files to include."""
-    folder = find_git_directory(top)
-    if folder is None:
+    directory = find_git_directory(top)
+    if directory is None:
         return
-    common = os.path.join(folder, _read(f"{folder}/commondir").strip())  # noqa: PTH118 - for linked worktrees
+    common = os.path.join(directory, _read(f"{directory}/commondir").strip())  # noqa: PTH118 - for linked worktrees
     above = f"{_normalize_path(top)}/"
-    for file in (f"{common}/config", f"{folder}/config.worktree"):
+    for file in (f"{common}/config", f"{directory}/config.worktree"):
         text = _read(file)
         for value in _RUNS.findall(text):
             for word in _split_words(value):

@@ -28,8 +28,8 @@ _REASONS: dict[int, tuple[str, str]] = {
     errno.EBUSY: ("It is in use", "Try again later."),
     errno.ETXTBSY: ("It is a program that is running", "Stop it, then try again."),
     errno.ESTALE: (
-        "Another program replaced a folder of the path at the same moment",
-        "Something may have been changed in the folder that replaced it: inform the user.",
+        "Another program replaced a directory of the path at the same moment",
+        "Something may have been changed in the directory that replaced it: inform the user.",
     ),
     errno.ENAMETOOLONG: ("The name is too long", "Choose a shorter one."),
 }

@@ -163,14 +163,14 @@ class PathCalls:
     def open_lock_file(self, dirfd: int) -> int:
         device, index = self._get_directory(dirfd).chain[-1][1]
         user = os.getuid() if hasattr(os, "getuid") else ""
-        folder = os.path.join(tempfile.gettempdir(), f"toolcall-adapter-locks-{user}")
+        directory = os.path.join(tempfile.gettempdir(), f"toolcall-adapter-locks-{user}")
         with suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-        locks = self.open_root(folder)
+            os.mkdir(directory, 0o700)
+        locks = self.open_root(directory)
         try:
             status = self.fstat(locks)
             if user != "" and status.st_uid != user:
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), directory)
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
             return self.open_file(f"{device:x}-{index:x}", locks, flags, 0o600)
         finally:

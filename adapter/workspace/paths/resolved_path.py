@@ -86,11 +86,11 @@ def require_existing(resolved: ResolvedPath) -> None:
 def describe_missing(resolved: ResolvedPath, *, is_edited: bool = False) -> str:
     """Describe a missing path, with the nearest existing name in its directory. ``is_edited``: whether the call edits
     the file; the message then suggests creating it."""
-    folder = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
+    directory = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
     near = find_nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
     if near is None:
         step = "write the whole file to create it, or " if is_edited else ""
-        return f"{resolved.display_path} does not exist; {step}list {folder} to see what is there"
+        return f"{resolved.display_path} does not exist; {step}list {directory} to see what is there"
     suggestion = escape_for_display("/".join((*resolved.parts[:-1], near)))
     return f"{resolved.display_path} does not exist (did you mean {suggestion!r}?)"
 

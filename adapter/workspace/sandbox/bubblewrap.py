@@ -52,10 +52,10 @@ def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> 
     if os.access(SYSTEM_BINARY, os.X_OK):
         return SYSTEM_BINARY, ()
     rejected: list[str] = []
-    for folder in filter(os.path.isabs, environment.get("PATH", os.defpath).split(os.pathsep)):
-        path = f"{folder.rstrip('/')}/bwrap"
+    for directory in filter(os.path.isabs, environment.get("PATH", os.defpath).split(os.pathsep)):
+        path = f"{directory.rstrip('/')}/bwrap"
         if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
-            if _is_trusted(path, [os.path.realpath(folder) for folder in writable]):
+            if _is_trusted(path, [os.path.realpath(directory) for directory in writable]):
                 return os.path.realpath(path), ()
             rejected.append(path)
     return None, tuple(rejected)
@@ -69,9 +69,9 @@ def _is_trusted(path: str, writable: Sequence[str]) -> bool:
     for each in _lookup_steps(path):
         status = os.lstat(each)
         is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
-        # Parent folders may be sticky, such as /tmp: there, only the owner of an entry can replace it.
+        # Parent directories may be sticky, such as /tmp: there, only the owner of an entry can replace it.
         is_safe = not is_shared or (status.st_mode & stat.S_ISVTX and each not in unshared)
-        if status.st_uid not in owners or not is_safe or any(is_below(each, folder) for folder in writable):
+        if status.st_uid not in owners or not is_safe or any(is_below(each, directory) for directory in writable):
             return False
     return True
 
@@ -129,11 +129,11 @@ def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
     return ["/bin/sh", "-c", script, "sh"]
 
 
-def find_identity(folder: str, path: str) -> str | None:
-    """Return ``device:inode`` of ``path`` below ``folder``, or None if it is missing or a component is a link."""
-    descriptor = os.open(folder, OPEN_DIRECTORY)
+def find_identity(directory: str, path: str) -> str | None:
+    """Return ``device:inode`` of ``path`` below ``directory``, or None if it is missing or a component is a link."""
+    descriptor = os.open(directory, OPEN_DIRECTORY)
     try:
-        for name in PurePosixPath(path).relative_to(folder).parts:
+        for name in PurePosixPath(path).relative_to(directory).parts:
             inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
@@ -152,5 +152,5 @@ def _is_covered_by_read(path: str, view: MountView) -> bool:
     return nearest in view.read
 
 
-def _is_in(path: str, folder: str) -> bool:
-    return is_below(path, folder) and PurePosixPath(path) != PurePosixPath(folder)
+def _is_in(path: str, directory: str) -> bool:
+    return is_below(path, directory) and PurePosixPath(path) != PurePosixPath(directory)

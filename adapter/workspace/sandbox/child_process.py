@@ -285,7 +285,7 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
 def _iter_processes_with_token(token: str) -> Iterator[int]:
     """Yield the ids of the processes that have ``token`` in their environment."""
     needle = f"{_TOKEN}={token}".encode()
-    for folder in Path("/proc").glob("[0-9]*") if supervisor.HAS_PROC else ():
+    for directory in Path("/proc").glob("[0-9]*") if supervisor.HAS_PROC else ():
         with suppress(OSError):
-            if needle in (folder / "environ").read_bytes():
-                yield int(folder.name)
+            if needle in (directory / "environ").read_bytes():
+                yield int(directory.name)

@@ -55,8 +55,8 @@ def list_secret_paths() -> tuple[str, ...]:
     return () if os.getuid() else tuple(_find_secrets("/etc"))
 
 
-def _find_secrets(folder: str) -> Iterator[str]:
-    with suppress(OSError), os.scandir(folder) as entries:
+def _find_secrets(directory: str) -> Iterator[str]:
+    with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_symlink():
                 continue
@@ -83,23 +83,23 @@ def list_tool_directories(environment: Mapping[str, str], home: str, workspace: 
     """Return the directories, except system directories, of the tools on PATH, the running Python and its packages."""
     candidates = [sys.prefix, sys.base_prefix, *(environment.get(name, "") for name in _VARIABLES + _CERTIFICATES)]
     candidates += [f"{home}/{name}" for name in IN_HOME]
-    for folder in environment.get("PATH", "").split(os.pathsep):
-        if any(is_below(folder, known) for known in SYSTEM):
+    for directory in environment.get("PATH", "").split(os.pathsep):
+        if any(is_below(directory, known) for known in SYSTEM):
             continue
-        parent = os.path.dirname(folder)  # noqa: PTH120 - as it is spelled
-        candidates.append(folder)
-        if PurePosixPath(folder).name in ("bin", "sbin") and parent not in (home, f"{home}/.local"):
+        parent = os.path.dirname(directory)  # noqa: PTH120 - as it is spelled
+        candidates.append(directory)
+        if PurePosixPath(directory).name in ("bin", "sbin") and parent not in (home, f"{home}/.local"):
             candidates += [f"{parent}/{name}" for name in _SIBLINGS_OF_BIN]
             candidates += [parent] if os.path.exists(f"{parent}/pyvenv.cfg") else []  # noqa: PTH110
-    folders: dict[str, None] = {}
+    directories: dict[str, None] = {}
     for path in candidates:
         # A command may have created a link in the workspace that leads to any path.
         if path.startswith("/") and os.path.exists(path) and not passes_through(path, workspace):  # noqa: PTH110
-            folders |= dict.fromkeys((os.path.normpath(path), os.path.realpath(path)))
+            directories |= dict.fromkeys((os.path.normpath(path), os.path.realpath(path)))
     inside = [
         path
-        for path in folders
-        if not any(is_below(path, folder) for folder in (*SYSTEM, workspace)) and not is_below(home, path)
+        for path in directories
+        if not any(is_below(path, directory) for directory in (*SYSTEM, workspace)) and not is_below(home, path)
     ]
     return tuple(path for path in inside if not any(is_below(path, other) for other in inside if other != path))
 
@@ -113,11 +113,11 @@ def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[s
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
     system = [known for known in SYSTEM if is_below(known, workspace)]
-    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
-        is_system = any(is_below(folder, known) for known in system)
-        is_absolute = os.path.isabs(folder)  # noqa: PTH117
-        is_inside = not is_absolute or (passes_through(folder, workspace) and not is_system)
-        (left_out if is_inside else kept)[folder] = None
+    for directory in environment.get("PATH", os.defpath).split(os.pathsep):
+        is_system = any(is_below(directory, known) for known in system)
+        is_absolute = os.path.isabs(directory)  # noqa: PTH117
+        is_inside = not is_absolute or (passes_through(directory, workspace) and not is_system)
+        (left_out if is_inside else kept)[directory] = None
     default = f"{environment.get('SYSTEMROOT')}\\System32" if sys.platform == "win32" else os.defpath
     return os.pathsep.join(kept) or default, tuple(left_out)
 
@@ -128,11 +128,11 @@ def find_git_directory_elsewhere(workspace: str) -> str | None:
         link = Path(workspace, ".git")
         if link.is_symlink() or not link.is_file():
             return None
-        folder = Path(workspace, link.read_text()[:4_096].removeprefix("gitdir:").strip()).resolve()
-        repository = folder.parent.parent
-        # Use the location of the folder, not its `commondir`: a command could write that to open other folders.
-        is_worktree = folder.parent.name == "worktrees" and (repository / "HEAD").is_file()
-        if is_worktree and Path((folder / "gitdir").read_text()[:4_096].strip()).resolve() == link.resolve():
+        directory = Path(workspace, link.read_text()[:4_096].removeprefix("gitdir:").strip()).resolve()
+        repository = directory.parent.parent
+        # Use the location of the directory, not its `commondir`: a command could write that to open other directories.
+        is_worktree = directory.parent.name == "worktrees" and (repository / "HEAD").is_file()
+        if is_worktree and Path((directory / "gitdir").read_text()[:4_096].strip()).resolve() == link.resolve():
             return str(repository)
     return None
 
@@ -152,14 +152,14 @@ def read_git_identity(home: str) -> str:
     return "".join(f"{line}\n" for line in kept)
 
 
-def passes_through(path: str, folder: str) -> bool:
-    """Return whether ``path`` or one of its parents, with links resolved, is ``folder`` or below it."""
-    return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePath(path).parents)))
+def passes_through(path: str, directory: str) -> bool:
+    """Return whether ``path`` or one of its parents, with links resolved, is ``directory`` or below it."""
+    return any(is_below(os.path.realpath(part), directory) for part in (path, *map(str, PurePath(path).parents)))
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Return whether ``path`` is ``folder`` or below it, comparing whole components."""
-    return PurePath(path).is_relative_to(folder)
+def is_below(path: str, directory: str) -> bool:
+    """Return whether ``path`` is ``directory`` or below it, comparing whole components."""
+    return PurePath(path).is_relative_to(directory)
 
 
 def sort_outermost(paths: Iterable[str]) -> Iterator[str]:

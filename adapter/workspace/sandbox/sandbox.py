@@ -148,9 +148,9 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
     import time
 
     output: list[bytes] = []
-    with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
-        sandbox = ActiveSandbox(SandboxSettings(), os.path.realpath(folder), level=level, bwrap=bwrap)
-        descriptor = calls.open_root(folder)
+    with tempfile.TemporaryDirectory(prefix="adapter-") as directory:
+        sandbox = ActiveSandbox(SandboxSettings(), os.path.realpath(directory), level=level, bwrap=bwrap)
+        descriptor = calls.open_root(directory)
         try:
             job = sandbox.build_job(["/bin/sh", "-c", "exit 0"], ())
             with ChildProcess(job, descriptor, output.append) as command:
@@ -229,7 +229,7 @@ class ActiveSandbox:
             if self.level == "landlock" and not landlock.restricts_truncation():
                 parts.append("files elsewhere can be emptied")
         if readable_paths.is_below(self._home, self._workspace):
-            parts.append("the workspace contains your home folder")
+            parts.append("the workspace contains your home directory")
         return "; ".join(parts)
 
     def _resolve_links(self, paths: Sequence[str]) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class ActiveSandbox:
         for path in (str(Path(each).expanduser().absolute()) for each in paths):
             real = os.path.realpath(path)
             if not os.path.exists(real):  # noqa: PTH110
-                raise UsageError(f"the path {path!r} for the sandbox does not exist; pass a file or folder")
+                raise UsageError(f"the path {path!r} for the sandbox does not exist; pass a file or directory")
             is_inside = readable_paths.is_below(real, self._workspace)
             if readable_paths.passes_through(path, self._workspace) and not is_inside:
                 raise UsageError(f"{path!r} leaves the workspace through a link; pass its target {real!r} instead")
@@ -263,7 +263,7 @@ class ActiveSandbox:
     def list_notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
         """Return notes for the model on the sandbox, if a command failed and the sandbox is the likely cause."""
         if exit_code == NOT_FOUND and self._left_out:
-            shown = ", ".join(escape_for_display(folder or ".") for folder in self._left_out)
+            shown = ", ".join(escape_for_display(directory or ".") for directory in self._left_out)
             return (f"programs are not searched in {shown} of PATH, because it is in the workspace: give their path",)
         if self.level == "none" or not exit_code or not _REFUSED.search(output):
             return ()
@@ -293,7 +293,7 @@ class ActiveSandbox:
         repository = readable_paths.find_git_directory_elsewhere(self._workspace)
         more = [*self._list_outside("read"), *([repository] if repository else [])]
         if program.startswith("/") and not any(
-            readable_paths.is_below(program, folder) for folder in (*readable_paths.SYSTEM, self._workspace)
+            readable_paths.is_below(program, directory) for directory in (*readable_paths.SYSTEM, self._workspace)
         ):
             more += [program, os.path.realpath(program)]  # a tool of the user, at any path
         if self.settings.network:  # often a link to a file outside /etc
@@ -361,15 +361,15 @@ class ActiveSandbox:
         there are too many such paths.
         """
         frozen = [path for path in find_repositories(self._workspace) if not self._may_write(path)]
-        holding = {str(folder) for path in frozen for folder in PurePosixPath(path).parents}
-        pinned = sorted(folder for folder in holding if folder.startswith(f"{self._workspace}/"))
+        holding = {str(directory) for path in frozen for directory in PurePosixPath(path).parents}
+        pinned = sorted(directory for directory in holding if directory.startswith(f"{self._workspace}/"))
         hidden = [] if self._own is None else [f"{self._workspace}/{self._own}"]
         if self._has_rules:
             self._add_denied(frozen, hidden)
         if len(frozen) + len(hidden) > MAX_HIDDEN:
             raise ToolError(
                 f"{len(frozen) + len(hidden)} paths are denied by rules, but at most {MAX_HIDDEN} can be hidden "
-                "from a command. Nothing was run; the user can deny their folder instead: 'secrets/'"
+                "from a command. Nothing was run; the user can deny their directory instead: 'secrets/'"
             )
         return self._with_identity(pinned), self._with_identity(frozen), tuple(hidden)
 
@@ -378,7 +378,7 @@ class ActiveSandbox:
         return tuple((path, identity) for path, identity in known if identity)
 
     def _may_write(self, path: str) -> bool:
-        return any(readable_paths.is_below(path, folder) for folder in self._granted["write"])
+        return any(readable_paths.is_below(path, directory) for directory in self._granted["write"])
 
     @property
     def _has_rules(self) -> bool:
@@ -389,11 +389,11 @@ class ActiveSandbox:
         entries."""
         pending, seen = [""], 0
         while pending:
-            folder = pending.pop()
-            with suppress(OSError), os.scandir(f"{self._workspace}/{folder}") as entries:
+            directory = pending.pop()
+            with suppress(OSError), os.scandir(f"{self._workspace}/{directory}") as entries:
                 for entry in entries:
                     seen += 1
-                    path = f"{folder}/{entry.name}" if folder else entry.name
+                    path = f"{directory}/{entry.name}" if directory else entry.name
                     if entry.is_symlink():
                         continue
                     if self._hidden and self._hidden(path):
@@ -406,7 +406,7 @@ class ActiveSandbox:
             if seen > MAX_SEARCHED:
                 raise ToolError(
                     f"the workspace has more than {MAX_SEARCHED:,} entries, so they cannot all be checked against path "
-                    "rules for commands; nothing was run. The user can start in a smaller folder, "
+                    "rules for commands; nothing was run. The user can start in a smaller directory, "
                     "or without such rules"
                 )
 

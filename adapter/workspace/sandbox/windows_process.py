@@ -59,8 +59,8 @@ class WindowsProcess:
 
     def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
         check_words(job.argv)
-        folder = calls.find_path(directory)
-        assert folder is not None
+        cwd = calls.find_path(directory)
+        assert cwd is not None
         changed = {**scrub_environment(os.environ), **job.environment}
         self.ending: ProcessExit | None = None
         self._sinks = sinks
@@ -71,8 +71,8 @@ class WindowsProcess:
             self._job = JobObject(2 * MAX_PROCESSES)
             stack.callback(self._job.close)
             self._process = subprocess.Popen(
-                build_command_line(job.argv, folder),
-                cwd=folder,
+                build_command_line(job.argv, cwd),
+                cwd=cwd,
                 env={name: value for name, value in changed.items() if value is not None},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -181,8 +181,8 @@ def build_cmd_argv(line: str) -> list[str]:
     return [CMD, *_CMD_OPTIONS, f"{_SYSTEM}\\chcp.com 65001 >nul 2>&1 & {line}"]
 
 
-def build_command_line(argv: Sequence[str], folder: str) -> str:
-    """Return ``argv`` as the command line of a program that runs in ``folder``.
+def build_command_line(argv: Sequence[str], directory: str) -> str:
+    """Return ``argv`` as the command line of a program that runs in ``directory``.
 
     Raises ToolError if the program is a batch file, and an argument has a character that cmd.exe would interpret.
     """
@@ -194,4 +194,4 @@ def build_command_line(argv: Sequence[str], folder: str) -> str:
             "cmd.exe reads the arguments of a batch file as a command line, so they may contain only letters, digits "
             "and ._/\\:@+-; nothing was run"
         )
-    return subprocess.list2cmdline([os.path.join(folder, program), *arguments])  # noqa: PTH118
+    return subprocess.list2cmdline([os.path.join(directory, program), *arguments])  # noqa: PTH118

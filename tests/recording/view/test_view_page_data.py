@@ -29,7 +29,7 @@ from adapter.recording.view.view_page import render_view_page
 from adapter.recording.view.view_page_data import ReparseOptions, build_exchanges_view, build_transcript_view
 from tests.command_line import started
 
-TRANSCRIPTS = package_data.find_data_folder("fixtures") / "transcripts"
+TRANSCRIPTS = package_data.find_data_directory("fixtures") / "transcripts"
 TOOLS = tuple(
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
     for name in ("read_file", "delete_file")

@@ -280,8 +280,8 @@ def test_notes_are_confined_to_memory(session, tmp_path, directory, path, comman
         ("delete", ".", "invalid note name '.'"),
         ("write", "../a.md", "invalid note name '../a.md'"),
         ("write", "/etc/a.md", "invalid note name '/etc/a.md'"),
-        ("write", "a.md/b.md", "a.md is a note, not a folder of notes"),
-        ("write", "sub", "sub is a folder of notes"),
+        ("write", "a.md/b.md", "a.md is a note, not a directory of notes"),
+        ("write", "sub", "sub is a directory of notes"),
     ],
 )
 def test_memory_errors_mention_memory(session, command, path, said):

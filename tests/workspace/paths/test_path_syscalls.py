@@ -123,7 +123,7 @@ def test_swap_during_a_change_is_reported(tree, paths, inner, monkeypatch):
 
     monkeypatch.setattr(os, "replace", swapping)
     with (
-        pytest.raises(ToolError, match=r"replaced a folder .* f was not renamed\. Something may have been changed"),
+        pytest.raises(ToolError, match=r"replaced a directory .* f was not renamed\. Something may have been changed"),
         convert_os_errors("f was not renamed"),
     ):
         paths.rename("f", inner, "g", inner)
