@@ -53,8 +53,8 @@ class AppliedPatch:
 class PatchResult:
     """The patched ``text``, one match per patch in input order, and the unified ``diff``.
 
-    - ``places``: the offsets of the changes in ``text``. They are empty if patches were applied in sequence.
-    - ``notes``: remarks about the whole text, one sentence each.
+    ``places``: the offsets of the changes in ``text``, empty if patches were applied in sequence. ``notes``: remarks
+    about the whole text, one sentence each.
     """
 
     text: str
@@ -75,12 +75,13 @@ def patch_text(
 ) -> PatchResult:
     """Apply all patches to ``text``, or none.
 
-    - ``patches``: a model's output in any edit format (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch`` envelope,
-      JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``.
-    - ``path``: the name of the file, which is used in the diff and determines the file's language.
-    - ``basis``: with "sequence", each patch is matched against the result of the previous ones.
-    - ``empty_old_text``: the effect of a patch without old text.
-    - ``names``: the names of the parameters in messages.
+    Args:
+        patches: A model's output in any edit format (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch`` envelope,
+            JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``.
+        path: The name of the file, which is used in the diff and determines the file's language.
+        basis: With "sequence", each patch is matched against the result of the previous ones.
+        empty_old_text: The effect of a patch without old text.
+        names: The names of the parameters in messages.
 
     Raises EditError, which lists every patch that does not match. The time is linear in the length of ``text`` for each
     patch; searches that would take longer are refused.

@@ -269,9 +269,8 @@ class _Extraction:
 
     def _find_body(self, node: Node, rule: NodeRule) -> Node | None:
         """Return the node that ends the signature and contains the members, or None."""
-        own = self._find_body_child(node)
-        if own is not None:
-            return own
+        if (body := self._find_body_child(node)) is not None:
+            return body
         inner = node.child_by_field_name("type") or find_value(node)
         if inner is None:
             return None

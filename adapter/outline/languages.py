@@ -72,9 +72,9 @@ _BLANKED = {
 
 def _load_languages() -> dict[str, Language]:
     tables: dict[str, dict[str, Any]] = {}
-    for name, own in tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8")).items():
-        base = tables.get(own.pop("extends", ""), {})
-        tables[name] = {**base, **own, "rules": [*own.get("rules", ()), *base.get("rules", ())]}
+    for name, table in tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8")).items():
+        base = tables.get(table.pop("extends", ""), {})
+        tables[name] = {**base, **table, "rules": [*table.get("rules", ()), *base.get("rules", ())]}
     return {
         name: build_language(name, table, _IMPORT_PATHS.get(name), _BLANKED.get(name)) for name, table in tables.items()
     }

@@ -51,24 +51,24 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
     tool = tools.match(name) or match_arguments(name, arguments, tools)
     if tool is None:
         return name, arguments, ()
-    fixes: dict[str, None] = {} if tool.name == name else {"tool-name": None}
+    repairs: dict[str, None] = {} if tool.name == name else {"tool-name": None}
     named: JsonObject = {}
-    properties, given = tool.properties, _unwrap_arguments(arguments, tool, fixes)
-    for key, value in (given if given.keys() <= properties.keys() else _rename_arguments(given, tool, fixes)).items():
+    properties, given = tool.properties, _unwrap_arguments(arguments, tool, repairs)
+    for key, value in (given if given.keys() <= properties.keys() else _rename_arguments(given, tool, repairs)).items():
         schema = properties[key] if key in properties else tool.find_schema(key)
         value, more = coerce_to_schema(value, schema)
         if isinstance(value, list | dict) and _is_document(key, value, schema):
             value, more = encode_as_written(value), (*more, "json-as-text")
         if more:
-            fixes.update(dict.fromkeys(more))
+            repairs.update(dict.fromkeys(more))
         if key not in tool.required and _is_absent(value, schema):
-            fixes["key-without-value"] = None
+            repairs["key-without-value"] = None
             continue
         if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
             value = path
-            fixes["windows-path"] = None
+            repairs["windows-path"] = None
         named[key] = value
-    return tool.name, named, tuple(fixes)
+    return tool.name, named, tuple(repairs)
 
 
 def _is_absent(value: Json, schema: Json) -> bool:
@@ -121,24 +121,24 @@ def _names_path(key: str) -> bool:
     return any(word in key.lower() for word in _PATH_WORDS)
 
 
-def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
+def _unwrap_arguments(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) -> JsonObject:
     """Return the arguments inside ``{"arguments": {...}}``, ``{"read_file": {...}}`` or a whole call of the tool."""
     if len(arguments) == 2 and not arguments.keys() <= tool.properties.keys() and looks_like_call(arguments):
-        return _unwrap_call(arguments, tool, fixes)
+        return _unwrap_call(arguments, tool, repairs)
     if len(arguments) != 1:
         return arguments
     key, value = next(iter(arguments.items()))
     if key in tool.properties or key not in (*_WRAPPERS, tool.name) or match_parameter(key, tool):
         return arguments
     if isinstance(value, str):
-        value = _decode_object(value, tool, fixes)
+        value = _decode_object(value, tool, repairs)
     if not isinstance(value, dict):
         return arguments
-    fixes["arguments-key"] = None
+    repairs["arguments-key"] = None
     return value
 
 
-def _unwrap_call(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
+def _unwrap_call(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) -> JsonObject:
     """Return the inner arguments of ``{"name": ..., "arguments": {...}}``, a whole call of ``tool``."""
     try:
         (call,) = extract_calls(arguments, "arguments")
@@ -146,11 +146,11 @@ def _unwrap_call(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> J
         return arguments
     if normalize_key(call.name) != normalize_key(tool.name):
         return arguments
-    fixes["nested-function"] = None
+    repairs["nested-function"] = None
     return call.arguments
 
 
-def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
+def _decode_object(text: str, tool: Tool, repairs: dict[str, None]) -> Json:
     """Decode ``text`` if it is a JSON object whose keys are all parameters of ``tool``. Otherwise return None."""
     if not text.lstrip().startswith("{"):
         return None
@@ -160,11 +160,11 @@ def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
         return None
     if not isinstance(value, dict) or not all(key in tool.properties or match_parameter(key, tool) for key in value):
         return None
-    fixes["string-arguments"] = None
+    repairs["string-arguments"] = None
     return value
 
 
-def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
+def _rename_arguments(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) -> JsonObject:
     """Rename arguments to the tool's parameter names, in unchanged order. A parameter's own name takes precedence over
     an alias, and an alias with a contradicting value is left for `validate_call` to reject."""
     chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
@@ -176,7 +176,7 @@ def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None])
         elif parameter == key:
             renamed.setdefault(key, value)
         else:
-            fixes["argument-alias"] = None
+            repairs["argument-alias"] = None
             renamed[parameter] = value if value in (None, "") else chosen.setdefault(parameter, value)
         if parameter in chosen:
             renamed[parameter] = chosen[parameter]
@@ -195,11 +195,7 @@ def match_parameter(key: str, tool: Tool) -> str | None:
     if len(same) == 1:
         return same[0]
     for table in (tool.argument_aliases, COMMON_ARGUMENT_ALIASES):
-        matches = [
-            name
-            for name in tool.properties
-            if any(alias.replace("_", "").lower() == spelt for alias in table.get(name, ()))
-        ]
+        matches = [name for name in tool.properties if spelt in map(normalize_key, table.get(name, ()))]
         if len(matches) == 1:
             return matches[0]
     return None

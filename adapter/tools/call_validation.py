@@ -64,8 +64,8 @@ def validate_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet
     tool = tools.match(name)
     if tool is None:
         raise ToolError(tools.explain_unknown(name))
-    _, named, fixes = normalize_call(name, _parse_arguments(arguments, tool), tools)
-    notes = tuple(f"read as a call to {tool.name}" for fix in fixes if fix == "tool-name")
+    _, named, repairs = normalize_call(name, _parse_arguments(arguments, tool), tools)
+    notes = tuple(f"read as a call to {tool.name}" for repair in repairs if repair == "tool-name")
     _reject_conflicts(named, tool)
     known = (*tool.properties, *tool.unlisted)
     named = {key: value for key, value in named.items() if key in known or value is not None}

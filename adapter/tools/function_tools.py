@@ -74,9 +74,8 @@ def tool(
     """Create a tool from a function. This can also be a decorator, with or without parentheses; the module's docstring
     shows all forms. Raises UsageError if the parameters cannot be described as JSON Schema.
 
-    - ``effect``: the kind of effect that the function has. The default ``"execute"`` needs approval like a command;
-      ``"read"`` runs without approval.
-    - ``name``: replaces the name of the function, model or definition.
+    ``effect``: the kind of effect that the function has. The default ``"execute"`` needs approval like a command;
+    ``"read"`` runs without approval. ``name``: replaces the name of the function, model or definition.
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():

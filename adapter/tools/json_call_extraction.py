@@ -76,9 +76,9 @@ def looks_like_call(value: Json) -> bool:
 def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) -> list[DecodedCall]:
     """Return the calls in ``value``. Raises FormatError, which names the missing part, if there is no valid call.
 
-    - ``arguments_key``: the format's key for the arguments.
-    - ``tools``: the session's tools. An object with a single key, such as ``{"read_file": {...}}``, is a call only if
-      the key is one of them. Arguments may be plain text only in a call of one of them.
+    ``arguments_key``: the format's key for the arguments. ``tools``: the session's tools. An object with a single key,
+    such as ``{"read_file": {...}}``, is a call only if the key is one of them. Arguments may be plain text only in a
+    call of one of them.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, tools)]

@@ -119,8 +119,8 @@ class ApprovalFlow:
         requests = []
         for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
             part = Plan(_describe_edit(edit), planned.commit, diff)
-            is_own = tool == type(operation).__name__  # called by the program, see `Workspace.perform`
-            names = [tool] if is_own else [each.name for each in find_tools_for_effect(edit, tools, tool)]
+            is_by_program = tool == type(operation).__name__  # called by the program, see `Workspace.perform`
+            names = [tool] if is_by_program else [each.name for each in find_tools_for_effect(edit, tools, tool)]
             requests += [self._build_approval(name, replace(operation, files=(edit,)), part) for name in names]
         return [replace(requests[0], draft=planned.draft)] if len(requests) == 1 else requests
 

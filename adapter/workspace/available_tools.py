@@ -14,15 +14,15 @@ from adapter.workspace.capabilities import local_search
 from adapter.workspace.capabilities.host_capabilities import Host
 
 
-def merge_tools(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:
-    for tool in own:
+def merge_tools(tools: ToolSet, added: Sequence[Tool]) -> ToolSet:
+    for tool in added:
         if tools.match(tool.name) is not None:
             raise UsageError(f"the tool {tool.name!r} already exists; choose another name")
         if tool.validate is None:
             raise UsageError(
                 f"the tool {tool.name!r} has no function to run; create it with adapter.tool(..., function)"
             )
-    return ToolSet([*tools.values(), *own])
+    return ToolSet([*tools.values(), *added])
 
 
 def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:

@@ -96,10 +96,10 @@ class Workspace:
         self.host.require_sync()
         if ask is not None:
             require_sync(ask, "the approver")
-        own = [_to_tool(tool) for tool in tools]
-        for tool in own:
+        added = [_to_tool(tool) for tool in tools]
+        for tool in added:
             tool.require_sync()
-        whole = merge_tools(self.dialect.tools, own)
+        whole = merge_tools(self.dialect.tools, added)
         self._policy = make_policy(approve, rules, whole, self.dialect.preapproved)
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
@@ -186,8 +186,8 @@ class Workspace:
 
     def tool_names(self, aliases: bool = False) -> list[str]:
         """Return the names of the offered tools. ``aliases``: whether to also return their documented aliases."""
-        own = [name for name in self.tools if name not in self.dialect.tools]
-        return [name for name in self.dialect.list_tool_names(aliases) if self.tools.match(name)] + own
+        added = [name for name in self.tools if name not in self.dialect.tools]
+        return [name for name in self.dialect.list_tool_names(aliases) if self.tools.match(name)] + added
 
     def run(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
         """Run one call. If the model made a mistake, the result is an error; no exception is raised."""
@@ -330,7 +330,7 @@ class Workspace:
             root.path,
             hidden=build_path_filter(("read",)),
             frozen=build_path_filter(("write", "delete")),
-            own=root.hidden,
+            data_directory=root.hidden,
             session=root.path.removesuffix("".join(f"/{part}" for part in parent_path)) or "/",
         )
 

@@ -161,6 +161,12 @@ def test_an_alias_of_two_parameters_is_neither():
     assert normalize_call("f", {"x": 1}, ToolSet([tool])) == ("f", {"x": 1}, ())
 
 
+def test_an_alias_is_spelled_with_any_separators():
+    """In the tool's definition as in the call."""
+    tool = Tool("f", parameters={"type": "object", "properties": {"id": {}}}, argument_aliases={"id": ("library-id",)})
+    assert all(match_parameter(name, tool) == "id" for name in ("library-id", "library_id", "libraryId"))
+
+
 def test_no_common_alias_is_an_alias_of_itself():
     """Such an entry would hide a mistake."""
     assert all(name not in others for name, others in COMMON_ARGUMENT_ALIASES.items())

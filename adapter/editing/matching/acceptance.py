@@ -92,9 +92,10 @@ def find_nearest(distances: Sequence[int], lead: int) -> int | None:
 class MatchFeatures:
     """The best candidate, its rivals, and the lines that the patch changes.
 
-    - ``candidates``: all matches, best first.
-    - ``hint``: the 0-based line at which the old text should be, or None.
-    - ``lead``: the factor `COPIED_LEAD` or `COUNTED_LEAD`.
+    Args:
+        candidates: All matches, best first.
+        hint: The 0-based line at which the old text should be, or None.
+        lead: The factor `COPIED_LEAD` or `COUNTED_LEAD`.
     """
 
     def __init__(

@@ -19,7 +19,12 @@ from adapter.editing.matching.minified_code import match_minified
 from adapter.editing.matching.strategies import STRATEGIES, TextMatch, match_literal, split_view_lines, splits_word
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, list_interpretations
-from adapter.editing.repairs.omission_markers import find_omissions, find_replacing_comments, is_elision, is_like_own
+from adapter.editing.repairs.omission_markers import (
+    find_omissions,
+    find_replacing_comments,
+    is_elision,
+    is_like_known_omission,
+)
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_escapes
 from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
@@ -74,8 +79,8 @@ class _Locator(MatchTask):
         omissions = [line for index in find(old, new) if (line := new[index]).strip() not in known]
         unlike = [line for line in omissions if not self.is_in_file(line)]
         loses_nothing = isinstance(self.patch, Hunk) or known <= {line.strip() for line in new}
-        own = [line for line in self.document.lines if is_elision(line)] if unlike else []
-        return next((line for line in unlike if not is_like_own(line, own, loses_nothing)), "")
+        kept = [line for line in self.document.lines if is_elision(line)] if unlike else []
+        return next((line for line in unlike if not is_like_known_omission(line, kept, loses_nothing)), "")
 
     def _resolve_tolerantly(self) -> Resolution:
         is_hunk = isinstance(self.patch, Hunk)  # its markers are already removed: `+ item` is a line

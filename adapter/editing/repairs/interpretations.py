@@ -19,9 +19,10 @@ from adapter.editing.repairs.unescape import undo_double_escaping
 class Interpretation:
     """Old and new text, both with line feeds only.
 
-    - ``notes``: descriptions of the repairs.
-    - ``line``: the 1-based line number that was found in the old text, if any.
-    - ``is_whole_lines``: whether both texts consist of whole lines.
+    Args:
+        notes: Descriptions of the repairs.
+        line: The 1-based line number that was found in the old text, if any.
+        is_whole_lines: Whether both texts consist of whole lines.
     """
 
     old: str

@@ -178,16 +178,16 @@ def _find_assigned(lines: Sequence[str]) -> Iterator[str]:
     return (match[1] for line in lines if (match := _ASSIGNMENT.match(line)))
 
 
-def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
+def is_like_known_omission(line: str, known: Sequence[str], loses_nothing: bool) -> bool:
     """Return whether the document itself contains such a line, so that an omission in a new text may be meant
     literally.
 
-    ``own`` has the document's lines that look like omissions. If ``loses_nothing`` is true, dots may also differ from
+    ``known`` has the document's lines that look like omissions. If ``loses_nothing`` is true, dots may also differ from
     the document's dots.
     """
-    spelled = {"".join(other.split()) for other in own}
-    has_own_dots = any(not re.search(r"\w", other) for other in own)
-    return "".join(line.split()) in spelled or (loses_nothing and has_own_dots and not re.search(r"\w", line))
+    spelled = {"".join(other.split()) for other in known}
+    has_dots = any(not re.search(r"\w", other) for other in known)
+    return "".join(line.split()) in spelled or (loses_nothing and has_dots and not re.search(r"\w", line))
 
 
 def may_be_elision(line: str) -> bool:

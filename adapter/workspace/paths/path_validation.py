@@ -89,12 +89,12 @@ def is_own_temp_file(name: str) -> bool:
 def find_nearest_name(name: str, dirfd: int) -> str | None:
     """Return the name in the directory that is most similar to ``name``, or None if none is similar."""
     try:
-        own = calls.open_directory(".", dirfd)  # a scan moves the descriptor's position
+        scanned = calls.open_directory(".", dirfd)  # a scan moves the descriptor's position
         try:
-            with calls.scandir(own) as entries:
+            with calls.scandir(scanned) as entries:
                 names = sorted(entry.name for entry in islice(entries, 2_000))
         finally:
-            calls.close(own)
+            calls.close(scanned)
     except OSError:
         return None
     best = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=70)

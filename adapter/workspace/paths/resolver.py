@@ -131,9 +131,9 @@ class WorkspaceRoot:
         anchor, parts = _split(path)
         if not anchor:
             return parts
-        for own_anchor, own in self._spellings:
-            if anchor == own_anchor and (is_below(parts, own) if IS_WINDOWS else parts[: len(own)] == own):
-                return parts[len(own) :]
+        for root_anchor, root in self._spellings:
+            if anchor == root_anchor and (is_below(parts, root) if IS_WINDOWS else parts[: len(root)] == root):
+                return parts[len(root) :]
         raise _build_outside_error(path)
 
     def find_parts(self, other: WorkspaceRoot) -> tuple[str, ...] | None:

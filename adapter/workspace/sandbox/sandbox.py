@@ -181,7 +181,7 @@ class ActiveSandbox:
         level: Level | None = None,
         hidden: IsDenied | None = None,
         frozen: IsDenied | None = None,
-        own: str | None = None,
+        data_directory: str | None = None,
         session: str | None = None,
         bwrap: str | None = None,
     ) -> None:
@@ -191,13 +191,13 @@ class ActiveSandbox:
         Args:
             hidden: Paths that commands must not see, as far as the level can enforce this.
             frozen: Paths that commands must not change, as far as the level can enforce this.
-            own: Directory in the workspace for this package's data.
+            data_directory: Directory in the workspace for this package's data.
             session: The parent workspace of a subsession.
             bwrap: The bwrap program to use instead of the installed one.
         """
         self.settings = settings
         self._workspace = workspace
-        self._hidden, self._frozen, self._own = hidden, frozen, own
+        self._hidden, self._frozen, self._data_directory = hidden, frozen, data_directory
         self.search_path, self._left_out = readable_paths.build_search_path(os.environ, session or workspace)
         self._private: str | None = None
         self._granted = {"read": self._resolve_links(settings.read), "write": self._resolve_links(settings.write)}
@@ -363,7 +363,7 @@ class ActiveSandbox:
         frozen = [path for path in find_repositories(self._workspace) if not self._may_write(path)]
         holding = {str(directory) for path in frozen for directory in PurePosixPath(path).parents}
         pinned = sorted(directory for directory in holding if directory.startswith(f"{self._workspace}/"))
-        hidden = [] if self._own is None else [f"{self._workspace}/{self._own}"]
+        hidden = [] if self._data_directory is None else [f"{self._workspace}/{self._data_directory}"]
         if self._has_rules:
             self._add_denied(frozen, hidden)
         if len(frozen) + len(hidden) > MAX_HIDDEN:

@@ -388,8 +388,8 @@ def _end_all(program: int, is_wrapped: bool) -> int:
     if sys.platform == "linux" and not _has_children():
         return 0  # an orphan would have become our child
     # Bubblewrap's own two processes are our child and its child, which is reparented to us when the first ends.
-    own = {os.getpid(), program} if is_wrapped else set()
-    left = {pid for pid, _, parent in _iter_family(os.getpid()) if parent not in own} - {program}
+    wrappers = {os.getpid(), program} if is_wrapped else set()
+    left = {pid for pid, _, parent in _iter_family(os.getpid()) if parent not in wrappers} - {program}
     give_up = time.monotonic() + GIVE_UP_S
     if not HAS_PROC:
         signal_group(program, signal.SIGKILL)
