@@ -6,56 +6,39 @@ SearXNG, https://docs.searxng.org/dev/search_api (its ``search.formats`` must al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from adapter.core.errors import UsageError
-from adapter.core.events import JsonObject
 from adapter.workspace.capabilities.http_search_and_docs import MAX_CONTENT, HttpSearch
 
-
-@dataclass(frozen=True, slots=True)
-class SearchService:
-    """A search service. ``server``: address, or "" if users run the service themselves. ``path``: path and query of the
-    address.
-
-    The other fields are those of `HttpSearch`.
-    """
-
-    server: str
-    path: str
-    key_variable: str | None = None
-    key_header: str = "Authorization"
-    body: JsonObject | None = None
-    results: str = "results"
-    most: int | None = None
-
-
-SERVICES = {
-    "exa": SearchService(
-        "https://api.exa.ai",
-        "/search",
-        key_variable="EXA_API_KEY",
-        key_header="x-api-key",
-        body={
-            "query": "{query}",
-            "numResults": "{limit}",
-            "includeDomains": "{allowed_domains}",
-            "excludeDomains": "{blocked_domains}",
-            "contents": {"text": {"maxCharacters": MAX_CONTENT}},
-        },
-        most=100,
-    ),
-    "brave": SearchService(
-        "https://api.search.brave.com",
-        "/res/v1/web/search?q={query}{sites}&count={limit}&text_decorations=false",
-        key_variable="BRAVE_API_KEY",
-        key_header="X-Subscription-Token",
-        results="web.results",
-        most=20,
-    ),
-    "searxng": SearchService("", "/search?format=json&q={query}"),
+_EXA_BODY = {
+    "query": "{query}",
+    "numResults": "{limit}",
+    "includeDomains": "{allowed_domains}",
+    "excludeDomains": "{blocked_domains}",
+    "contents": {"text": {"maxCharacters": MAX_CONTENT}},
 }
-"""The services by their names in the configuration."""
+_BRAVE_PATH = "/res/v1/web/search?q={query}{sites}&count={limit}&text_decorations=false"
+
+SERVICES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "exa": (
+        *("https://api.exa.ai", "/search"),
+        {
+            "key_variable": "EXA_API_KEY",
+            "key_header": "x-api-key",
+            "body": _EXA_BODY,
+            "results": "results",
+            "most": 100,
+        },
+    ),
+    "brave": (
+        *("https://api.search.brave.com", _BRAVE_PATH),
+        {"key_variable": "BRAVE_API_KEY", "key_header": "X-Subscription-Token", "results": "web.results", "most": 20},
+    ),
+    "searxng": ("", "/search?format=json&q={query}", {"results": "results"}),
+}
+"""By a service's name in the configuration: its address, or "" if users run the service themselves; the path and query
+of a search; and further arguments of `HttpSearch`."""
 
 
 def get_search_service(name: str, server: str | None = None, key_variable: str | None = None) -> HttpSearch:
@@ -65,22 +48,14 @@ def get_search_service(name: str, server: str | None = None, key_variable: str |
     environment variable that contains the key; None means the default variable. Raises UsageError if the name is
     unknown or the server is missing.
     """
-    service = SERVICES.get(name)
-    if service is None:
+    if name not in SERVICES:
         raise UsageError(
             f"unknown search service {name!r}; expected one of: {', '.join(SERVICES)}. For any other service, "
             "pass its url, with {query} as a placeholder"
         )
-    address = server or service.server
-    if not address:
+    public, path, options = SERVICES[name]
+    if not (address := server or public):
         raise UsageError(
             f"the search service {name!r} needs the address of your own server, such as http://localhost:8888"
         )
-    return HttpSearch(
-        address.rstrip("/") + service.path,
-        key_variable=key_variable or service.key_variable,
-        key_header=service.key_header,
-        body=service.body,
-        results=service.results,
-        most=service.most,
-    )
+    return HttpSearch(address.rstrip("/") + path, **options | ({"key_variable": key_variable} if key_variable else {}))

@@ -8,6 +8,7 @@ redirects and the size, both compressed and decompressed, are limited.
 
 from __future__ import annotations
 
+import codecs
 import ipaddress
 import re
 import socket
@@ -15,6 +16,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
@@ -45,6 +47,8 @@ _HOST = re.compile(
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|\d+)\.?")
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
 _TEXT = re.compile(r"text/|.*\b(?:json|xml|javascript|ecmascript|yaml|toml|csv)\b", re.IGNORECASE)
+_NOT_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
+"""Python codecs that no page uses. The time of ``punycode`` is quadratic in the length of the text."""
 _HTML = re.compile(r"text/html|application/xhtml", re.IGNORECASE)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
@@ -213,7 +217,11 @@ def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> 
 
 def _follow_redirect(url: Url, location: str, access: WebAccess) -> Url:
     """Return the target of a redirect. Raises ToolError if it is another host, which the user did not approve."""
-    target = parse_url(urljoin(str(url), location), access)
+    try:
+        target = parse_url(urljoin(str(url), location), access)
+    except ValueError:
+        shown = escape_for_display(location[:200])
+        raise ToolError(f"{url} redirects to {shown!r}, which is not a web address; try another address") from None
     if target.host.removeprefix("www.") != url.host.removeprefix("www."):
         raise ToolError(f"{url} redirects to another host: {target}. Fetch that address if you want it")
     return target
@@ -260,11 +268,9 @@ def _read_body(response: Response, limit: int) -> bytes:
 
 def _decode(body: bytes, content_type: str) -> str:
     named = _CHARSET.search(content_type) or _CHARSET.search(body[:1_024].decode("latin-1"))
-    for encoding in (named[1] if named else "utf-8", "utf-8"):
-        try:
-            return body.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
+    with suppress(UnicodeError, LookupError):
+        if named and codecs.lookup(named[1]).name not in _NOT_CHARSETS:
+            return body.decode(named[1])
     return body.decode("utf-8", "replace")
 
 
@@ -290,7 +296,9 @@ def is_in_domains(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> b
 
     If ``allowed`` is empty, all domains are allowed.
     """
-    host = (urlsplit(url).hostname or "").lower()
+    host = ""
+    with suppress(ValueError):  # a malformed address is in no domain
+        host = (urlsplit(url).hostname or "").rstrip(".")
     return (not allowed or _is_below(host, allowed)) and not _is_below(host, blocked)
 
 

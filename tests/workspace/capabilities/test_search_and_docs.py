@@ -79,6 +79,10 @@ def test_limits_and_domains_are_honored(workspace):
         ("https://a.com/x", ["*.a.com"], [], True),
         ("https://a.com/x", [], ["a.com"], False),
         ("https://b.a.com/x", ["a.com"], ["b.a.com"], False),
+        ("https://a.com./x", ["a.com"], [], True),
+        ("https://a.com./x", [], ["a.com"], False),
+        ("http://[a.com", ["a.com"], [], False),
+        ("http://[a.com", [], [], True),
     ],
 )
 def test_domains_include_subdomains(url, allowed, blocked, expected):
@@ -184,7 +188,7 @@ def test_exa_request_follows_its_documentation(server, directory, monkeypatch):
     path, headers = server.requests[0]
     assert (path, headers["x-api-key"], headers["Content-Type"]) == ("/search", "exa-s3cret", "application/json")
     assert "Authorization" not in headers
-    assert SERVICES["exa"].server == "https://api.exa.ai"
+    assert SERVICES["exa"][0] == "https://api.exa.ai"
 
 
 def test_brave_request_follows_its_documentation(server, directory, monkeypatch):

@@ -123,6 +123,8 @@ def test_non_html_text_is_unchanged(server, fetch):
         ({"Content-Type": "text/plain; charset=iso-8859-1"}, "Grüße".encode("latin-1")),
         ({"Content-Type": "text/plain"}, "Grüße".encode()),
         ({"Content-Type": "text/plain; charset=nonsense"}, "Grüße".encode()),
+        ({"Content-Type": "text/plain; charset=undefined"}, "Grüße".encode()),  # a codec of Python that always fails
+        ({"Content-Type": "text/plain; charset=unicode-escape"}, "Grüße".encode()),
         ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress("Grüße".encode(), mtime=0)),
     ],
 )
@@ -130,6 +132,12 @@ def test_content_encodings_are_decoded(server, fetch, headers, body):
     """Character sets and gzip."""
     server.pages["/"] = (200, headers, body)
     assert fetch("/").text == "Grüße"
+
+
+def test_page_cannot_choose_a_slow_codec(server, fetch):
+    """Python's decoder of punycode takes time quadratic in the length of the text: minutes for a page of 2 MB."""
+    server.pages["/"] = (200, {"Content-Type": "text/plain; charset=punycode"}, b"x-" + b"a" * 2_000_000)
+    assert fetch("/").text.startswith("x-aaa")
 
 
 @pytest.mark.parametrize("page", ["<div>" * 5_000 + "deep" + "</div>" * 5_000, "<b>deep</b>" * 30_000])
@@ -274,6 +282,7 @@ def test_redirects_are_limited(server, fetch):
         ("file:///etc/passwd", "file: addresses cannot be fetched"),
         ("http://user:pw@example.com/", "user name or password"),
         ("gopher://127.0.0.1/", "gopher: addresses"),
+        ("http://[::1", r"redirects to 'http://\[::1', which is not a web address"),
     ],
 )
 def test_every_redirect_is_checked(server, fetch, location, said):
