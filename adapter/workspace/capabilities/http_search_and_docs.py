@@ -62,8 +62,8 @@ class _Service:
         key = self._find_key()
         if key and "{key}" not in template:
             headers[self._key_header] = f"Bearer {key}" if self._key_header == "Authorization" else key
-        url = _fill_url(template, {**values, "key": key})
         try:
+            url = _fill_url(template, {**values, "key": key})
             with (
                 httpx2.Client(timeout=TIMEOUT_S, trust_env=False) as client,
                 client.stream("GET" if body is None else "POST", url, headers=headers, json=body) as response,
@@ -78,6 +78,8 @@ class _Service:
                     if len(answer) > MAX_BYTES:
                         raise ToolError(f"the service's response is larger than {MAX_BYTES:,} bytes; request less")
                 return _redact_key(key, answer)
+        except (httpx2.InvalidURL, UnicodeEncodeError) as error:
+            raise ToolError(f"the service cannot be asked this ({error}); make the query shorter or simpler") from None
         except httpx2.HTTPError as error:
             raise ToolError(f"the service does not respond ({type(error).__name__}); continue without it") from None
 
@@ -87,6 +89,8 @@ class _Service:
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
             raise ToolError(f"the service needs a key, but {self.key_variable} is not set; the user has to set it")
+        if not key.isascii():
+            raise ToolError(f"the key in {self.key_variable} has characters beyond ASCII; the user has to correct it")
         return key
 
 

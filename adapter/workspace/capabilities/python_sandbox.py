@@ -83,13 +83,12 @@ class _Run:
         with ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="tool") as threads:
             functions = {name: self._build_function(name, threads) for name in self._tools}
             async with AsyncMonty(max_processes=1) as pool, pool.checkout(limits=limits) as session:
-                feed = asyncio.ensure_future(
-                    session.feed_run(self._code, external_lookup=functions, print_callback=self._print)
-                )
-                await self._wait_for(feed)
-                if self._host_error is not None:
-                    raise self._host_error
                 try:
+                    running = session.feed_run(self._code, external_lookup=functions, print_callback=self._print)
+                    feed = asyncio.ensure_future(running)
+                    await self._wait_for(feed)
+                    if self._host_error is not None:
+                        raise self._host_error
                     return _to_text(feed.result())
                 except MontyError as error:
                     raise ToolError(self._describe_failure(error)) from None

@@ -155,6 +155,7 @@ def test_failing_call_raises_in_code(workspace):
         ("x = 'x' * 200_000_000", "MemoryError"),
         ("x = [0]\nwhile True:\n    x = x + x", "MemoryError"),
         ("nope()", "NameError"),
+        ("'\ud800'", "not valid UTF-8"),
         ("await batch(tool_calls=[])", "batch cannot be called from code"),
         ("await code_execution(code='1')", "code_execution cannot be called from code"),
         ("await exit()", "exit cannot be called from code"),

@@ -234,6 +234,26 @@ def test_key_in_response_is_redacted(server, monkeypatch):
     assert hit == SearchHit("for [redacted]", "https://a.com/?k=[redacted]", "[redacted]")
 
 
+@pytest.mark.parametrize(
+    ("query", "body", "said"),
+    [
+        ("a" * 70_000, None, "URL too long"),
+        ("\ud800", None, "surrogates"),
+        ("\ud800", {"q": "{query}"}, "surrogates"),
+    ],
+)
+def test_query_that_cannot_be_sent_is_an_error_for_the_model(query, body, said):
+    service = HttpSearch("http://127.0.0.1:1/?q={query}", body=body)
+    with pytest.raises(ToolError, match=f"{said}.*make the query shorter or simpler"):
+        service.search(SearchWeb(query))
+
+
+def test_key_that_is_not_ascii_is_an_error_about_the_key(monkeypatch):
+    monkeypatch.setenv("SEARCH_KEY", "schlüssel")
+    with pytest.raises(ToolError, match="the key in SEARCH_KEY has characters beyond ASCII"):
+        HttpSearch("http://127.0.0.1:1/?q={query}", key_variable="SEARCH_KEY").search(SearchWeb("x"))
+
+
 def test_long_hit_is_cut_with_ellipsis(server):
     server.pages["/s"] = answer([{"title": "A", "url": "https://a.com", "content": "x" * 2_001}])
     (hit,) = HttpSearch(server.url + "/s?q={query}").search(SearchWeb("x"))
