@@ -17,6 +17,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_unread_paths,
     find_unused_values,
     has_any,
+    list_first_paths,
     list_known_lines,
     list_paths_with_replaced_names,
 )
@@ -65,8 +66,10 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
         for name, schema in tool.properties.items():
             if is_move and source and name in (*SOURCE, *DESTINATION):
                 choices[tool.name, name] = [source] if name in SOURCE else _find_destinations(source, history.request)
-            elif paths and (find_value_kinds(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
+            elif paths and ("_path_" in find_value_kinds(name, schema) or name in (*SOURCE, *DESTINATION)):
                 choices[tool.name, name] = ([path] if path else left) if is_edit else unread
+            elif is_small and tool.effect == "execute" and find_value_kinds(name, schema) == {"_folder_"}:
+                choices[tool.name, name] = ["."]
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
             elif lines and name in OLD_TEXT:
@@ -87,7 +90,8 @@ def _find_destinations(source: str, request: str) -> list[str]:
     words = (word for word in re.findall(r"\w[\w-]*", rest) if not is_stop_word(word.lower()))
     folders = [*(path.rstrip("/") for path in paths if path.endswith("/")), *words]
     name = source.rpartition("/")[2]
-    others = [path for path in paths if path != source and not path.endswith("/")]
+    moved = {source, *list_first_paths(request)} if source in list_first_paths(request) else {source}
+    others = [path for path in paths if path not in moved and not path.endswith("/")]
     return list(dict.fromkeys([*others, *(f"{folder}/{name}" for folder in folders)]))[:MAX_NEW_LINES] or paths
 
 

@@ -22,6 +22,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_replaced_names,
     find_text,
     find_unused_values,
+    list_first_paths,
     loses_text,
 )
 from adapter.prompting.intent.text_values import find_paths, find_quoted
@@ -45,8 +46,6 @@ _EXCEPT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches words for files that must stay."""
-_AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
-"""Matches the text between two paths of a list."""
 _INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\.\w+)")
 """Matches the path that something is saved to."""
 _SETTINGS = re.compile(r"(?i).*(?:\.(?:cfg|conf|ini|json|properties|toml|ya?ml)|(?:^|/)\.env[.\w]*)")
@@ -139,19 +138,8 @@ def parse_diff(diff: str) -> list[DiffedFile]:
 def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
     """Return that a file to delete or move is still there, or "" if none is, or if other files are meant."""
     done = {"delete": "deleted", "move": "moved"}.get(find_file_action(task))
-    remaining = (path for path in _list_first_paths(task) if done and not _EXCEPT.search(task) and read_file(path))
+    remaining = (path for path in list_first_paths(task) if done and not _EXCEPT.search(task) and read_file(path))
     return next((f"{path} was not {done}" for path in remaining), "")
-
-
-def _list_first_paths(task: str) -> list[str]:
-    """Return the first path in a task, and those that follow it in a list."""
-    paths, spans = find_paths(task), list[tuple[int, int]]()
-    for path in paths:
-        start = task.index(path, spans[-1][1] if spans else 0)
-        if spans and not _AND.fullmatch(task[spans[-1][1] : start]):
-            break
-        spans.append((start, start + len(path)))
-    return paths[: len(spans)]
 
 
 def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:

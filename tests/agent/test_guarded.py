@@ -251,12 +251,19 @@ def test_stated_text_is_added_at_the_end_of_a_file(request_, content, old, new):
     assert find_named_values(past, tools, is_small=True).get(("edit_file", "new_content")) != new or new is None
 
 
+def test_folder_of_a_command_is_no_file_of_the_request():
+    tools = ToolSet([get_dialect("blade").tools["run_command"]])
+    history = CallHistory("Run a.py and save what it prints in b.txt")
+    assert find_named_values(history, tools) == {}
+    assert find_named_values(history, tools, is_small=True) == {("run_command", "cwd"): ["."]}
+
+
 @pytest.mark.parametrize(
     ("request_", "source", "destination", "other"),
     [
         ("Put b/report.csv into the folder archive.", "b/report.csv", "archive/report.csv", "b/report.csv"),
         ("Move a.csv to old/a.csv", "a.csv", "old/a.csv", "a.csv"),
-        ("Verschieb die Fotos (a.jpg, b.jpg) in den Ordner urlaub", "a.jpg", "urlaub/a.jpg", "a.jpg"),
+        ("Verschieb die Fotos (a.jpg, b.jpg) in den Ordner urlaub", "a.jpg", "urlaub/a.jpg", "b.jpg"),
         ("into old/ goes a.csv", "a.csv", "old/a.csv", "old/"),
     ],
 )

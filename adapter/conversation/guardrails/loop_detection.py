@@ -179,13 +179,13 @@ def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
     made with different editing tools.
     """
     if one.name == two.name:
-        return one.equals(two) or _select_known_arguments(one, tools) == _select_known_arguments(two, tools)
+        return one.equals(two) or select_known_arguments(one, tools) == select_known_arguments(two, tools)
     if not (sounds_like(one.name, "edit") and sounds_like(two.name, "edit")):
         return False
     return len(texts := _list_texts(one, tools)) > 2 and texts == _list_texts(two, tools)
 
 
-def _select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
+def select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
     """Return the arguments without those that a tool of a dialect ignores."""
     tool = tools.match(call.name)
     if tool is None or tool.validate is None or not tool.properties:
@@ -194,7 +194,7 @@ def _select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
 
 
 def _list_texts(call: PastCall, tools: ToolSet) -> set[str]:
-    return {value for value in _select_known_arguments(call, tools).values() if isinstance(value, str)}
+    return {value for value in select_known_arguments(call, tools).values() if isinstance(value, str)}
 
 
 def accumulates(name: str) -> bool:

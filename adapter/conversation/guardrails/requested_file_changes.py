@@ -26,6 +26,8 @@ _INSIDE = re.compile(
 )
 _ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""
+_AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
+"""Matches the text between two paths of a list."""
 _WHOLE_FILE = re.compile(
     r"""\w+\s(?:(?P<pronoun>it)|(?:this|that|the)\sfile|(?:die|diese)\sdatei|(?:le|ce)\sfichier|(?:el|este)\sarchivo)\b
     (?!\s+from\b)""",
@@ -82,6 +84,17 @@ def find_file_action(request: str) -> str:
     if len(before) < verb or _INSIDE.search(before) or _PART.match(request, len(before) + len(path)):
         return "add" if action == "add" else "edit"
     return "update" if action in ("add", "edit") else action
+
+
+def list_first_paths(request: str) -> list[str]:
+    """Return the first path in a request, and those that follow it in a list."""
+    paths, spans = find_paths(request), list[tuple[int, int]]()
+    for path in paths:
+        start = request.index(path, spans[-1][1] if spans else 0)
+        if spans and not _AND.fullmatch(request[spans[-1][1] : start]):
+            break
+        spans.append((start, start + len(path)))
+    return paths[: len(spans)]
 
 
 def find_started_action(history: CallHistory) -> str:

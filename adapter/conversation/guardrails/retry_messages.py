@@ -17,6 +17,7 @@ from adapter.conversation.guardrails.copied_text import remove_placeholders
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.candidate_values import find_candidates
 from adapter.prompting.intent.text_values import find_paths
+from adapter.prompting.intent.value_kinds import find_value_kinds
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.signatures import format_parameters
 from adapter.tools.tool import Tool, ToolSet
@@ -36,7 +37,7 @@ class Examples:
     """Encode example calls in the model's format.
 
     The values come from the model's call. A missing value comes from the user's request, if only one value there, or
-    only paths, fit the parameter.
+    only paths, fit the parameter. The folder in which something is read or run is the current one.
     """
 
     encode: Encode
@@ -51,6 +52,9 @@ class Examples:
         known: dict[str, Json] = {}
         paths: set[Json] = {*find_paths(request)}
         for name in tool.required if request else ():
+            if tool.effect in ("read", "execute") and find_value_kinds(name, tool.properties.get(name)) == {"_folder_"}:
+                known[name] = "."
+                continue
             values = find_candidates(request, tool, name)
             new = [value for value in values if value not in known.values()]
             known |= {name: new[0]} if new and (len(values) == 1 or set(values) <= paths) else {}

@@ -15,7 +15,7 @@ from adapter.conversation.guardrails.copied_text import (
 )
 from adapter.conversation.guardrails.invented_file_text import invents_text
 from adapter.conversation.guardrails.invented_turns import find_answer_end
-from adapter.conversation.guardrails.loop_detection import REPETITIONS
+from adapter.conversation.guardrails.loop_detection import REPETITIONS, select_known_arguments
 from adapter.conversation.guardrails.refusals_and_claims import (
     claims_unbacked_success,
     find_refused_tool,
@@ -135,8 +135,8 @@ class ViolationFinder:
             some = f", such as {', '.join(known)}" if known else ""
             words = render_message("placeholder", tool=call.name, argument=name, some=some)
             yield Violation("placeholder", words, () if deletes else (call.name,))
-        is_error = copies_error(PastCall(call.name, call.arguments), history)
-        if is_error or self._sent.find_in_arguments(call.arguments):
+        used = PastCall(call.name, select_known_arguments(PastCall(call.name, call.arguments), self.tools))
+        if copies_error(used, history) or self._sent.find_in_arguments(used.arguments):
             yield _build_violation("own_words")
 
     def _check_content(self, history: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:

@@ -246,6 +246,15 @@ def test_placeholder_is_asked_for_once_with_known_values():
     assert guardrails.find_drop_reason(past, answer.calls[0], []) == "placeholder"
 
 
+def test_copy_in_an_argument_that_the_tool_ignores_is_harmless():
+    """A small model copied the error into an argument of its own."""
+    guardrails = Guardrails(get_dialect("blade").tools)
+    failed = PastCall("run_command", {"command": "python b.py"}, "b.py does not exist in this folder", ok=False)
+    call_ = ("run_command", {"command": "python a.py", "cwd": ".", "tool_error": failed.result})
+    answer = CandidateAnswer.from_turn(turn(call_))
+    assert guardrails.check_response(CallHistory("Run a.py", (failed,)), answer) == Accept()
+
+
 def test_file_of_the_request_is_not_proposed_for_deletion():
     """`Qwen2.5-Coder-0.5B` was to take a line out of a file."""
     answer = CandidateAnswer.from_turn(turn(("delete_file", {"path": "path/to/file.txt"})))

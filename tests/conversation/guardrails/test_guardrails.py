@@ -233,6 +233,14 @@ def test_proposed_tool_means_the_same_action(name, message):
     assert message in verdict.message
 
 
+def test_example_runs_a_command_in_the_current_folder():
+    """Not in a file of the request."""
+    answer = CandidateAnswer.from_turn(turn(call("run_command", command="python a.py")))
+    verdict = Guardrails(get_dialect("blade").tools).check_response(CallHistory("Run a.py"), answer)
+    assert isinstance(verdict, Retry)
+    assert '{"command": "python a.py", "cwd": "."}' in verdict.message
+
+
 def test_proposal_of_an_error_is_the_example_for_a_repeated_call():
     """Without arguments that the tool does not have."""
     error = "tool_error: env does not exist (did you mean '.env'?)"
