@@ -80,8 +80,8 @@ PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, flag("Print the result as a JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
-    "Constrain the model's output: arguments (any text, but only valid calls), prefer (a valid call or an answer in "
-    "words), required (always a valid call), off, or auto (only if needed)."
+    "Constrain the output: arguments (any text, only valid calls), prefer (a valid call or an answer in words), "
+    "required (a valid call), off, or auto (if needed)."
 )
 PROFILE_HELP = "Use a profile from `adapter probe`: auto (the one saved for this model), a name, a file, or none."
 GUARDRAILS_HELP = (
