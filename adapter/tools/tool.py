@@ -17,7 +17,7 @@ from adapter.core.argument_checks import check_types, format_value
 from adapter.core.callback_checks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.truncate import MAX_LINES
+from adapter.core.text.truncate import MAX_LINES, shorten
 from adapter.tools.coercion import find_member_schema
 from adapter.tools.schema_refs import dereference
 
@@ -184,6 +184,9 @@ _RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|
 MAX_NAMESPACES = 8
 """Maximum number of namespaces before a name."""
 
+MAX_NAME = 200
+"""Maximum number of characters of an unknown name in a message."""
+
 MAX_LISTED = 40
 """Maximum number of tool names in a message. If there are more, the most similar names come first."""
 
@@ -264,7 +267,8 @@ class ToolSet(Mapping[str, Tool]):
         if name in self._tools:
             return self._tools[name]
         bare = _INDEX.sub("", _SPECIAL_TOKEN.sub("", name).strip())
-        locals = [bare[found.end() :] for found in _NAMESPACE_END.finditer(bare)][-MAX_NAMESPACES:]
+        ends = [found.end() for found in _NAMESPACE_END.finditer(bare)]
+        locals = [bare[end:] for end in ends[-MAX_NAMESPACES:]]
         for candidate in (bare, *locals, _SUFFIX.sub("", locals[-1] if locals else bare)):
             found = self._spellings.get(_normalize_spelling(candidate), set())
             if len(found) == 1:
@@ -287,7 +291,7 @@ class ToolSet(Mapping[str, Tool]):
         listed = list(self) if len(self) <= MAX_LISTED else [*near, *(each for each in self if each not in near)]
         more = f" and {len(self) - MAX_LISTED} more" if len(self) > MAX_LISTED else ""
         names = ", ".join(listed[:MAX_LISTED]) or "none"
-        return f"unknown tool {name!r}; this session has: {names}{more}{hint}. Nothing was run."
+        return f"unknown tool {shorten(name, MAX_NAME)!r}; this session has: {names}{more}{hint}. Nothing was run."
 
 
 _SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` after a name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import pytest
 
@@ -132,6 +133,14 @@ def test_name_with_a_namespace_of_its_own_is_matched(name):
     tools = ToolSet([Tool("fs.read_file"), Tool("net.read_file")])
     assert tools.match(name) is tools["fs.read_file"]
     assert tools.match("functions.read_file") is None
+
+
+def test_a_long_name_takes_linear_time_and_is_cut_in_the_error():
+    """Damaged output of a model can put a whole file in the place of a name."""
+    start = time.process_time()
+    assert TOOLS.match("/a" * 100_000) is None
+    assert len(TOOLS.explain_unknown("/a" * 100_000)) < 400
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("text", ["", "r", "read_file", "get-"])
