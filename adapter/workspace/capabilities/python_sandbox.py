@@ -87,32 +87,29 @@ class _Run:
                     running = session.feed_run(self._code, external_lookup=functions, print_callback=self._print)
                     feed = asyncio.ensure_future(running)
                     await self._wait_for(feed)
-                    if self._host_error is not None:
-                        raise self._host_error
-                    return _to_text(feed.result())
+                    value = feed.result()
                 except MontyError as error:
                     raise ToolError(self._describe_failure(error)) from None
+                return self._encode_value(value)
 
     async def _wait_for(self, feed: asyncio.Future[object]) -> None:
-        while not feed.done():
-            if self._host_error is not None:
-                feed.cancel()
-                await asyncio.wait([feed])
-                return
-            reason = ""
-            if self._deadline.remaining <= 0:
-                reason = f"the code was stopped after {self._deadline.seconds:g} s. Do less at once"
+        """Wait until the code ends. Raises ToolError if it had to be stopped, or the host program's exception."""
+        reason = ""
+        while not (feed.done() or reason or self._host_error):
             if self._size > MAX_OUTPUT:
                 reason = f"the code printed more than {MAX_OUTPUT:,} characters and was stopped. Print less"
-            if reason:
-                feed.cancel()
-                await asyncio.wait([feed])
-                raise ToolError(self._with_output(reason))
-            await asyncio.wait([feed], timeout=min(max(self._deadline.remaining, 0.01), _LOOK_S))
+            elif self._deadline.remaining <= 0:
+                reason = f"the code was stopped after {self._deadline.seconds:g} s. Do less at once"
+            else:
+                await asyncio.wait([feed], timeout=min(max(self._deadline.remaining, 0.01), _LOOK_S))
+        if reason or self._host_error:
+            feed.cancel()
+            await asyncio.gather(feed, return_exceptions=True)
+            raise self._host_error or ToolError(self._with_output(reason))
 
     def _build_function(self, name: str, threads: ThreadPoolExecutor) -> Callable[..., Awaitable[str]]:
         async def call_tool(*args: Json, **kwargs: Json) -> str:
-            arguments = self._bind_arguments(name, args, kwargs)
+            arguments = json.loads(json.dumps(self._bind_arguments(name, args, kwargs)))  # raises in the code
             loop = asyncio.get_running_loop()
             try:
                 result = await loop.run_in_executor(
@@ -144,6 +141,9 @@ class _Run:
         output = self.output
         return f"{message}\nIts output until then:\n{truncate(output)}" if output else message
 
-
-def _to_text(value: object) -> str:
-    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    def _encode_value(self, value: object) -> str:
+        try:
+            return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+        except (TypeError, ValueError) as error:  # a tuple as a key, a number of more than 4,300 digits
+            reason = f"the code ran, but its value cannot be written as JSON ({error}). Print what you need of it"
+            raise ToolError(self._with_output(reason)) from None
