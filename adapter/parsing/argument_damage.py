@@ -9,7 +9,13 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_values
 from adapter.core.text.truncate import shorten
-from adapter.tools.coercion import find_member_schema, is_instance_of_types, list_item_schemas, list_types
+from adapter.tools.coercion import (
+    find_member_schema,
+    is_instance_of_types,
+    list_item_schemas,
+    list_required,
+    list_types,
+)
 from adapter.tools.schema_refs import expand_schema
 from adapter.tools.tool import Tool
 
@@ -85,7 +91,7 @@ def _misses_type(value: Json, schema: Json) -> bool:
     types = list_types(schema)
     if types and not is_instance_of_types(value, types):
         return True
-    return isinstance(value, dict) and any(key not in value for key in schema.get("required") or ())
+    return isinstance(value, dict) and any(key not in value for key in list_required(schema))
 
 
 def _explain_text(text: str, schema: Json) -> str:

@@ -20,7 +20,7 @@ from adapter.dialects import Dialect, get_dialect
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens, map_strings
-from adapter.tools.coercion import list_types, select_branch
+from adapter.tools.coercion import list_required, list_types, select_branch
 from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.tools.signatures import describe_type, format_parameters
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
@@ -214,7 +214,7 @@ def _build_typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
     if types == {"array"} and items:
         return [_build_typed_value(items, True)]
     if types == {"object"} and schema.get("properties"):
-        return _build_typed(schema["properties"], tuple(schema.get("required") or ()))
+        return _build_typed(schema["properties"], tuple(list_required(schema)))
     kind = " or ".join(map(str, schema["enum"])) if "enum" in schema else describe_type(schema)
     if is_required:
         return kind

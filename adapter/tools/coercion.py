@@ -98,9 +98,16 @@ def has_schema_type(value: Json, schema: Json) -> bool:
             for item, inner in zip(value, list_item_schemas(schema, len(value)), strict=True)
         )
     if isinstance(value, dict):
-        has_all = all(name in value for name in schema.get("required") or ())
-        return has_all and all(has_schema_type(item, find_member_schema(schema, key)) for key, item in value.items())
+        return value.keys() >= set(list_required(schema)) and all(
+            has_schema_type(item, find_member_schema(schema, key)) for key, item in value.items()
+        )
     return True
+
+
+def list_required(schema: Mapping[str, Json]) -> list[str]:
+    """Return the required properties. A flag like ``"required": true`` (JSON Schema before draft 4) means none."""
+    names = schema.get("required")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
 
 
 def _is_same(value: Json, other: Json) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from adapter.core.events import Json, JsonObject
+from adapter.tools.coercion import list_required
 
 REQUIRED_KEY = "x-required"
 """Key that marks a parameter as required in the schema, although calls may omit it:
@@ -53,7 +54,7 @@ def _simplify(schema: Json, definitions: JsonObject) -> Json:
 
 
 def _is_required(name: str, schema: JsonObject) -> bool:
-    return name in schema.get("required", ()) or bool(schema["properties"][name].get(REQUIRED_KEY))
+    return name in list_required(schema) or bool(schema["properties"][name].get(REQUIRED_KEY))
 
 
 def _simplify_properties(properties: JsonObject, definitions: JsonObject) -> JsonObject:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from adapter.core.events import Json
-from adapter.tools.coercion import get_type_name, list_types, select_branch
+from adapter.tools.coercion import get_type_name, list_required, list_types, select_branch
 from adapter.tools.tool import Tool
 
 
@@ -35,6 +35,6 @@ def describe_type(schema: Mapping[str, Json]) -> str:
     if names == ["array"]:
         return f"[{describe_type(select_branch(schema, 'array').get('items') or {})}]"
     if names == ["object"] and (members := select_branch(schema, "object").get("properties")):
-        required = tuple(select_branch(schema, "object").get("required") or ())
+        required = tuple(list_required(select_branch(schema, "object")))
         return "{" + ", ".join(_format_parameter(name, members, required) for name in members) + "}"
     return "|".join(names)

@@ -18,7 +18,7 @@ from adapter.core.callback_checks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES, shorten
-from adapter.tools.coercion import find_member_schema
+from adapter.tools.coercion import find_member_schema, list_required
 from adapter.tools.schema_refs import dereference
 
 if TYPE_CHECKING:  # a parser needs tools, but not their operations
@@ -121,7 +121,7 @@ class Tool:
 
     @property
     def required(self) -> tuple[str, ...]:
-        return tuple(self.schema.get("required") or ())
+        return tuple(list_required(self.schema))
 
     @property
     def schema(self) -> JsonObject:

@@ -21,6 +21,7 @@ from adapter.dialects import get_dialect
 from adapter.tools.call_normalization import COMMON_ARGUMENT_ALIASES, match_parameter, normalize_call
 from adapter.tools.call_validation import is_valid, validate_call
 from adapter.tools.operations import Operation, ReadText
+from adapter.tools.signatures import describe_type
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from tests.effort import examples
 from tests.parsing.formats.soup import EVERYTHING, TOOLS, values
@@ -159,6 +160,18 @@ def test_an_alias_of_two_parameters_is_neither():
     )
     assert match_parameter("x", tool) is None
     assert normalize_call("f", {"x": 1}, ToolSet([tool])) == ("f", {"x": 1}, ())
+
+
+@pytest.mark.parametrize("flag", [True, 5, "path"])
+def test_a_flag_in_the_place_of_required_names_means_none(flag):
+    """Schemas before draft 4 mark a single property as required."""
+    inner = {"type": "object", "required": flag, "properties": {"path": {"type": "string"}}}
+    tool = Tool.from_definition(
+        {"name": "f", "parameters": {"type": "object", "required": flag, "properties": {"where": inner}}}
+    )
+    assert tool.required == ()
+    assert validate_call("f", {"where": {"path": "a"}}, ToolSet([tool])).arguments == {"where": {"path": "a"}}
+    assert describe_type(inner) == "{path?}"
 
 
 def test_an_alias_is_spelled_with_any_separators():
