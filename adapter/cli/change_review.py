@@ -120,9 +120,10 @@ class DiffedFile:
         return variable in "".join(self.added) and variable not in "".join(self.removed)
 
     def find_replaced(self, task: str) -> set[str]:
-        """Return the names that the change replaced, if both the old and a new name are in the task."""
-        old, new = (find_names("\n".join(lines)) for lines in (self.removed, self.added))
-        return (old - new) & find_names(task) if (new - old) & find_names(task) else set()
+        """Return the names and numbers that the change replaced, if both an old and a new one are in the task."""
+        old, new = (_find_names_and_numbers("\n".join(lines)) for lines in (self.removed, self.added))
+        asked = _find_names_and_numbers(task)
+        return (old - new) & asked if (new - old) & asked else set()
 
 
 def parse_diff(diff: str) -> list[DiffedFile]:
@@ -133,6 +134,10 @@ def parse_diff(diff: str) -> list[DiffedFile]:
         removed, added = (tuple(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
         changes.append(DiffedFile(path.removeprefix("b/"), lines[0].startswith("@@ -0,0 "), removed, added))
     return changes
+
+
+def _find_names_and_numbers(text: str) -> set[str]:
+    return {*find_names(text), *re.findall(r"\d+", text)}
 
 
 def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
@@ -206,8 +211,9 @@ def _find_remaining_names(
         variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
         text = read_file(path)
-        names = replaced if any(change.path == path for change in changes) else replaced | elsewhere
-        left = [*sorted(names & find_names(text)), *(name for name in variables if name in text)]
+        done = {name for change in changes if change.path == path for name in change.find_replaced(task)}
+        names = (replaced | (elsewhere - done)) & _find_names_and_numbers(text)
+        left = [*sorted(names), *(name for name in variables if name in text)]
         yield from (f"{name} in {path}" for name in left)
 
 

@@ -289,6 +289,29 @@ def test_task_that_was_not_done_fails_in_any_language(task, left, is_changed):
     assert left in line
 
 
+@pytest.mark.parametrize(
+    ("task", "text", "left"),
+    [
+        ("Das Fest ist am 21. Juni statt am 14. Juni. Ändere a.txt und b.txt.", "am 14. Juli", "14 in b.txt"),
+        ("Das Fest ist am 21. Juni statt am 14. Juni. Ändere a.txt und b.txt.", "am 21. Juli", ""),
+        ("Change 14 to 21 in a.txt. Also see b.txt.", "on 14", "14 in b.txt"),
+        ("Change 14 to 21 in a.txt", "on 14", ""),
+    ],
+)
+def test_number_that_was_replaced_in_another_file_is_left(task, text, left):
+    """Also if this file was changed in another way."""
+    tally = CallTally(get_dialect("blade").tools)
+    diffs = []
+    for path, old, new in (("a.txt", "am 14. Juni", "am 21. Juni"), ("b.txt", "old title", "new title")):
+        tally(ToolCall(path, "edit_file", {"path": path, "old_content": old, "new_content": new}, ""))
+        tally(ToolResult("edit_file", content="", ok=True, call_id=path))
+        diffs.append(f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{old}\n+{new}\n")
+    texts = {"a.txt": "am 21. Juni", "b.txt": text}
+    done = Finished("answered", "Done.")
+    code, line = describe_run_outcome(done, tally, task, lambda path: texts.get(path, ""), "".join(diffs))
+    assert (code, left in line) == (int(left != ""), True), line
+
+
 LOST = "a.txt lost a line that the task does not mention (build/)"
 
 

@@ -167,8 +167,8 @@ class SentMessages:
         return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
 
     def is_mostly_copied(self, content: str) -> bool:
-        """Return whether a large part of ``content`` is copied, or it begins like the error of a tool."""
-        if content.lstrip().startswith(ERROR_LABEL):
+        """Return whether a large part of ``content`` is copied, or one of its lines begins like the error of a tool."""
+        if any(line.lstrip().startswith(ERROR_LABEL) for line in content.splitlines()):
             return True
         if not self._runs:
             return False

@@ -110,7 +110,10 @@ def find_started_action(history: CallHistory) -> str:
 
 def list_result_lines(text: str) -> list[str]:
     """Return the lines of a file from the result of reading or searching it, without line numbers and its path."""
-    return [_LINE_NUMBER.sub("", line) for line in text.splitlines()]
+    lines = text.splitlines()
+    numbered = [line for line in lines if _LINE_NUMBER.match(line)]
+    shown = numbered if 2 * len(numbered) > len(lines) else lines  # the others describe the file
+    return [_LINE_NUMBER.sub("", line) for line in shown]
 
 
 def has_changed(history: CallHistory) -> bool:

@@ -299,6 +299,8 @@ def test_short_sentence_of_a_message_is_no_answer():
     assert isinstance(second, Retry)
     assert second.message.startswith("Stop repeating read_file. ")
     assert guardrails.drops_answer(past, CandidateAnswer("Stop repeating read_file."))
+    assert guardrails.drops_answer(past, CandidateAnswer("Here's the response:\n\ntool_error: a.md: no change."))
+    assert not guardrails.drops_answer(past, CandidateAnswer("It failed with tool_error: no change."))
     assert not guardrails.drops_answer(past, CandidateAnswer("Stop."))
     long = f"The tool says: {first.message} {'So the file has one line, with an x. ' * 9}"
     assert guardrails.drops_answer(past, CandidateAnswer(long))

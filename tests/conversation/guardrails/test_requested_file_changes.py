@@ -82,6 +82,7 @@ def test_each_dialect_has_tools_for_a_change(name):
 def test_lines_of_results_are_known_without_their_positions(line, text):
     """A small model was limited to edits of lines as a search shows them."""
     assert list_result_lines(line) == [text]
+    assert list_result_lines("File: b.md\nLines 1-3 (of 3):\n1: one\n2: \n3: two") == ["one", "", "two"]
 
 
 def test_file_that_is_left_is_read_before_it_is_changed():
