@@ -25,6 +25,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     list_first_paths,
     loses_text,
 )
+from adapter.core.text.words import STOP_WORDS
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, sounds_like
 from adapter.tools.argument_synonyms import OLD_TEXT
@@ -123,7 +124,7 @@ class DiffedFile:
         """Return the names and numbers that the change replaced, if both an old and a new one are in the task."""
         old, new = (_find_names_and_numbers("\n".join(lines)) for lines in (self.removed, self.added))
         asked = _find_names_and_numbers(task)
-        return (old - new) & asked if (new - old) & asked else set()
+        return (old - new) & asked - STOP_WORDS if (new - old) & asked - STOP_WORDS else set()
 
 
 def parse_diff(diff: str) -> list[DiffedFile]:
@@ -211,8 +212,9 @@ def _find_remaining_names(
         variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
         text = read_file(path)
-        done = {name for change in changes if change.path == path for name in change.find_replaced(task)}
-        names = (replaced | (elsewhere - done)) & _find_names_and_numbers(text)
+        own = next((change for change in changes if change.path == path), None)
+        others = elsewhere if own is None else {name for name in elsewhere - own.find_replaced(task) if name.isdigit()}
+        names = (replaced | others) & _find_names_and_numbers(text)
         left = [*sorted(names), *(name for name in variables if name in text)]
         yield from (f"{name} in {path}" for name in left)
 
