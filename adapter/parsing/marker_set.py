@@ -235,7 +235,10 @@ class MarkerSet:
         """Return the first marker whose anchor is at ``index``, or None."""
         for offset, firsts in self._offsets[text[index]]:
             begin = index - offset
-            if begin >= start and text[begin] in firsts and (marker := self.match(text, begin, end)) is not None:
+            if begin < start or text[begin] not in firsts:
+                continue
+            marker = self.match(text, begin, end)
+            if marker is not None and marker[1] > index:
                 return marker
         return None
 

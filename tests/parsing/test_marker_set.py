@@ -120,3 +120,11 @@ def test_bare_list_that_begins_like_a_marker_is_parsed(format):
 
 def _begins(literal: str, text: str) -> bool:
     return literal.startswith(text) and literal != text
+
+
+def test_marker_is_found_if_a_shorter_one_precedes_it_at_the_distance_of_a_longer_one():
+    """The weak marker begins where a longer marker with the same anchor would begin."""
+    markers = WeakMarkerSet({"\n": "[a-z]"}, "action:", "\n", "\ntool result:")
+    assert markers.search("one\nthe next action: read", 0) == (13, 20)
+    assert markers.search("one\nnext action: read", 0) == (9, 16)
+    assert markers.search("one\nThis action: read", 0) == (3, 4)
