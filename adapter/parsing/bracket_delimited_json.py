@@ -32,6 +32,7 @@ from adapter.tools.json_call_extraction import (
     CALL_TYPES,
     NAME_KEYS,
     NESTING_KEYS,
+    TOOL_KEYS,
     find_container_key,
     find_flat_arguments,
     find_name_key,
@@ -44,10 +45,13 @@ MAX_OPENING = 3
 """Maximum number of brackets before the first key of a call. The supported structures have at most two."""
 
 CALL_KEYS = frozenset(
-    (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "thoughts", "content", "role")
+    (
+        *(*NAME_KEYS, *TOOL_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "actions", "commands"),
+        *("id", "thought", "thoughts", "thinking", "current_state", "content", "role"),
+    )
 )
-"""Keys that may come first in a call's JSON. xLAM writes a thought before its list of calls, Agent Zero before its
-call."""
+"""Keys that may come first in a call's JSON. xLAM writes a thought before its list of calls, Agent Zero, AutoGPT and
+browser-use before their calls."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
@@ -382,7 +386,8 @@ def _is_container(item: Json, tools: ToolSet) -> bool:
 
 
 def _is_named_call(item: Json, tools: ToolSet) -> bool:
-    return isinstance(item, dict) and len(item) == 1 and next(iter(item)) in tools
+    only, value = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
+    return only in tools and isinstance(value, dict)
 
 
 def _is_flat_call(item: Json, tools: ToolSet) -> bool:
@@ -394,6 +399,8 @@ def _is_flat_call(item: Json, tools: ToolSet) -> bool:
     tool = tools.get(str(item[key]).strip()) if key else None
     if tool is None or key is None or key in tool.properties:
         return False
+    if any(isinstance(item.get(key), dict) and key not in tool.properties for key in ARGUMENT_KEYS):
+        return True
     arguments = find_flat_arguments(item, key, tool).keys()
-    is_announced = bool(arguments) or item.get("type") in CALL_TYPES
+    is_announced = bool(arguments) or item.get("type") in CALL_TYPES or key not in ("name", *TOOL_KEYS)
     return is_announced and {*tool.required} <= arguments <= tool.properties.keys()

@@ -32,6 +32,9 @@ ARGUMENT_KEYS = (
     "function_args", "function_arguments", "tool_arguments", "tool_parameters",
     "inputs",
 )  # fmt: skip
+TOOL_KEYS = ("type", "service", "command")
+"""Keys that contain a call's name only if it is the name of one of the session's tools."""
+
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "functionCall", "toolCall")
 """Keys whose value can be the whole call."""
 
@@ -45,7 +48,7 @@ ABOUT_KEYS = (
 
 _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 
-_ANNOUNCES = re.compile("call|tool|func|action|invo", re.IGNORECASE)
+_ANNOUNCES = re.compile("call|tool|func|action|invo|command", re.IGNORECASE)
 NO_TOOLS = ToolSet()
 
 
@@ -116,12 +119,25 @@ def find_container_key(value: JsonObject, tools: ToolSet) -> str | None:
 def _are_known_calls(value: Json, tools: ToolSet) -> bool:
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
-        isinstance(item, dict)
-        and looks_like_call(item)
-        and (key := find_name_key(item, tools)) is not None
-        and tools.match(str(item[key])) is not None
+        (
+            isinstance(item, dict)
+            and (
+                looks_like_call(item)
+                and (key := find_name_key(item, tools)) is not None
+                and tools.match(str(item[key])) is not None
+            )
+        )
+        or (value is items and _is_named_call(item, tools))
         for item in items
     )
+
+
+def _is_named_call(item: Json, tools: ToolSet) -> bool:
+    """Return whether the only key of ``item`` is the name of a tool, and its value has the tool's arguments."""
+    only, value = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
+    tool = tools.get(only)
+    keys = value.keys() if isinstance(value, dict) else set[str]()
+    return tool is not None and (bool(keys) or not value) and {*tool.required} <= keys <= tool.properties.keys()
 
 
 def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> JsonObject:
@@ -131,16 +147,17 @@ def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> 
 
 
 def find_name_key(value: JsonObject, tools: ToolSet) -> str | None:
-    """Return the key of the call's name, or None. It is ``type`` if only this key contains the name of a tool."""
+    """Return the key of the call's name, or None."""
     keys = (key for key in NAME_KEYS if isinstance(name := value.get(key), str) and name.strip())
-    return next(keys, "type" if isinstance(value.get("type"), str) and value["type"] in tools else None)
+    others = (key for key in TOOL_KEYS if isinstance(name := value.get(key), str) and name in tools)
+    return next(keys, next(others, None))
 
 
 def _parse_call(value: JsonObject, arguments_key: str, tools: ToolSet) -> DecodedCall:
     name_key = find_name_key(value, tools)
     if name_key is None:
-        if len(value) == 1 and (only := next(iter(value))) in tools and isinstance(value[only], dict):
-            return DecodedCall(only, value[only], ("name-as-key",))
+        if len(value) == 1 and (only := next(iter(value))) in tools and isinstance(value[only] or {}, dict):
+            return DecodedCall(only, value[only] or {}, ("name-as-key",))
         keys = ", ".join(map(repr, value)) or "none"
         raise FormatError(f"the call has no name: expected 'name' and {arguments_key!r}, got the keys {keys}")
     fixes = [] if name_key == "name" else ["name-key"]
