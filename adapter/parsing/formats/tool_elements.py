@@ -36,6 +36,7 @@ from adapter.parsing.bodies.tagged_arguments import (
 )
 from adapter.parsing.bodies.unescaped_value_end import RawValue, strip_line_break
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_events import is_placeholder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
@@ -62,6 +63,17 @@ def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
     elements = [CallOpener(f"<{name}>", _build_reader(name)) for name in names if _is_key(name)]
     tags = [CallOpener(f"<{name}{end}", partial(_read_tag, name)) for name in names if _is_key(name) for end in " /"]
     return (*elements, *tags)
+
+
+_is_markup = re.compile(
+    "a|abbr|address|area|article|aside|audio|b|base|blockquote|body|br|button|canvas|caption|cite|code|col|"
+    "data|dd|del|details|dialog|div|dl|dt|em|embed|fieldset|figure|filter|footer|form|g|h1|h2|h3|h4|head|"
+    "header|hr|html|i|iframe|image|img|input|ins|kbd|label|legend|li|line|link|main|map|mark|mask|math|menu|"
+    "meta|meter|nav|object|ol|option|output|p|param|path|picture|pre|progress|q|root|s|samp|script|search|"
+    "section|select|set|slot|source|span|strong|style|sub|summary|sup|svg|switch|symbol|table|task|tbody|td|"
+    "template|text|th|thead|think|time|title|tr|track|u|ul|use|var|video|view"
+).fullmatch
+"""Match the name of an element of HTML or SVG, or of another frequent element of answers."""
 
 
 def is_distinctive_name(name: str) -> bool:
@@ -137,24 +149,35 @@ def _read_body(call: PendingCall, tool: Tool, source: BodySource, consumed: list
 
 
 def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``<NAME>value</NAME>``. The value is YAML, or text on one line for a tool with exactly one parameter. Any
-    other text is part of the answer."""
-    if call.arguments or not is_distinctive_name(tool.name):
+    """Parse ``<NAME>value</NAME>``. The value is YAML, or text for a tool with exactly one parameter. Any other text
+    is part of the answer. If the name is an ordinary word, the answer must end after the element."""
+    is_distinctive = is_distinctive_name(tool.name)
+    if call.arguments or (not is_distinctive and _is_markup(tool.name)):
         return TEXT
-    taken: list[str] = []
+    taken, ahead = list[str](), list[str]()
     text = yield from source.consume_until(f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
     is_alone = (yield from source.begins_block()) or source.is_empty
+    if text and is_alone and not is_distinctive:
+        is_alone = (yield from source.skip_space(ahead)) == ""
+        source.push_back("".join(ahead))
     pairs = _decode_pairs(text, tool) if text and is_alone else None
-    if text is None or not is_alone or (pairs is None and (len(tool.properties) != 1 or "\n" in text)):
+    if text is None or not is_alone or (pairs is None and not _is_only_value(text, tool)):
         source.push_back("".join(taken))
         return TEXT
     consumed.extend(taken)
     call.fix("missing-inner-tag")
     if pairs is None:
-        call.add_text(next(iter(tool.properties)), text)
+        call.add_text(next(iter(tool.properties)), _strip_margins(strip_line_break(text)))
     for key, value in (pairs or {}).items():
         call.add_value(key, value)
     return call.build_result()
+
+
+def _is_only_value(text: str, tool: Tool) -> bool:
+    """Return whether ``text`` can be the value of the tool's only parameter, rather than markup or a placeholder."""
+    value, keys = text.strip(), [*tool.properties]
+    is_text = len(keys) == 1 and value[:1] not in ("", "<")
+    return is_text and value.lower() != keys[0].lower() and not is_placeholder(keys[0], value)
 
 
 def _decode_pairs(text: str, tool: Tool) -> JsonObject | None:
