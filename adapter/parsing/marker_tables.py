@@ -220,12 +220,14 @@ def _find_namespace_opener(
 def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     """Map the weak markers (code fences, and the starts of lines) to patterns. A weak marker is ignored if its pattern
     matches the text after it, because no call can follow."""
-    keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
-    idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
+    firsts = {f'{key}"' if key.startswith("tool") else key[:4] for key in (*CALL_KEYS, *names)}  # short to compile
+    keys = "|".join(map(re.escape, sorted(firsts)))
+    idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!{keys})[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
-    call = rf"{build_first_two(openers)}|\{{(?!{idle_object})|\[(?!{idle_list})|\Z"
     idle_starts = rf"\{{{idle_object}", rf"\[{idle_list}", f"<{build_idle_pattern(openers)}"
-    fences = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call})|{ANNOUNCING_WORD}\n"
+    objects = rf"[\w+#.-]{{0,{FENCE_KIND}}}\n[{SPACE}]*(?:\{{(?!{idle_object})|\Z)"
+    calls = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{build_first_two(openers)}|\[(?!{idle_list}))"
+    fences = rf"{objects}|{calls}|{ANNOUNCING_WORD}\n"
     return {
         FENCE: rf"(?!{fences})[\w+#.-]{{0,{FENCE_KIND}}}\n",
         LINE_START: f"(?:{'|'.join((*idle_starts, build_idle_line(names)))})",

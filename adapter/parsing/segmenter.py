@@ -192,7 +192,7 @@ class Segmenter:
             output.add_text(marker)
             if not state.line.quote_reason:
                 yield from self._read_line_start()
-        elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
+        elif kind == FENCE and (state.line.is_blank or state.line.ends_sentence) and not state.line.is_fenced:
             yield from self._unmarked.read_fence()
         elif reason := self._find_quote_reason(kind):
             if kind in openers:

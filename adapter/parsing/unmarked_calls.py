@@ -34,6 +34,9 @@ _separators = get_marker_set("; ", ", ")
 _call_starts = get_marker_set("\n{", "\n[", "\n\n", "; {", ", {", FENCE)
 _WORD = re.compile(r"[\w.-]+")
 _closing_fence = get_marker_set(FENCE)
+_FIRST_FENCED = re.compile(rf"([\w+#.:-]{{0,{FENCE_KIND}}})[ \t]{{0,9}}(?:\r?\n|(?=[{{\[]))")
+"""Matches the language of a code fence before its first line, or before JSON on the same line."""
+_MAY_BE_FIRST_FENCED = re.compile(rf"[\w+#.:-]{{0,{FENCE_KIND}}}[ \t]{{0,9}}\r?")
 _closing_brackets = get_marker_set("}", "]")
 
 
@@ -150,11 +153,11 @@ class UnmarkedCallReader:
     def read_fence(self) -> Reader[None]:
         """Parse a code fence. Its calls count if it contains nothing else and nothing but calls follows."""
         consumed = [FENCE]
-        first_line = yield from self._source.consume_until("\n", FENCE_KIND + 1, consumed)
-        kind = "" if first_line is None else first_line.strip()
+        first = yield from self._source.peek_match(_FIRST_FENCED, FENCE_KIND + 11, _MAY_BE_FIRST_FENCED.fullmatch)
         is_closed, marker, result = False, "", TEXT
-        if first_line is not None and (kind.lower() in CALL_FENCES or announces_calls(kind)):
-            marker, read = yield from self._find_fenced_reader(kind, consumed)
+        if first is not None:
+            self._source.consume_match(first, consumed)
+            marker, read = yield from self._find_fenced_reader(first[1], consumed)
             if read is not None:
                 result, _ = yield from self._read_body(read, consumed)
                 result = yield from self._consume_stray_brackets(result, consumed)
@@ -228,8 +231,11 @@ class UnmarkedCallReader:
         begins here.
         """
         char = yield from self._source.skip_space(consumed)
-        if char and char in "{[":
+        is_usual = kind.lower() in CALL_FENCES or announces_calls(kind)
+        if char == "{" or (char == "[" and is_usual):
             return "", self._tables.fenced
+        if not is_usual:
+            return "", None
         marker = yield from self._source.consume_marker(self._tables.opening_markers, consumed)
         if marker:
             return marker, self._tables.openers[marker.lower()].read

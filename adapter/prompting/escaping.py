@@ -73,7 +73,7 @@ _SHAPES = {
         r">>[ \t]*[\w.:/-]+\n\{", r" tool/function_call\n",
         r">(?-i:TITLE|ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|PREFIX|SUFFIX|MIDDLE)<<",
     ),
-    "`": (rf"(?<=```)(?:tool_(?:code|output)|{ANNOUNCING_WORD}\n)",),
+    "`": (rf"(?<=```)(?:tool_(?:code|output)|{ANNOUNCING_WORD}\n|[\w+#.:-]{{0,39}}[ \t]{{0,9}}[{{\[])",),
     "✿": (r"(?:function|args|result|return)✿",),
     "｜": (r"(?:ds|gc)ml｜",),
     "functools": (r"\s?\[",),
