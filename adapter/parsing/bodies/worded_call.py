@@ -46,7 +46,8 @@ _OTHER = (
 ANY_WORD = "|".join(rf"{word}s?" for word in (*_ANNOUNCING, *_OTHER))
 """Pattern for a word that may precede the arguments of a call."""
 _SIGN = r"(?![.!?]\s|<[^\w<])[^\w{¤]"
-_ID = r"(?:call_)?id\s*[=:]\s*[\w-]+|call_\w+"
+_ID = r"(?i:(?:call_)?id)\s*[=:]\s*[\w-]+|call_\w+"
+_BEGINS_ID = r"(?i:c|ca|cal|call|call_|(?:call_)?id?\s*[=:]?)\s*\Z"
 _is_word = re.compile(r"[\w.<-]*").fullmatch
 _bracket = get_marker_set("]")
 _announces = re.compile("|".join(_ANNOUNCING) + r"|\bto=", re.IGNORECASE)
@@ -87,7 +88,8 @@ def _build_head(names: tuple[str, ...]) -> re.Pattern[str]:
 def _build_tail(keys: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for the text between a tool's name and the start of its arguments."""
     key = "|".join(map(re.escape, sorted(keys, key=len, reverse=True))) or "(?!)"
-    start = rf"\{{(?!¤)|\"\s*\{{(?!¤)|<parameter\b|\((?=\s*[\w\"'{{)*])|(?:{key})\s?[=:](?!\s*[\"']?\{{)"
+    bracket = rf"\((?=\s*[\w\"'{{)*])(?!{_ID}|{_BEGINS_ID})"
+    start = rf"\{{(?!¤)|\"\s*\{{(?!¤)|<parameter\b|{bracket}|(?:{key})\s?[=:](?!\s*[\"']?\{{)"
     return re.compile(
         rf"(?P<head>(?:(?!{start})(?:{_SIGN}|(?:{_ID}|(?i:{ANY_WORD})_?)+(?![^\W_])))*+)(?P<start>{start})?"
     )
