@@ -14,7 +14,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
-from adapter.parsing.format import NOT_CLOSED, BodyResult
+from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult
 from adapter.parsing.marker_set import MarkerSet, MarkerSpan
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink
 from adapter.tools.json_call_extraction import DecodedCall, extract_calls, looks_like_call, parse_arguments
@@ -146,7 +146,10 @@ def salvage_calls(
 
     ``reshape``: function that converts a value from the format's own shape to the common one.
     """
-    return BodyResult(calls=tuple(_find_valid_calls(text, arguments_key, tools, reshape)[0]), error=error)
+    calls, is_broken = _find_valid_calls(text, arguments_key, tools, reshape)
+    if calls and not is_broken and error == CUT_OFF and not text.rstrip().endswith(","):  # only a bracket is missing
+        return BodyResult(calls=tuple(calls)).with_repairs("missing-bracket")
+    return BodyResult(calls=tuple(calls), error=error)
 
 
 def check_hidden_calls(

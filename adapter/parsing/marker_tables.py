@@ -236,7 +236,7 @@ def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[s
 
 def build_idle_line(names: Iterable[str]) -> str:
     """Return a pattern for lines that no words begin that announce a call."""
-    words = rf"(?i:{'|'.join(FIRST_WORDS)})(?:[^\n:={{(\[<]{{0,60}}(?:[:={{(\[<]|\Z)|[\w ]{{0,24}}\n)"
+    words = rf"(?i:{'|'.join(map(re.escape, FIRST_WORDS))})(?:[^\n:={{(\[<]{{0,60}}(?:[:={{(\[<]|\Z)|[\w ]{{0,24}}\n)"
     after = r"\s{0,2}(?:[^\w\s.?!,;-]|\w+\s?(?:[=:]|\Z)|\.(?:call|\w{0,3}\Z)|\Z)"
     named = rf"(?:{build_alternatives(names, exact=True)}){after}" if names else "(?!)"
     signs = r"[ \t]{0,9}+(?:[^\w\s{\[<>|`]{1,9}+[ \t]?+)?+<{0,3}+"

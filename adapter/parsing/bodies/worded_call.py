@@ -7,7 +7,7 @@
     TOOL_CALL {"name": "NAME", ...}                <<<TOOL_CALL>>> {"name": "NAME", ...} <<<END_TOOL_CALL>>>
     to=functions.NAME {...}                        ## Using tool: NAME
     Tool: NAME, KEY=VALUE, KEY=VALUE               ## Tool Input: "{...}"
-    [Calling tool: NAME]                           default_api.NAME(KEY=VALUE)
+    [Calling tool: NAME]                           print(default_api.NAME(KEY=VALUE))
     <parameter name="KEY">value</parameter>
 
 From the start of the line to the arguments, there is nothing but signs, the name of one of the session's tools, and
@@ -65,7 +65,10 @@ _QUOTES = re.compile(
 _CLOSING_SIGNS = "])}>\"'`"
 _CLOSING_TAG = re.compile(rf"[\[<(]{{1,3}}[/|]?\s*(?i:(?:(?:{ANY_WORD})[_ -]?)+)[|/]?[\]>)]{{1,3}}")
 _MAY_BE_CLOSING_TAG = re.compile(r"[\[<(]{1,3}[^\[\]<>()\n]{0,40}+[\]>)]{0,3}")
-FIRST_WORDS = (*_ANNOUNCING, "running", "executing", "name", "recipient", "assistant", "default_api", "to=")
+_MODULE = "default_api"
+"""The module of the tools in the code that Gemini models write."""
+_ONLY_MODULE = re.compile(rf"[*#\s]*|\s*(?:print\s*\(\s*)?{_MODULE}\.").fullmatch
+FIRST_WORDS = (*_ANNOUNCING, "running", "executing", "name", "recipient", "assistant", _MODULE, "print(", "to=")
 """The first words of lines that announce a call without beginning with the tool's name."""
 
 
@@ -139,7 +142,8 @@ def find_arguments(text: str, start: int, tools: ToolSet) -> int | None:
     if tool is None or text.startswith("]", head.end()):
         return head.end()
     tail = _build_tail(tuple(tool.properties)).match(text, head.end(), head.end() + NAME_LIMIT)
-    if tail is None or not tail["start"] or (tail["start"] == "(" and not _announces.search(head["head"])):
+    is_worded = _announces.search(head["head"]) or _MODULE in head["head"]
+    if tail is None or not tail["start"] or (tail["start"] == "(" and not is_worded):
         return None  # Python calls without words before them are found by `adapter.prompting.escaping`
     return tail.end()
 
@@ -179,7 +183,7 @@ def _read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if tail is None:
         return TEXT
     result = yield from _read_arguments(tool, tail, source, consumed)
-    if not is_announced and (head["head"].strip("*# \t\n") or not _fits(result, tool)):
+    if not is_announced and not (_ONLY_MODULE(head["head"]) and _fits(result, tool)):
         return TEXT
     is_quoted = any(map(_is_example, result.calls)) or head["head"].lstrip()[:1] in ("`", '"', "'")
     is_quoted = is_quoted or (head["head"].endswith("(") and tail["start"] != "(")
