@@ -176,8 +176,9 @@ def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consum
 def _is_only_value(text: str, tool: Tool) -> bool:
     """Return whether ``text`` can be the value of the tool's only parameter, rather than markup or a placeholder."""
     value, keys = text.strip(), [*tool.properties]
-    is_text = len(keys) == 1 and value[:1] not in ("", "<")
-    return is_text and value.lower() != keys[0].lower() and not is_placeholder(keys[0], value)
+    if len(keys) != 1 or value[:1] in ("", "<") or re.search(rf"</?{re.escape(keys[0])}\b", value, re.IGNORECASE):
+        return False
+    return value.lower() != keys[0].lower() and not is_placeholder(keys[0], value)
 
 
 def _decode_pairs(text: str, tool: Tool) -> JsonObject | None:

@@ -196,6 +196,12 @@ def test_call_inside_cut_value_is_rejected():
         assert not parse(text[:end], TOOLS, finish_reason="length").calls, text[:end]
 
 
+@pytest.mark.parametrize("body", [">\n<cmd>ls</cmd>", "ls</cmd>", "ls\n</cmd >\n"])
+def test_text_of_an_element_with_a_tag_of_its_parameter_is_no_value(body):
+    turn = Turn.from_events(read(f"<run_it>{body}</run_it>", tools=[definition_of("run_it(cmd)")]))
+    assert all("cmd" not in call.arguments["cmd"] for call in turn.calls)
+
+
 def calls_in(text: str) -> list[tuple[str, JsonObject]]:
     turn = turn_of(text)
     assert not turn.invalid, turn.invalid
