@@ -100,7 +100,9 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
 def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
     enforce = partial(build_constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = TranslationOptions(
-        prompt=PromptSettings(format="hermes", own=client.discover_own_prompt().own if way.own else None),
+        prompt=PromptSettings(
+            format="hermes", template_prompt=client.discover_own_prompt().template_prompt if way.own else None
+        ),
         constraints=ConstraintSettings(
             mode=way.constraint, enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
         ),

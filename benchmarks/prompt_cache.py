@@ -188,7 +188,7 @@ def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
         request = translate_chat_request(
             body,
             TranslationOptions(
-                prompt=PromptSettings(own=found.own),
+                prompt=PromptSettings(template_prompt=found.template_prompt),
                 memory=memory if remembers else VerbatimCallCache(),
                 retry_policy=NEVER,
             ),

@@ -251,7 +251,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         shown = add_reply_tool(self._shortlist.shown)[0] if self._reply else self._shortlist.shown
         self.system = self._build_system_prompt(shown)
         if self._own is not None:
-            self._own = TemplateChat(shown, self.format, self._own.own)
+            self._own = TemplateChat(shown, self.format, self._own.template_prompt)
 
     def _build_system_prompt(self, tools: ToolSet) -> str:
         style = self._requested_settings[1] or ("native" if self._own else choose_prompt_style(self._constraint))
@@ -326,7 +326,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return self._guided_request.parsing.generation_prompt
         if self._own is None:
             return None
-        return "" if self._is_constrained else self._own.own.traits.generation_prompt
+        return "" if self._is_constrained else self._own.template_prompt.traits.generation_prompt
 
     def _take_next_step(self, answer: AnswerReader) -> AskModel | RunTools | Finished:
         assert self._session is not None

@@ -102,18 +102,18 @@ class ModelOptions:
 
     def is_known(self, options: TranslationOptions, model: str) -> bool:
         """Return whether `complete` can answer without querying the server."""
-        return options.kind is None or not options.prompt.may_be_own or model in self._found
+        return options.kind is None or not options.prompt.may_use_template or model in self._found
 
     def complete(self, options: TranslationOptions, model: str) -> TranslationOptions:
         """Complete the detected ``options`` with the prompt for ``model``, and with guided choice if it is small."""
-        if options.kind is None or not options.prompt.may_be_own:
+        if options.kind is None or not options.prompt.may_use_template:
             return options
         discovery, guided_choice = self._found.get(model) or self._discover(model)
         detected = self._choose_preferred_format(discovery.recognized)
         recognized = (detected.certain if detected is not None else None) or options.prompt.recognized
         template = options.prompt.template or discovery.template
         return replace(
-            options.with_prompt(own=discovery.own, template=template, recognized=recognized),
+            options.with_prompt(template_prompt=discovery.template_prompt, template=template, recognized=recognized),
             guided_choice=guided_choice,
         )
 
@@ -142,7 +142,7 @@ class ModelOptions:
     def _find_guided_choice(
         self, endpoint: Endpoint, model: str, discovery: PromptDiscovery
     ) -> GuidedChoiceSettings | None:
-        if discovery.own is not None or self._options.constraints.mode is not None:
+        if discovery.template_prompt is not None or self._options.constraints.mode is not None:
             return None
         check = self._model_check = self._model_check or SmallModelCheck(endpoint, self._options.guide)
         guided_choice = check.find_guided_choice(model)
@@ -152,7 +152,7 @@ class ModelOptions:
 
     def log_prompt_mode(self) -> None:
         """Log how tools are described, if that can be found out without loading a model."""
-        if not self._options.prompt.may_be_own:
+        if not self._options.prompt.may_use_template:
             self.log_once("prompt: generated (as requested)")
             return
         kind = detect_server_kind(self._base_url)

@@ -45,7 +45,7 @@ NO_TOOLS = "in words: the model's chat template does not support tools"
 class PromptDiscovery:
     """The kind of prompt for a model: its chat template, or a generated prompt."""
 
-    own: TemplatePrompt | None
+    template_prompt: TemplatePrompt | None
     """The usable chat template, or None if a generated prompt must be used."""
     explanation: str
     """The choice and its reason, for the user."""
@@ -232,11 +232,11 @@ def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: 
     """Render two prompts for the question ``ask`` at the start of a conversation: one with ``tools``, and one without
     tools. Raises ChatTemplateError if the template rejects the conversation or does not support tools."""
     found = _discover_by_template(Endpoint(""), process)
-    if found.own is None:
+    if found.template_prompt is None:
         raise ChatTemplateError(found.explanation.removeprefix("in words: "))
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
     format = get_format(detect_format(process.template).format or "hermes")
-    prepared = prepare_template_messages(Conversation(messages), found.own.traits, format, tools).messages
+    prepared = prepare_template_messages(Conversation(messages), found.template_prompt.traits, format, tools).messages
     return process.render(prepared, prepare_tool_definitions([], tools, format)), process.render(prepared)
 
 

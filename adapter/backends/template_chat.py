@@ -19,10 +19,10 @@ from adapter.tools.tool import ToolSet
 
 
 class TemplateChat:
-    """A chat whose prompts the model's chat template renders, as ``own`` describes. Calls are in ``format``."""
+    """A chat whose prompts the model's chat template renders, as ``template`` describes. Calls are in ``format``."""
 
-    def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
-        self.own = own
+    def __init__(self, tools: ToolSet, format: str | Format, template: TemplatePrompt) -> None:
+        self.template_prompt = template
         self._format, self._tools = get_format(format), tools
         self._definitions = prepare_tool_definitions([], tools, self._format)
 
@@ -32,9 +32,9 @@ class TemplateChat:
         """Return the messages and the ``extra`` fields for `ChatClient.stream`. These fields include ``fields``."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
-        conversation, traits = Conversation(plain), self.own.traits
+        conversation, traits = Conversation(plain), self.template_prompt.traits
         prompt = prepare_template_messages(
             conversation, traits, self._format, self._tools, written=written, is_escaped=True
         )
         extra = {"tools": self._definitions, "preserved_tokens": list(self._format.special_tokens), **(fields or {})}
-        return prompt.messages, with_template_marks(extra, self.own, prompt.written)
+        return prompt.messages, with_template_marks(extra, self.template_prompt, prompt.written)

@@ -49,7 +49,7 @@ def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedM
         return ModelSetup("hermes", "small", None if task is None else "required", is_guided=True)
     sees_images = bool(loaded.chat.sees_images()) if settings.images is None else settings.images
     prompt = None if is_native else _discover_prompt(settings, loaded, profile, console, sees_images)
-    is_own = prompt is not None and prompt.own is not None
+    is_own = prompt is not None and prompt.template_prompt is not None
     if profile is not None and not profile.native:
         known: str | None = profile.format
     else:
@@ -91,7 +91,7 @@ def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
         return False
     if SmallModelCheck(loaded.chat.endpoint, "auto").find_guided_choice(loaded.chat.model) is None:
         return False
-    return settings.prompt == "words" or loaded.chat.discover_own_prompt().own is None
+    return settings.prompt == "words" or loaded.chat.discover_own_prompt().template_prompt is None
 
 
 def _discover_prompt(
@@ -118,7 +118,7 @@ def _discover_prompt(
     with console.show_busy(f"checking the prompt of {loaded.chat.model}"):
         prompt = loaded.chat.discover_own_prompt()
     console.note(f"prompt: {prompt.explanation}")
-    if settings.prompt == "own" and prompt.own is None:
+    if settings.prompt == "own" and prompt.template_prompt is None:
         raise UsageError(f"--prompt own: the model's chat template cannot be used: {prompt.explanation}")
     return prompt
 

@@ -56,12 +56,14 @@ def run_probe(settings: ProbeSettings) -> int:
         can_constrain = bool(build_constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
         prompt = chat.discover_own_prompt()
         console.note(f"prompt: {prompt.explanation}")
-        setups = list_candidates(format, can_constrain=can_constrain, can_use_template=prompt.own is not None)
+        setups = list_candidates(
+            format, can_constrain=can_constrain, can_use_template=prompt.template_prompt is not None
+        )
         limit = _format_duration(settings.time_limit)
         console.note(f"trying {len(setups)} setups with up to {len(TASKS)} tasks each, for at most {limit}")
         with create_task_progress() as bar:
             display = _ProbeProgress(bar, len(setups))
-            runner = TaskRunner(chat, template=prompt.own, observe=log)
+            runner = TaskRunner(chat, template=prompt.template_prompt, observe=log)
             found = probe_model(runner, setups, time_limit_s=settings.time_limit, observe=display)
     if not any(trial.outcomes for trial in found.trials):
         raise TransportError(f"the server did not answer any task: {found.ended or found.trials[0].refusal}")

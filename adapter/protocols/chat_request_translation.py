@@ -125,13 +125,15 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         return _build_native_request(request, options)
     if options.guided_choice is not None and request.allowed and options.may_guide_choice(request.body):
         return _build_assisted_request(request, options, options.guided_choice)
-    as_text = partial(_translate, request, options.with_prompt(own=None))
+    as_text = partial(_translate, request, options.with_prompt(template_prompt=None))
     request = apply_shortlist(request, options)
     enforcement = build_enforcement(request, options)
     prompted = build_prompt(request, options, enforcement)
     body = prompted.body | enforcement.fields
     waits_for_calls = enforcement.constraint == "arguments" and options.constraints.waits_for_calls
-    if waits_for_calls and (prompted.own or all(isinstance(each["content"], str) for each in prompted.messages)):
+    if waits_for_calls and (
+        prompted.template_prompt or all(isinstance(each["content"], str) for each in prompted.messages)
+    ):
         body |= build_lazy_constraint_fields(request, options, enforcement)
     translated = _build_unchanged_request(request, options)
     return replace(
@@ -143,14 +145,14 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         parsing=replace(
             translated.parsing,
             policy=APPROVED.name if enforcement.fields else options.policy,  # enforced calls may have no markers
-            generation_prompt=_find_generation_prompt(body, options, prompted.own),
+            generation_prompt=_find_generation_prompt(body, options, prompted.template_prompt),
             reply=enforcement.reply if enforcement.may_reply else None,
             format=request.format.name,
             control_tokens=options.prompt.control_tokens,
         ),
         follow_up=_follow_up(request, options, enforcement),
         memory=options.memory,
-        as_text=as_text if prompted.own and options.prompt.mode == "auto" else None,
+        as_text=as_text if prompted.template_prompt and options.prompt.mode == "auto" else None,
     )
 
 
@@ -168,12 +170,14 @@ def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) ->
     return replace(request, body=body, reasoning_budget=budget)
 
 
-def _find_generation_prompt(body: JsonObject, options: TranslationOptions, own: TemplatePrompt | None) -> str | None:
+def _find_generation_prompt(
+    body: JsonObject, options: TranslationOptions, template: TemplatePrompt | None
+) -> str | None:
     if body.keys() & CONSTRAINTS and not has_lazy_grammar(body):
         return ""
-    if options.prompt.generation_prompt is not None or own is None or own.transport == "vllm":
+    if options.prompt.generation_prompt is not None or template is None or template.transport == "vllm":
         return options.prompt.generation_prompt
-    return own.traits.generation_prompt
+    return template.traits.generation_prompt
 
 
 def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> FollowUp:

@@ -32,7 +32,7 @@ class PromptedRequest:
     messages: list[JsonObject]
     """The messages in ``body``."""
     beginning: str
-    own: TemplatePrompt | None
+    template_prompt: TemplatePrompt | None
     """The chat template that renders the prompt, or None for a generated prompt."""
     shortened: str = ""
 
@@ -43,10 +43,10 @@ def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement:
     shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
     # The request itself must directly precede the answer if values are taken from it.
     instruction = "" if options.constraints.choices is not None else _describe_choice(request)
-    template = options.prompt.own if options.prompt.may_be_own else None
-    own = find_template_prompt(request.body, template) if template is not None else None
-    if own is not None:
-        prompted = _build_template_prompt(request, options, enforcement, own, shown, instruction)
+    template = options.prompt.template_prompt if options.prompt.may_use_template else None
+    template = find_template_prompt(request.body, template) if template is not None else None
+    if template is not None:
+        prompted = _build_template_prompt(request, options, enforcement, template, shown, instruction)
     elif options.prompt.mode == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
@@ -68,7 +68,7 @@ def _build_template_prompt(
     request: ToolRequest,
     options: TranslationOptions,
     enforcement: Enforcement,
-    own: TemplatePrompt,
+    template: TemplatePrompt,
     shown: ToolSet,
     instruction: str,
 ) -> PromptedRequest:
@@ -80,12 +80,12 @@ def _build_template_prompt(
         plain["tools"] = prepare_tool_definitions(request.body.get("tools"), shown, request.format)
     conversation, shortened = _fit(request, options, plain.get("tools"))
     rendered = prepare_template_messages(
-        conversation, own.traits, request.format, request.described, closing=closing, memory=options.memory
+        conversation, template.traits, request.format, request.described, closing=closing, memory=options.memory
     )
-    if "llama.cpp" in (own.transport, own.server):
+    if "llama.cpp" in (template.transport, template.server):
         plain["preserved_tokens"] = list(request.format.special_tokens)
-    body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
-    return PromptedRequest(body, rendered.messages, rendered.beginning, own, shortened)
+    body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, template, rendered.written)
+    return PromptedRequest(body, rendered.messages, rendered.beginning, template, shortened)
 
 
 def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:

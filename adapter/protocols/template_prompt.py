@@ -72,16 +72,16 @@ NOT_OWN = (
 )
 
 
-def find_template_prompt(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
-    """Return ``own``, the model's chat template, or None if the request needs a feature of the chat endpoint."""
-    if own.transport == "vllm":
-        return own
+def find_template_prompt(body: JsonObject, template: TemplatePrompt) -> TemplatePrompt | None:
+    """Return ``template``, the model's chat template, or None if the request needs a feature of the chat endpoint."""
+    if template.transport == "vllm":
+        return template
     messages = body.get("messages")
     contents = (
         [each.get("content") for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
     )
     is_text = all(not isinstance(each, list) or all(map(_is_text, each)) for each in contents)
-    return own if is_text and body.get("n") in (None, 1) and not body.get("logprobs") else None
+    return template if is_text and body.get("n") in (None, 1) and not body.get("logprobs") else None
 
 
 def _is_text(part: Json) -> bool:
@@ -112,9 +112,12 @@ class TemplatePromptError(Exception):
     """Raised, with the reason, if the template or the server that renders it rejects the conversation."""
 
 
-def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
+def with_template_marks(body: JsonObject, template: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
     """Mark a request, so that the chat template renders its prompt. `TemplateMessages` describes ``written``."""
-    return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
+    return {
+        **body,
+        MARKS: {"way": template.transport, "written": dict(written), "bos": template.bos, "server": template.server},
+    }
 
 
 def find_transport(body: JsonObject) -> Transport | None:

@@ -78,7 +78,7 @@ class PromptSettings:
     prompts: str | None = None
     mode: str = "auto"
     """The way to describe tools, one of `PROMPT_MODES`."""
-    own: TemplatePrompt | None = None
+    template_prompt: TemplatePrompt | None = None
     """The model's chat template; None if it cannot be used."""
     generation_prompt: str | None = None
     """The end of the prompt rendered by the chat template, which may open the reasoning. None if it is unknown."""
@@ -86,7 +86,7 @@ class PromptSettings:
     """Maximum number of described tools, chosen by `adapter.prompting.tool_shortlist`. None for all tools."""
 
     @property
-    def may_be_own(self) -> bool:
+    def may_use_template(self) -> bool:
         """True if the chat template may be used, because no setting requires a generated prompt."""
         return self.mode != "words" and not self.style and not self.prompts
 
@@ -152,7 +152,12 @@ class TranslationOptions:
     def may_guide_choice(self, body: JsonObject) -> bool:
         """Return whether guided tool choice is compatible with the settings and with this request."""
         prompt, constraints = self.prompt, self.constraints
-        is_unset = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded
+        is_unset = (
+            constraints.mode is None
+            and prompt.may_use_template
+            and prompt.template_prompt is None
+            and not constraints.grounded
+        )
         is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
         return is_unset and is_plain and constraints.ground is None and constraints.enforce is not None
 

@@ -13,8 +13,8 @@ from adapter.protocols.sse import encode_json
 
 async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
     body = encode_json(value)
-    own = {"content-type": "application/json", "content-length": str(len(body))}
-    await send_start(send, status, own | dict(headers or {}))
+    defaults = {"content-type": "application/json", "content-length": str(len(body))}
+    await send_start(send, status, defaults | dict(headers or {}))
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

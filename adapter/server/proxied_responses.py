@@ -164,8 +164,8 @@ class StreamingProxy(ProxiedResponse):
 
     async def _begin(self, send: Send) -> None:
         if not self._has_begun and self._writer:
-            own = {"content-type": self._writer.content_type, "cache-control": "no-cache"}
-            await send_start(send, 200, own | self._headers)
+            defaults = {"content-type": self._writer.content_type, "cache-control": "no-cache"}
+            await send_start(send, 200, defaults | self._headers)
             self._has_begun = True
 
 

@@ -170,7 +170,7 @@ def test_caches_of_model_names_are_bounded(scripted):
     endpoint = Endpoint(build_api_url(scripted.url), "ollama")
     prompts, guides = PromptDiscoverer(replace(endpoint, kind="openai")), SmallModelCheck(endpoint, "auto")
     for number in range(MAX_MODELS + 10):
-        assert prompts.discover(f"made up {number}").own is None
+        assert prompts.discover(f"made up {number}").template_prompt is None
         assert guides.find_guided_choice(f"made up {number}") is None
     assert len(prompts._found) == len(guides._known) == 10
 

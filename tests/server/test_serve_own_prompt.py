@@ -177,7 +177,7 @@ def test_unsupported_template_falls_back_to_text(kind, source, hides, why):
     """And the reason is logged."""
     with TemplateServer(kind, source, "x", "x", CALL, hides=hides) as server:
         found = PromptDiscoverer(Endpoint(f"{server.url}/v1", kind)).discover("m")
-        assert found.own is None
+        assert found.template_prompt is None
         assert found.explanation.startswith("in words: ")
         assert why in found.explanation
 
@@ -266,8 +266,8 @@ def test_real_llama_cpp_uses_template_prompt(random_gguf):
 
     with EmbeddedServer(random_gguf, chat_template=CHATML, max_tokens=8) as server:
         found = PromptDiscoverer(server.endpoint).discover("")
-        assert found.own is not None
-        assert found.own.traits.as_text
+        assert found.template_prompt is not None
+        assert found.template_prompt.traits.as_text
         answer = get_json(f"{server.endpoint.root}/apply-template", {"messages": TALK, "tools": [TOOL]}, timeout_s=10)
         assert answer is not None
         assert answer.body["prompt"] == reference()

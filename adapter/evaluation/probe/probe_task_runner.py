@@ -75,7 +75,7 @@ class TaskRunner:
             PromptSettings(
                 format=setup.format,
                 style=None if setup.uses_template else setup.style,
-                own=self._template if setup.uses_template else None,
+                template_prompt=self._template if setup.uses_template else None,
             ),
             ConstraintSettings(mode=setup.constraint, enforce=enforce, waits_for_calls=kind == "llama.cpp"),
             retry_policy=RetryPolicy(clock=time.monotonic),

@@ -28,7 +28,7 @@ class UpstreamInfo:
     ) -> None:
         self._options, self.template = options, template
         self._detected = ModelOptions(base_url, options, profile, template, _log.info)
-        is_set = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
+        is_set = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_use_template
         self._info = ServerInfo(None, options) if is_set and options.budgets.context != AUTO else None
 
     def create_exchange(self, http: Any, http_request: Any, options: TranslationOptions) -> OpenAIExchange:
