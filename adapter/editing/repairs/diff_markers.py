@@ -163,7 +163,27 @@ def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
         return None  # "+ item" may be a list item
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
     fitting = known or [shift for shift in on_grid if shift >= 0 and unit > 1]
-    return _choose_single(fitting, on_grid)
+    nested = [shift for shift in fitting if len(fitting) > 1 and _is_nested(new, shift, unit)]
+    return nested[0] if len(nested) == 1 else _choose_single(fitting, on_grid)
+
+
+def _is_nested(new: Sequence[str], shift: int, unit: int) -> bool:
+    """Return whether the added lines without markers continue the brackets of the context lines around them: a line
+    after an opening bracket is one ``unit`` deeper, and one that closes a bracket or follows a complete line is not."""
+    lines = [(line[:1] == "+", _strip_plus(line, shift) if line[:1] == "+" else line) for line in new]
+    filled = [(is_added, line) for is_added, line in lines if line.strip()]
+    return all(
+        _is_step(
+            above.rstrip()[-1] in "{([", below.lstrip()[0] in "})]", measure_indent(below) - measure_indent(above), unit
+        )
+        for (was_added, above), (is_added, below) in pairwise(filled)
+        if was_added != is_added
+    )
+
+
+def _is_step(opens: bool, closes: bool, step: int, unit: int) -> bool:
+    """Return whether the indentation of two lines may differ by ``step``."""
+    return step == (0 if closes else unit) if opens else step < 0 if closes else step <= 0
 
 
 def _is_next_to_margin(lines: Sequence[str]) -> bool:
