@@ -38,7 +38,7 @@ class CallTally:
     results: list[str] = field(default_factory=list)
     """The results of calls that only read."""
     broken: dict[str, None] = field(default_factory=dict)
-    """Paths of files whose syntax was valid before a change and is invalid now."""
+    """Paths of files whose syntax was valid before a change and invalid after it."""
 
     _arguments: dict[str, JsonObject] = field(default_factory=dict)
 
@@ -64,11 +64,8 @@ class CallTally:
             self.stopped += not result.ok
             arguments = self._arguments.get(result.call_id, {})
             self.acting_calls.append(PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute"))
-            path = str(arguments.get("path", ""))
             if result.ok and NO_LONGER_PARSES in result.content:
-                self.broken[path] = None
-            elif result.ok:
-                self.broken.pop(path, None)
+                self.broken[str(arguments.get("path", ""))] = None
             self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
 
     def format_counts(self) -> str:

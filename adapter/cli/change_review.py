@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
@@ -26,6 +27,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     loses_text,
 )
 from adapter.core.text.words import STOP_WORDS
+from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, sounds_like
 from adapter.tools.argument_synonyms import OLD_TEXT
@@ -69,8 +71,8 @@ def find_change_flaw(
     """
     if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"
-    if tally.broken:
-        return f"{', '.join(tally.broken)} no longer parses"
+    if broken := [path for path in tally.broken if _has_syntax_error(path, read_file(path))]:
+        return f"{', '.join(broken)} no longer parses"
     changes = parse_diff(diff or "")
     flaws = (
         _find_remaining_file(task, read_file),
@@ -87,6 +89,12 @@ def find_change_flaw(
     named = "\n".join(left)
     left += [value for value in _find_unused_values(task, tally) if value not in named] if is_stuck else []
     return f"the change is incomplete; left to change: {', '.join(dict.fromkeys(left))}" if left else ""
+
+
+def _has_syntax_error(path: str, text: str) -> bool:
+    with suppress(UncheckableError):
+        return text != "" and find_syntax_error(text, path) is not None
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,8 +133,11 @@ class ViolationFinder:
             deletes = sounds_like(tool.name, "delete")  # which the user may not have asked for
             known = () if deletes else list_known_values(name, history)
             some = f", such as {', '.join(known)}" if known else ""
-            words = render_message("placeholder", tool=call.name, argument=name, some=some)
-            yield Violation("placeholder", words, () if deletes else (call.name,))
+            next_tools = find_next_tools(history, self.tools)
+            lookup = "" if call.name in next_tools else join_with_or(next_tools)
+            values = {"argument": name, "some": some, "lookup": lookup or "the tool that returns it"}
+            words = render_message("placeholder", tool=call.name, **values)
+            yield Violation("placeholder", words, () if deletes else next_tools if lookup else (call.name,))
         used = PastCall(call.name, select_known_arguments(PastCall(call.name, call.arguments), self.tools))
         if copies_error(used, history) or self._sent.find_in_arguments(used.arguments):
             yield _build_violation("own_words")

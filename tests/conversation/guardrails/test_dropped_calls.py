@@ -255,6 +255,24 @@ def test_copy_in_an_argument_that_the_tool_ignores_is_harmless():
     assert guardrails.check_response(CallHistory("Run a.py", (failed,)), answer) == Accept()
 
 
+@pytest.mark.parametrize(
+    ("is_read", "message", "held_to"),
+    [
+        (False, "first call read_file.", ("read_file",)),
+        (True, "first call the tool that returns it.", ("edit_file",)),
+    ],
+)
+def test_text_of_a_placeholder_is_read_first(is_read, message, held_to):
+    """A small model was held to the edit, whose text it did not know."""
+    guardrails = Guardrails(ToolSet([get_dialect("blade").tools[name] for name in ("read_file", "edit_file")]))
+    edit = ToolCall("", "edit_file", {"path": "a.md", "old_content": "a", "new_content": "old_content"}, "")
+    history = CallHistory("Fix the typo in a.md", (PastCall("read_file", {"path": "a.md"}, "one"),) * is_read)
+    verdict = guardrails.check_response(history, CandidateAnswer("", (edit,)))
+    assert isinstance(verdict, Retry)
+    assert message in verdict.message
+    assert verdict.held_to == held_to
+
+
 def test_file_of_the_request_is_not_proposed_for_deletion():
     """`Qwen2.5-Coder-0.5B` was to take a line out of a file."""
     answer = CandidateAnswer.from_turn(turn(("delete_file", {"path": "path/to/file.txt"})))
