@@ -137,8 +137,7 @@ _WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
 
 
 def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Drop events without text and join adjacent deltas, so that the result does not depend on how the text was
-    split."""
+    """Drop events without text and join adjacent deltas. How the text was split no longer matters."""
     merged: list[Event] = []
     run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
     for event in events:

@@ -18,8 +18,7 @@ from adapter.tools.operations import TodoStatus
 
 
 def format_file(file: ops.FileText) -> str:
-    """Return the file's text. If it is empty, return a line that says so, because models mistake an empty result for a
-    failure."""
+    """Return the file's text, or a line that says that it is empty: models mistake an empty result for a failure."""
     return file.text or f"({file.path} is empty)"
 
 
@@ -37,8 +36,7 @@ def format_numbered_lines(file: ops.FileText) -> str:
 
 
 def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
-    """Return the first lines that, with their line numbers, fit into ``max_bytes`` (at least one line), and whether
-    more lines follow."""
+    """Return the lines that fit, numbered, into ``max_bytes`` (at least one), and whether more lines follow."""
     lines = split_lines(file.text)
     size = 0
     for count, (number, line) in enumerate(enumerate(lines, file.start_line)):

@@ -133,8 +133,7 @@ class ToolClass(BaseModel):
         return self.naming.action(*(getattr(self, name) for name in type(self).model_fields))
 
     def render(self, outcome: Any, /) -> Rendered:
-        """Return the text for the model and, if documented, the result as JSON. By default, the text comes from
-        `format_outcome`."""
+        """Return the text for the model, by default from `format_outcome`, and the result as JSON if documented."""
         return format_outcome(self.to_operation(), outcome), None
 
     def list_notes(self) -> tuple[str, ...]:
@@ -144,8 +143,7 @@ class ToolClass(BaseModel):
     @classmethod
     @cache
     def build_tool(cls) -> Tool:
-        """Return the `Tool` for parsers, prompts and servers. The result is cached, because building a schema takes
-        milliseconds."""
+        """Return the `Tool` for parsers, prompts and servers. It is cached: building a schema takes milliseconds."""
         parameters, naming = simplify_schema(cls), cls.naming
         action: Any = getattr(naming.action, "func", naming.action)
         return Tool(

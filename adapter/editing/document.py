@@ -86,8 +86,7 @@ class TextDocument:
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
     def find_line_end(self, line: int) -> str:
-        """Return the line end of ``line``. If it has none, return the line end above it or, for the first line, the
-        most frequent one."""
+        """Return the end of ``line``, or else the one above it or, for the first line, the most frequent one."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def normalize(self, new_text: str) -> str:

@@ -52,8 +52,7 @@ class AmbiguousReplacement(Exception):
 
 
 def build_exact_replacement(document: TextDocument, old: str, new: str, first_line: int) -> str:
-    """Return ``new`` with the document's line ends: each line gets the line end of the document line that it
-    replaces."""
+    """Return ``new`` with each line end taken from the document's line that it replaces."""
     old_lines, written = old.split("\n"), new.split("\n")
     output: list[OutputLine] = []
     position = 0

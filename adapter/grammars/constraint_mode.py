@@ -22,8 +22,7 @@ CONSTRAINTS: tuple[Constraint, ...] = get_args(Constraint)
 
 
 def parse_constraint_mode(name: str | None) -> Constraint | None:
-    """Return the mode called ``name``, or None (automatic) if ``name`` is None. Raises UsageError for an unknown
-    name."""
+    """Return the mode called ``name``; None stays None (automatic). Raises UsageError for an unknown name."""
     for constraint in CONSTRAINTS:
         if name == constraint:
             return constraint

@@ -126,8 +126,7 @@ def _build_grammar(
 
 
 def list_bare_call_tools(grammar: str, tools: ToolSet) -> list[str]:
-    """Return the names of the tools that a grammar from `build_gbnf` allows to be called as bare JSON, without
-    markers."""
+    """Return the names of the tools that `build_gbnf` lets a model call as bare JSON, without markers."""
     return [name for name in tools if f" ::= {format_gbnf_literal(format_gbnf_json_literal(name))} spaces " in grammar]
 
 

@@ -65,8 +65,7 @@ class GrammarBuilder:
         return f"{format_gbnf_literal(format_gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
     def build_bare_call(self, name: str, shape: ir.Shape) -> str:
-        """Return the body of the rule for a JSON call without markers and with free spacing, from its name to its
-        arguments."""
+        """Return the rule of a JSON call without markers and with free spacing, from the name to the arguments."""
         arguments = self.build_expression(shape, f"{name}-arguments")
         quoted = format_gbnf_literal(format_gbnf_json_literal(name))
         return rf'{quoted} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'

@@ -108,8 +108,7 @@ def find_language(path: str, text: str = "") -> Language | None:
 
 
 def find_extensions(file_type: str) -> frozenset[str]:
-    """Return the file extensions, without dots, that ``file_type`` includes. It is the name of a language, or an
-    extension (``.py``, ``*.py``)."""
+    """Return the extensions, without dots, that a language's name or an extension (``*.py``) includes."""
     name = file_type.strip().lower().removeprefix("*").removeprefix(".")
     extensions = {
         extension

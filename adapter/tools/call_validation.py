@@ -59,8 +59,7 @@ class MatchedCall:
 
 
 def validate_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> MatchedCall:
-    """Match a call to one of ``tools`` and validate it. Raises ToolError, with a message for the model, if it is
-    invalid."""
+    """Match a call to one of ``tools`` and validate it. Raises ToolError, with a message for the model."""
     tool = tools.match(name)
     if tool is None:
         raise ToolError(tools.explain_unknown(name))
@@ -77,8 +76,7 @@ def validate_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet
 
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:
-    """Return whether the call names one of the tools and its arguments match the schema. An invalid schema is
-    ignored."""
+    """Return whether the call names a tool and its arguments match the schema, if the schema is valid."""
     tool = tools.match(call.name)
     if tool is None:
         return False
@@ -138,8 +136,7 @@ def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> 
 
 
 def changes_meaning(tool: Tool, key: str, value: Json) -> bool:
-    """Return whether the unknown argument ``key`` would change the effect of a call to ``tool``, so that it must not be
-    ignored."""
+    """Return whether ignoring the unknown argument ``key`` would change the effect of a call to ``tool``."""
     spelt = normalize_key(key)
     if value in (None, False, "", "false") or value in _CHANGING_ARGUMENTS.get(spelt, ()):
         return False

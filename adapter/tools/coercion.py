@@ -68,8 +68,7 @@ def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset
 
 
 def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
-    """Return the only branch of ``schema`` that accepts values of the type ``name``. If there is not exactly one,
-    return ``schema``."""
+    """Return the only branch of ``schema`` that accepts the type ``name``, or ``schema`` if there is not just one."""
     if not isinstance(schema, Mapping):
         return {}
     branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in list_types(each)]
@@ -116,8 +115,7 @@ def _is_same(value: Json, other: Json) -> bool:
 
 
 def find_member_schema(schema: Mapping[str, Json], key: str) -> Json:
-    """Return the schema of the member ``key``: from ``properties``, ``patternProperties`` or
-    ``additionalProperties``."""
+    """Return the schema of ``key`` from ``properties``, ``patternProperties`` or ``additionalProperties``."""
     properties, patterns = schema.get("properties"), schema.get("patternProperties")
     if isinstance(properties, Mapping) and key in properties:
         return properties[key]

@@ -29,8 +29,7 @@ value."""
 
 
 class RecursiveSchema(dict[str, Json]):
-    """An empty schema that stands in for a reference to an enclosing schema. `expand_schema` returns the enclosing
-    schema."""
+    """An empty schema in place of a reference to an enclosing schema, which `expand_schema` returns."""
 
     def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()
@@ -47,8 +46,7 @@ def expand_schema(schema: Json) -> Json:
 
 
 def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
-    """Return the value at the JSON pointer ``#/a/b`` in ``root``. If there is none, return ``{}``, which allows any
-    value."""
+    """Return the value at the JSON pointer ``#/a/b`` in ``root``, or ``{}``, which allows any value."""
     node: Json = root
     if not reference.startswith("#"):
         return {}

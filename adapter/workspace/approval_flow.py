@@ -96,8 +96,7 @@ class ApprovalFlow:
     """Path from the session's workspace to ``root``, prepended to the paths that rules and approvers see."""
 
     def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
-        """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors may quote
-        files."""
+        """Raise DeniedError if a rule forbids the operation. Call this first: planning errors may quote files."""
         unplanned = Plan(tool.name, lambda: ops.TaskFinished())
         whole = self._build_approval(tool.name, operation, unplanned)
         for approval in (whole, *self.list_required_approvals(tool.name, operation, unplanned, tools)):

@@ -11,8 +11,7 @@ MAX_BYTES = 4 << 20
 
 
 class TrustedContent:
-    """The approved content of one ``kind``, such as ``skills``. The hashes are in one file in the directory
-    ``home``."""
+    """The approved content of one ``kind``, such as ``skills``, as hashes in a file in the directory ``home``."""
 
     def __init__(self, home: str, kind: str) -> None:
         self._file = Path(home, f"trusted-{kind}")

@@ -287,8 +287,7 @@ class JsonRepairer:
         return _PUNCTUATION_ESCAPE.sub(r"\1", raw)
 
     def is_triple_quoted(self, after: re.Pattern[str]) -> bool:
-        """Return whether a triple-quoted string begins here, rather than an ordinary string whose text begins with
-        quotes."""
+        """Return whether a triple-quoted string begins here, and not a string whose text begins with quotes."""
         quotes = self.text[self.position : self.position + 3]
         if quotes not in ('"""', "'''"):
             return False

@@ -54,8 +54,7 @@ def dump_for_display(value: object, indent: int | None = None) -> str:
 
 
 def collapse_blanks(text: str) -> str:
-    """Replace each long run of whitespace or empty lines with its length, so that the end of an approval request stays
-    visible."""
+    """Replace long runs of whitespace or empty lines with their length, so that no approval request hides its end."""
     text = _EMPTY_LINES.sub(lambda match: f"\n[... {match[0].count(chr(10)) - 1} empty lines ...]\n", text)
     return _BLANKS.sub(lambda match: f" [... {len(match[0])} blanks ...] ", text)
 

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 
 def pluralize(number: int, one: str, many: str = "") -> str:
-    """Return ``number`` with its noun. ``one`` is the singular. ``many`` is the plural; by default ``one`` with an
-    s."""
+    """Return ``number`` with its noun, ``one`` or ``many``. The default plural is ``one`` with an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -103,8 +103,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 class Redactor:
-    """Redact credentials: secret values of ``environment``, the values in ``known``, and text in the form of a
-    credential."""
+    """Redact credentials: secrets in ``environment``, values in ``known``, and text in the form of a credential."""
 
     def __init__(self, environment: Mapping[str, str], known: Iterable[str | None] = ()) -> None:
         values = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}
@@ -160,8 +159,7 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the numbers of leading ``pieces`` after which the text can be split without changing what is
-        redacted."""
+        """Return the numbers of leading ``pieces`` that can be split off without changing what is redacted."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)

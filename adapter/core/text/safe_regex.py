@@ -76,8 +76,7 @@ def _compile_if_safe(pattern: str) -> regex.Pattern[str] | None:
 
 
 def clip_searched_part(pattern: regex.Pattern[str], text: str) -> str:
-    """Return the part of ``text`` to search. If the pattern captures groups, this is only the first `MAX_CAPTURED`
-    characters."""
+    """Return the text to search: the first `MAX_CAPTURED` characters if the pattern captures groups."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 
@@ -124,8 +123,7 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
 
 
 def find_required_texts(pattern: str) -> tuple[str, ...]:
-    """Return literal strings such that every match of ``pattern`` contains at least one of them. The result is empty if
-    no such strings are known."""
+    """Return literal strings of which each match of ``pattern`` contains one; none if they are unknown."""
     if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
         return ()
     alternatives = [[""]]

@@ -133,8 +133,7 @@ class MatchFeatures:
         return self.search.find_lines_with_key(self.keys[row])
 
     def get_actual(self, row: int) -> str:
-        """Return the key of the document's line that is paired with ``row``. If there is none, return the key of
-        ``row``."""
+        """Return the key of the document's line that is paired with ``row``, or else the key of ``row``."""
         return self.search.keys[self.lines[row]] if row in self.lines else self.keys[row]
 
     def find_neighbors(self, hunk: LineChange) -> tuple[int | None, int | None]:

@@ -158,8 +158,7 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
 
 
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
-    """Return the line ranges at which ``new`` occurs. There are none if ``new`` is too short or only a part of
-    ``old``."""
+    """Return the ranges of lines at which ``new`` occurs, unless it is too short or only a part of ``old``."""
     old_keys, new_keys = (list_keys(text.split("\n")) for text in (old, new))
     return search.find_lines(new_keys) if _adds_content(old_keys, new_keys) else []
 
@@ -176,8 +175,7 @@ def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> l
 
 
 def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
-    """Return the offset of a verbatim copy of the new text, or -1. A short copy counts only if it consists of whole
-    lines."""
+    """Return the offset of a verbatim copy of the new text, or -1. A short copy must consist of whole lines."""
     view, wanted = search.document.view, new.strip("\n")
     start = view.find(wanted) if wanted.strip() and wanted.strip() not in old else -1
     if start < 0 or len("".join(wanted.split())) >= MIN_VISIBLE:

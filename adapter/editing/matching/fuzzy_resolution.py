@@ -22,8 +22,7 @@ MAX_ALIGNED = 6
 
 
 def resolve_fuzzily(task: MatchTask, alternatives: Sequence[Interpretation], old_text: str) -> Resolution:
-    """Return the edits for the best alignment of all interpretations, or a rejection that shows the most similar
-    lines."""
+    """Return the edits for the best alignment of all interpretations, or a rejection with the most similar lines."""
     tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
     for alternative in dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1])):
         interpretation = _with_plain_elisions(task, alternative)

@@ -48,8 +48,7 @@ class MatchTask:
         return (hint is not None or self.patch.end_line is not None) and self.measure_distance(match, hint) <= NEAR_HINT
 
     def build(self, match: TextMatch, notes: tuple[str, ...], interpretation: Interpretation) -> Resolution:
-        """Return the edit for a match. Return a rejection if the edit would change nothing, or if the replacement is
-        ambiguous."""
+        """Return the edit for a match, or a rejection if it would change nothing or is ambiguous."""
         document, where = self.document, format_line_range(match.first_line + 1, match.last_line + 1)
         try:
             replacement = match.replacement()

@@ -47,8 +47,7 @@ def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Ite
 
 
 def is_minified(line: str) -> bool:
-    """Return whether a line is JavaScript or JSON with almost no spaces. CSS is excluded, because
-    its spaces can be significant."""
+    """Return whether a line is JavaScript or JSON with almost no spaces. In CSS, spaces can be significant."""
     is_dense = line.count(" ") + line.count("\t") <= MAX_BLANKS * len(line)
     return is_dense and _SCRIPT.match(line) is not None
 

@@ -85,8 +85,7 @@ def are_whole_lines(view: str, start: int, text: str) -> bool:
 
 
 def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match the old text verbatim and insert the new text unchanged, for tools that are documented to do exactly
-    this."""
+    """Match the old text verbatim and insert the new text unchanged, for tools documented to do so."""
     document, old = search.document, interpretation.old
     return (
         match_part(document, start, start + len(old), lambda: interpretation.new)

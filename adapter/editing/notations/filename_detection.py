@@ -57,8 +57,7 @@ def find_bare_path(line: str) -> str | None:
 
 
 def is_unambiguous_path(path: str) -> bool:
-    """Return whether ``path`` is recognizable as a path: it has an extension or a directory, or is a well-known file
-    name."""
+    """Return whether ``path`` has an extension or a directory, or is a well-known file name."""
     return _is_path(path) or _NAMES_WITHOUT_EXTENSION.fullmatch(path) is not None
 
 

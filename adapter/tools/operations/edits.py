@@ -54,8 +54,7 @@ class WholeFileRewrite(Patch):
 
 @dataclass(frozen=True, slots=True)
 class ParameterNames:
-    """The tool's names for the parameters of a patch, which error messages use. A name is None if the tool has no such
-    parameter."""
+    """The names of a patch's parameters in error messages, or None for those that the tool lacks."""
 
     old_text: str = "old_text"
     new_text: str = "new_text"

@@ -82,8 +82,7 @@ def parse_simple_command(line: str) -> Words | None:
 
 
 def iter_possible_commands(line: str) -> Iterator[Words]:
-    """Yield the commands that the line may run: words such as ``sudo`` before a program are omitted, and so is its
-    directory."""
+    """Yield the commands that the line may run, without their directory and words such as ``sudo`` before them."""
     for program, *rest in _iter_commands(line):
         for name in _iter_names(program):
             yield _fold((name, *rest))

@@ -259,8 +259,7 @@ def sync_directory(dirfd: int) -> None:
 
 
 def write_record(store: int, state: str, record: ChangeRecord, durable: bool) -> None:
-    """Write ``record`` atomically to the directory ``state`` in the journal ``store``. Raises ToolError if it is too
-    large."""
+    """Write ``record`` atomically to the directory ``state`` of the journal. Raises ToolError if it is too large."""
     data = record.model_dump_json().encode()
     if len(data) > MAX_STEPS_BYTES:
         raise ToolError(f"a change of {len(record.steps):,} paths at once cannot be recorded; make several changes")

@@ -238,8 +238,7 @@ class _FileChange:
         return step.model_copy(update={"after": after, "kept": tree_ops.find_status(str(index), stored_fd) is not None})
 
     def skip_to_closing(self) -> bool:
-        """Return whether the change only writes one file, which already has its new content. If so, enter the state
-        ``closing``."""
+        """Return whether the change is one file that already has its new content. Then the state is ``closing``."""
         if self._state != "moving" or not self._is_made():
             return False
         self._enter("closing", is_durable=False)

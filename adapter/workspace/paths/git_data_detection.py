@@ -66,8 +66,7 @@ def is_git_data(top: str, parts: Sequence[str]) -> bool:
 
 
 def holds_repository(directory: str) -> bool:
-    """Return whether ``directory`` is or contains a repository. A directory with too many entries to search counts as
-    one."""
+    """Return whether ``directory`` is or contains a repository, or has too many entries to search."""
     seen = 0
     for inner, directories, names in os.walk(directory):
         seen += len(directories) + len(names)

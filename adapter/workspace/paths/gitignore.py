@@ -74,8 +74,7 @@ def _compile_any(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:
 
 
 def is_ignored(path: str, files: Sequence[IgnoreFile]) -> bool:
-    """Return whether ``path`` (ending in ``/`` for a directory) is ignored. The deepest ignore file
-    with a matching pattern decides."""
+    """Return whether ``path`` (with ``/`` after a directory) is ignored; the deepest matching ignore file decides."""
     for file in reversed(files):
         verdict = file.decide(path)
         if verdict is not None:

@@ -33,8 +33,7 @@ _SHORT_NAME = re.compile(r"git~\d+")
 
 
 def check_path(path: str) -> None:
-    """Raise ToolError if ``path`` is empty or too long, contains invalid characters, or starts with the home directory
-    (``~``)."""
+    """Raise ToolError if ``path`` is empty, too long, has invalid characters, or starts with ``~``."""
     if not path:
         raise ToolError("the path is empty; give a path relative to the workspace root, or '.' for the root itself")
     if "\0" in path:

@@ -106,22 +106,13 @@ def remove(name: str, dirfd: int) -> None:
     """Remove ``name``, which may have any type or not exist."""
     status = find_status(name, dirfd)
     if status is not None and stat.S_ISDIR(status.st_mode):
-        _remove_directory(name, dirfd)
+        with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
+            for child in list_names(descriptor):
+                remove(child, descriptor)
+        calls.rmdir(name, dirfd)
     elif status is not None:
         with suppress(FileNotFoundError):
             calls.unlink(name, dirfd)
-
-
-def _remove_directory(name: str, dirfd: int) -> None:
-    with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
-        with calls.scandir(descriptor) as scan:
-            entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan)
-        for child, is_directory in entries:
-            if is_directory:
-                _remove_directory(child, descriptor)
-            else:
-                calls.unlink(child, descriptor)
-    calls.rmdir(name, dirfd)
 
 
 def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:

@@ -197,8 +197,7 @@ class Walk:
 
 
 def list_files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
-    """Return the paths of at most ``limit`` files below ``start``, relative to the root. Hidden files are included,
-    links are not."""
+    """Return at most ``limit`` paths of files below ``start``, hidden ones included, links not."""
     walk = Walk(root, start)
     found = (node for node in walk if node.is_file)
     return ["/".join((*walk.parts, node.path)) for node in islice(found, limit)]
