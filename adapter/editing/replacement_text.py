@@ -90,7 +90,11 @@ class _Merge:
         self.hunks = find_changes(old, new)
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
-        samples = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
+        alike = self.pairs
+        if not any(old[index].strip() for index in alike):  # only wrapped lines, of which the first ones correspond
+            found = (step for step in steps if not (step.is_unmentioned or step.is_missing or step.is_elided))
+            alike = {step.old_start: step.line_start for step in found}
+        samples = [(index, old[index], document.lines[line]) for index, line in alike.items()]
         first = steps[0].line_start
         nearby = document.lines[max(first - INDENT_REACH, 0) : first + INDENT_REACH]
         self.indents = IndentMapper(_find_indent_samples(samples), (old, new), nearby)
@@ -241,7 +245,9 @@ class _Merge:
 def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
     """Return the lines with the same shape in both texts, which show the document's indentation. If only lines such as
     ``end`` or ``}`` are reindented, these are excluded, because they may match the wrong line."""
-    alike = [pair for pair in matched if _has_same_shape(*pair[1:])] or matched
+    alike = [pair for pair in matched if _has_same_shape(*pair[1:])]
+    if not any(written.strip() for _, written, _ in alike):
+        alike = list(matched)
     kept = [pair for pair in alike if measure_indent(pair[1]) == measure_indent(pair[2])]
     moved = set(alike).difference(kept)
     is_other = all(_is_closing_line(pair[1]) for pair in moved) and not all(_is_closing_line(pair[1]) for pair in kept)

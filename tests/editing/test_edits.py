@@ -79,6 +79,23 @@ BLOCK = st.lists(
 )
 
 
+@pytest.mark.parametrize("old", ["value = compute(first, second,)", "\nvalue = compute(first, second,)\n"])
+def test_text_in_place_of_wrapped_lines_gets_their_indentation(old):
+    """Even if no single line of the file is a line of the old text."""
+    before, after = "def f(x):\n    if x:\n\n", "    return 1\n"
+    text = f"{before}        value = compute(\n            first,\n            second,\n        )\n{after}"
+    assert patched(text, (old, "\nif y:\n    call(1)\n")).endswith(f"        if y:\n            call(1)\n{after}")
+
+
+@pytest.mark.parametrize(("new", "result"), [("x", "x\n"), ("\nclass B:", "\n    class B:\n")])
+def test_differently_spaced_line_below_a_blank_line_shows_the_indentation(new, result):
+    """The blank line, which is the same in both texts, does not."""
+    before, after = "def f(x):\n    return x\n", "        y = 1\n"
+    text = f"{before}\n    class A:\n{after}"
+    indented = result if result.startswith("\n") else f"    {result}"
+    assert patched(text, ("\nclassA:", new)) == before + indented + after
+
+
 @given(BLOCK, BLOCK, st.integers(1, 3), st.sampled_from(["    ", "\t"]), st.sampled_from(["\n", "\r\n"]))
 def test_shifted_block_gets_the_indentation_of_the_file(block, inserted, levels, unit, end):
     """Dedented old and new text give the same result as correctly indented ones, in the file's own unit."""
