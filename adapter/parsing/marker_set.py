@@ -10,7 +10,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise, starmap
@@ -23,15 +23,47 @@ compiling the pattern for the markers of all families would take longer than par
 ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern that
 includes the characters around anchors, which takes longer than parsing a short answer."""
-_UNDECIDED = r"[ \t]*[^\w\s]{0,9}[ \t]?\w{0,40}"
-"""Pattern for the start of a line up to its first word, which follows a weak marker of one character."""
 _sign = re.compile(r"[^\w\s]")
-EMPTY: Mapping[str, str] = {}
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
 
 MarkerSpan: TypeAlias = tuple[int, int]
 """The start and the end of a marker in a text."""
+
+_compile = lru_cache(maxsize=256)(re.compile)
+
+
+class WeakMarker:
+    """A marker that is effective only if the text after it matches ``pattern``.
+
+    If a group of the pattern matches, its text must also be one of ``words``. Unlike the words, the pattern is then the
+    same for all sessions, and is compiled only once.
+    """
+
+    __slots__ = ("pattern", "rough", "rough_beginning", "search", "words")
+
+    max_undecided = 0
+    """Maximum length of text that `may_accept` accepts."""
+
+    def __init__(self, pattern: str, words: Collection[str] = ()) -> None:
+        self.pattern, self.words = pattern, words
+        self.search = pattern
+        """A pattern for searches of long text, which takes longer to compile and finds fewer markers that are not
+        effective."""
+        self.rough = ""
+        """A pattern for searches of short text, which is fast to compile and matches wherever `pattern` does."""
+        self.rough_beginning = ""
+        """A pattern that matches at the end of all text for which `may_accept` is true, unless `rough` matches."""
+
+    def accepts(self, text: str, end: int) -> bool:
+        """Return whether the marker is effective if it ends at ``end``."""
+        match = _compile(self.pattern).match(text, end)
+        return match is not None and (match.lastindex is None or match[match.lastindex] in self.words)
+
+    def may_accept(self, text: str, end: int) -> bool:  # noqa: ARG002
+        """Return whether more text could make the marker effective. Text that `accepts` returns true for need not be
+        considered."""
+        return False
 
 
 class MarkerSet:
@@ -43,18 +75,13 @@ class MarkerSet:
     first use, because parsing an answer needs few of a parser's sets.
     """
 
-    weak: Mapping[str, str] = {}
-    """Maps some markers, which are called weak, to patterns. A weak marker is ignored if its pattern matches the text
-    after it (see `WeakMarkerSet`)."""
-    quick: Mapping[str, str] = {}
-    """Maps frequent weak markers, each of one character, to short patterns for most of the text that their patterns
-    match. A search uses the short pattern first, because it is compiled and matched in less time."""
+    weak: Mapping[str, WeakMarker] = {}
+    """The markers that are effective only before some texts (see `WeakMarkerSet`)."""
 
     def __init__(self, *literals: str) -> None:
         # A tuple needs a tenth of the memory of a set; the strings are shared by all sessions.
         self._lowered = (*dict.fromkeys(sys.intern(literal.lower()) for literal in literals),)
         self._parent: MarkerSet | None = None
-        self._idle: dict[str, re.Pattern[str]] = {}  # compiled on first use
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:
@@ -106,7 +133,7 @@ class MarkerSet:
 
     def _find_anchor(self, literal: str) -> int:
         places = [at for at, char in enumerate(literal) if char in self._anchors]
-        return next((at for at in places if at or not literal[at].isspace()), places[0])
+        return next((at for at in places if not literal[at].isspace()), places[0])
 
     @cached_property
     def _sorted(self) -> list[str]:
@@ -162,19 +189,15 @@ class MarkerSet:
 
     @cached_property
     def _rough_pattern(self) -> re.Pattern[str]:
-        return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
+        rough = {literal: weak.rough for literal, weak in self.weak.items() if not self._offsets.get(literal, True)}
+        return re.compile("|".join(re.escape(char) + rough.get(char, "") for char in self._offsets) or _NEVER)
 
     @cached_property
     def _exact_pattern(self) -> re.Pattern[str]:
         """A pattern with one branch per anchor, which includes the characters that may surround the anchor."""
-        passed = {literal: re.compile(quick) for literal, quick in self.quick.items()}
-        found = {it for it in self._strong if it[0] in passed and not passed[it[0]].match(it, 1)}  # at the weak marker
-        strong = starmap(_build_branch, self._group_by_anchor(it for it in self._strong if it not in found).items())
-        weak = (
-            _build_anchor(literal, self._find_anchor(literal), self.quick.get(literal, idle))
-            for literal, idle in self.weak.items()
-        )
-        return re.compile("|".join([*strong, *weak]) or _NEVER)
+        strong = starmap(_build_branch, self._group_by_anchor(self._strong).items())
+        weak = (_build_anchor(literal, self._find_anchor(literal), weak.search) for literal, weak in self.weak.items())
+        return re.compile("|".join([*weak, *strong]) or _NEVER)
 
     @cached_property
     def _hint_pattern(self) -> re.Pattern[str]:
@@ -190,7 +213,11 @@ class MarkerSet:
             beginnings.setdefault(text[0], []).append(text[1:])
         behind = {char: f"(?:{_build_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
         behind |= {first: rf"(?:{_build_beginnings(rests)})?\Z" for first, rests in beginnings.items()}
-        behind |= {literal: rf"(?!{quick})(?:{_UNDECIDED}\Z|())" for literal, quick in self.quick.items()}
+        behind |= {
+            literal: f"(?:{weak.rough}()|{behind[literal]}|{weak.rough_beginning})"
+            for literal, weak in self.weak.items()
+            if weak.rough
+        }
         branches = [re.escape(one) + rest for char, rest in behind.items() for one in _list_letter_cases(char)]
         return re.compile("|".join(branches) or _NEVER)
 
@@ -204,22 +231,8 @@ class MarkerSet:
         if sign is None:
             return len(text)
         if not sign.lastindex:
-            char = sign[0][0]
-            is_idle = char in self.quick and self.is_ignored(char, text, sign.start() + 1)
-            return self.find_partial_start(text, 0) if is_idle else sign.start()
+            return sign.start()
         return self.find_partial_start(text, 0) if self.search(text, 0) is None else -1
-
-    def is_ignored(self, literal: str, text: str, end: int) -> bool:
-        """Return whether the weak marker ``literal``, if it ends at ``end``, is ignored because of the text after
-        it."""
-        if literal in self.quick and self._compile_idle(self.quick[literal]).match(text, end):
-            return True
-        return self._compile_idle(self.weak[literal]).match(text, end) is not None
-
-    def _compile_idle(self, pattern: str) -> re.Pattern[str]:
-        if pattern not in self._idle:
-            self._idle[pattern] = re.compile(pattern)
-        return self._idle[pattern]
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
         """Return the first marker that begins at ``start`` or later and ends at ``end`` or earlier, or None."""
@@ -278,36 +291,35 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """A `MarkerSet` that ignores a marker of ``weak`` if the marker's pattern matches the text after it.
+    """A `MarkerSet` in which the markers of ``weak`` are effective only before some texts.
 
     No two markers of ``weak`` have the same anchor.
     """
 
-    def __init__(self, weak: Mapping[str, str], *literals: str, quick: Mapping[str, str] = EMPTY) -> None:
-        super().__init__(*literals, *weak)
-        self.weak, self.quick = weak, quick
+    def __init__(self, weak: Mapping[str, WeakMarker], *literals: str) -> None:
+        super().__init__(*weak, *literals)
+        self.weak = weak
         self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
-    def with_idle(self, literal: str, idle: str) -> WeakMarkerSet:
-        """Return the same set with another pattern for the weak marker ``literal``, which is ignored if ``idle``
-        matches the text after it."""
+    def with_weak(self, literal: str, marker: WeakMarker) -> WeakMarkerSet:
+        """Return the same set with ``marker`` as the weak marker ``literal``."""
         changed = copy(self)  # most of the search is the same
         changed.__dict__.pop("_exact_pattern", None)
-        changed.weak = {**self.weak, literal: idle}
+        changed.weak = {**self.weak, literal: marker}
         return changed
 
-    def with_literals(self, weak: Mapping[str, str], *literals: str, quick: Mapping[str, str] = EMPTY) -> WeakMarkerSet:
-        """Return a set that also contains ``literals``, with other patterns ``weak`` for the same weak markers.
+    def with_literals(self, weak: Mapping[str, WeakMarker], *literals: str) -> WeakMarkerSet:
+        """Return a set that also contains ``literals``, with other patterns for the same weak markers.
 
         If each new marker contains one of the existing anchors, the set reuses them, because choosing anchors for the
         markers of all families takes longer than parsing most answers.
         """
         added = {sys.intern(literal.lower()) for literal in literals}.difference(self._lowered)
         if any(self._anchors.isdisjoint(literal) for literal in added):
-            return WeakMarkerSet(weak, *self.literals, *added, quick=quick)
-        extended = WeakMarkerSet(weak, quick=quick)
+            return WeakMarkerSet(weak, *self.literals, *added)
+        extended = WeakMarkerSet(weak)
         extended._lowered = (*self._lowered, *added)
-        extended._anchors, extended._rough_pattern = self._anchors, self._rough_pattern
+        extended._anchors = self._anchors
         extended._offsets = {char: [*places] for char, places in self._offsets.items()}
         for char, by_offset in extended._group_by_anchor(added).items():
             firsts = dict(extended._offsets[char])
@@ -322,26 +334,27 @@ class WeakMarkerSet(MarkerSet):
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the first marker whose anchor is at ``index``, unless it is a weak marker that is ignored."""
+        """Return the first marker whose anchor is at ``index``, unless it is a weak marker that is not effective."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
-        if marker is not None and self._ignores(text, marker):  # the marker whose anchor is here is longer
-            marker = None
         if weak is None or (marker is not None and marker[0] != index - weak[1]):
             return marker
         literal, offset = weak
         begin, stop = index - offset, index - offset + len(literal)
         if marker is None and begin >= start and text.startswith(literal, begin, end):
             marker = self.match(text, begin, end)
-        if marker != (begin, stop):
-            return marker
-        if self.is_ignored(literal, text, stop):
-            return None
-        next_marker = self.match(text, stop, end) if literal in self.quick else None  # it says more than a line's start
-        return next_marker if next_marker and text[stop : next_marker[1]] not in self.weak else marker
+        return None if marker == (begin, stop) and not self.weak[literal].accepts(text, stop) else marker
 
-    def _ignores(self, text: str, marker: MarkerSpan) -> bool:
-        literal = text[slice(*marker)]
-        return literal in self.weak and self.is_ignored(literal, text, marker[1])
+    def find_partial_start(self, text: str, start: int) -> int:
+        found = super().find_partial_start(text, start)
+        for literal, weak in self._undecided:
+            begin = text.rfind(literal, max(start, len(text) - weak.max_undecided), found)
+            if begin >= 0 and weak.may_accept(text, begin + len(literal)):
+                found = begin
+        return found
+
+    @cached_property
+    def _undecided(self) -> list[tuple[str, WeakMarker]]:
+        return [(literal, weak) for literal, weak in self.weak.items() if weak.max_undecided]
 
 
 def _equals_ignoring_case(literal: str, text: str) -> bool:
@@ -372,11 +385,18 @@ def _build_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
         for literal in literals:
             before = literal[: offset + 1] if offset else ""
             rests.setdefault(before, []).append(literal[offset + 1 : offset + 1 + _AFTER_ANCHOR])
-    branches = [
-        f"(?<={_build_any_case(before)}){_build_rest_pattern(after)}" for before, after in rests.items() if before
-    ]
-    branches += [_build_rest_pattern(rests[""])] if "" in rests else []
-    return f"{_build_any_case(char)}(?:{'|'.join(branches)})"
+    behind = [_build_rest_pattern(rests.pop(""))] if "" in rests else []
+    branches = [f"(?<={_build_any_case(before)}){_build_rest_pattern(after)}" for before, after in rests.items()]
+    if branches:
+        behind.append(f"(?<={_build_last_characters(rests)})(?:{'|'.join(branches)})")
+    return f"{_build_any_case(char)}(?:{'|'.join(behind)})"
+
+
+def _build_last_characters(literals: Collection[str]) -> str:
+    """Return a pattern for the last three characters of each literal, or fewer if one of them is shorter. It rejects
+    most texts faster than all literals would."""
+    length = min(3, *map(len, literals))
+    return "".join(_build_class({literal[at] for literal in literals}) for at in range(-length, 0))
 
 
 def _build_neighbor_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
@@ -410,10 +430,10 @@ def _build_beginnings(literals: Iterable[str]) -> str:
     return "|".join(f"{_build_any_case(first)}(?:{_build_beginnings(rest)})?" for first, rest in rests.items())
 
 
-def _build_anchor(literal: str, offset: int, idle: str) -> str:
-    """Return a pattern for the anchor of ``literal``, at ``offset``, unless ``idle`` matches the text after it."""
+def _build_anchor(literal: str, offset: int, behind: str) -> str:
+    """Return a pattern for the anchor of ``literal``, at ``offset``, if ``behind`` matches the text after it."""
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
-    return f"{char}{f'(?<={before}{char})' if offset else ''}{f'(?={after}(?!{idle}))' if after else f'(?!{idle})'}"
+    return f"{char}{f'(?<={before}{char})' if offset else ''}{after}{behind}"
 
 
 def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from string import ascii_letters
 from typing import NamedTuple
 
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
-from adapter.parsing.bodies.worded_call import FIRST_WORDS
+from adapter.parsing.bodies.worded_call_start import WordedCallStart
 from adapter.parsing.bracket_delimited_json import CALL_KEYS, UntaggedJson
 from adapter.parsing.fallback_readers import FallbackReader, mark_foreign_opener, merge_openers
 from adapter.parsing.format import (
@@ -26,13 +24,20 @@ from adapter.parsing.format import (
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import (
     MarkerSet,
+    WeakMarker,
     WeakMarkerSet,
-    build_alternatives,
     build_first_two,
     get_marker_set,
 )
 from adapter.parsing.stream_buffer import SPACE, Reader
-from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, LINE_START, announces_calls, build_idle_pattern, is_tag
+from adapter.parsing.wrapper_tags import (
+    ANNOUNCING_WORD,
+    LINE_START,
+    TAG_START,
+    announces_calls,
+    build_tag_pattern,
+    is_tag,
+)
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models of every family write."""
@@ -43,6 +48,9 @@ END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end
 NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
 INVENTED_RESULT = ("<tool_response>",)
 """Tags of a tool result that the model invents. The rest of the text is then not part of its turn."""
+
+LINE_STARTS = (LINE_START, "\n{", "\n[", TAG_START)
+"""Possible starts of calls without markers, and of a tag around a call."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
 """Languages of code fences that may contain a call, in addition to those that announce one."""
@@ -109,9 +117,7 @@ def build_marker_tables(
         openers: Mapping[str, CallOpener] = _collect_all_openers(formats, fallback, names)
     else:  # collecting the openers of all formats takes longer than parsing most answers
         openers = {**plain.openers, **_accept_any_call(added)}
-    text_markers = plain.text_markers.with_literals(
-        _build_weak_patterns(openers, names), *added, quick={LINE_START: _build_other_start(names)}
-    )
+    text_markers = plain.text_markers.with_literals(_build_weak_markers(plain.openers, names), *added)
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
@@ -177,11 +183,10 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()
     }
     text_markers = WeakMarkerSet(
-        _build_weak_patterns(openers, ()),
+        _build_weak_markers(openers, ()),
         *openers, *stray_closers, *fallback_closers, *reasoning, *reasoning.values(), *answer_tags,
         *answer_tags.values(), *end_tokens,
         *other_role_markers, *result_markers,
-        quick={LINE_START: _build_other_start(())},
     )  # fmt: skip
     unmarked = _collect_unmarked_readers(formats, fallback)
     return MarkerTables(
@@ -217,40 +222,22 @@ def _find_namespace_opener(
     return lambda namespace: mark_foreign_opener(other(namespace))
 
 
-def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Map the weak markers (code fences, and the starts of lines) to patterns. A weak marker is ignored if its pattern
-    matches the text after it, because no call can follow."""
-    firsts = {f'{key}"' if key.startswith("tool") else key[:4] for key in (*CALL_KEYS, *names)}  # short to compile
-    keys = "|".join(map(re.escape, sorted(firsts)))
-    idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!{keys})[^\"]{{0,63}}\")"
-    idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
-    idle_starts = rf"\{{{idle_object}", rf"\[{idle_list}", f"<{build_idle_pattern(openers)}"
-    objects = rf"[\w+#.-]{{0,{FENCE_KIND}}}\n[{SPACE}]*(?:\{{(?!{idle_object})|\Z)"
-    calls = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{build_first_two(openers)}|\[(?!{idle_list}))"
-    fences = rf"{objects}|{calls}|{ANNOUNCING_WORD}\n"
+def _build_weak_markers(openers: Iterable[str], names: tuple[str, ...]) -> dict[str, WeakMarker]:
+    """Return the weak markers: code fences, and the starts of lines. ``openers`` are the markers of calls that do not
+    depend on the session's tools, so that the patterns are the same for all sessions."""
+    keys = CALL_KEYS.union(names)
+    after_brace = rf"[{SPACE}]*+(?:[{{\['“]|\"(?:([^\"]{{0,63}})\")?|\Z)"
+    after_bracket = rf"[{SPACE}]*+(?:[{{\[\"'“\w]|\Z)"
+    objects = rf"[\w+#.-]{{0,{FENCE_KIND}}}\n[{SPACE}]*+(?:\{{{after_brace}|\Z)"
+    calls = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{build_first_two(openers)}|<[A-Za-z_]|\[{after_bracket})"
+    fence = rf"(?![\w+#.-]{{0,{FENCE_KIND}}}\n)|{objects}|{calls}|{ANNOUNCING_WORD}\n"
     return {
-        FENCE: rf"(?!{fences})[\w+#.-]{{0,{FENCE_KIND}}}\n",
-        LINE_START: f"(?:{'|'.join((*idle_starts, build_idle_line(names)))})",
+        LINE_START: WordedCallStart(names),
+        FENCE: WeakMarker(f"(?:{fence})", keys),
+        "\n{": WeakMarker(after_brace, keys),
+        "\n[": WeakMarker(after_bracket),
+        TAG_START: WeakMarker(build_tag_pattern(openers)),
     }
-
-
-def build_idle_line(names: Iterable[str]) -> str:
-    """Return a pattern for lines that no words begin that announce a call."""
-    words = rf"(?i:{'|'.join(map(re.escape, FIRST_WORDS))})(?:[^\n:={{(\[<]{{0,60}}(?:[:={{(\[<]|\Z)|[\w ]{{0,24}}\n)"
-    after = r"\s{0,2}(?:[^\w\s.?!,;-]|\w+\s?(?:[=:]|\Z)|\.(?:call|\w{0,3}\Z)|\Z)"
-    named = rf"(?:{build_alternatives(names, exact=True)}){after}" if names else "(?!)"
-    signs = r"[ \t]{0,9}+(?:[^\w\s{\[<>|`]{1,9}+[ \t]?+)?+<{0,3}+"
-    return rf"(?![{{\[<]|{signs}(?:{words}|{named}|\w{{0,40}}\Z))"
-
-
-def _build_other_start(names: Iterable[str]) -> str:
-    """Return a pattern for the start of most lines that no words begin that announce a call."""
-    words = (*FIRST_WORDS, *names)
-    firsts = {spelling for word in words for spelling in (word[0].lower(), word[0].upper())}
-    others = "".join(char for char in ascii_letters if char not in firsts)
-    begun = build_alternatives(sorted({word[:4].lower() for word in words}))
-    word = rf"(?=[^\W_])(?!{begun}|\w{{0,3}}\Z)"
-    return rf"[ \t]*+(?:[#*-]{{1,4}}+[ \t]{{0,9}}+)?+(?:[\n`|>+}}\])\"',;./$&%\d{others}]|{word})"
 
 
 def _lower_markers(markers: Iterable[str]) -> frozenset[str]:

@@ -24,7 +24,7 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.marker_tables import INVENTED_RESULT, build_marker_tables
+from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
 from adapter.parsing.mention_detection import consume_mentioned_closers, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
@@ -188,8 +188,9 @@ class Segmenter:
 
     def _handle_marker(self, marker: str) -> Reader[None]:
         kind, state, output, openers = marker.lower(), self._state, self._output, self._tables.openers
-        if kind == LINE_START:
-            output.add_text(marker)
+        if kind in LINE_STARTS:
+            output.add_text(LINE_START)
+            self._source.push_back(marker[1:])
             if not state.line.quote_reason:
                 yield from self._read_line_start()
         elif kind == FENCE and (state.line.is_blank or state.line.ends_sentence) and not state.line.is_fenced:
@@ -395,9 +396,17 @@ class Segmenter:
         space = self._state.space
         char = yield from self._source.skip_space(space)
         self._state.line.add("".join(space))
-        is_idle = self._tables.text_markers.is_ignored(LINE_START, self._source.text, self._source.position)
-        if char and (char in "{[<" or not is_idle):
+        if char and (char in "{[<" or (yield from self._begins_words())):
             yield from self._read_line_start()
+
+    def _begins_words(self) -> Reader[bool]:
+        """Return whether words that announce a call may begin here, at the start of an answer."""
+        source, start = self._source, self._tables.text_markers.weak[LINE_START]
+        while not start.accepts(source.text, source.position):
+            if source.final or not start.may_accept(source.text, source.position):
+                return False
+            yield
+        return True
 
     def _read_line_start(self) -> Reader[None]:
         """Parse a call without a marker at the start of a line or an answer: JSON, in tags, or announced by words."""

@@ -12,8 +12,8 @@ from adapter.parsing.marker_set import WeakMarkerSet, get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.wrapper_tags import (
-    LINE_START,
     MAX_DEPTH,
+    TAG_START,
     consume_wrapper,
     is_tag,
     peek_announcing_tag,
@@ -46,7 +46,7 @@ class WrappedCallReader:
 
     def begins_here(self) -> Reader[bool]:
         """Return whether a wrapper tag, rather than a marker, may begin here, at a bracket at the start of a line."""
-        if self.text_markers.is_ignored(LINE_START, self._source.text, self._source.position):
+        if not self.text_markers.weak[TAG_START].accepts(self._source.text, self._source.position + 1):
             return False
         return not (yield from self._source.is_next(self._tables.text_markers))
 

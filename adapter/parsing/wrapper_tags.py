@@ -16,18 +16,17 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two
+from adapter.parsing.marker_set import MarkerSet, WeakMarker, WeakMarkerSet, build_first_two
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
-LINE_START = "\n"
-"""The start of a line, at which a tag, JSON or a call in words may begin."""
+LINE_START, TAG_START = "\n", "\n<"
 
 _NAME = r"[A-Za-z_][\w.-]{0,30}+(?::[\w.-]{0,30}+)?+"
 _TAG = re.compile(rf"<({_NAME})>")
 _TAG_BEGINNING = re.compile(rf"<(?:{_NAME})?\Z")
 _TAG_LIMIT = 64
-_NAMESPACED = r"([A-Za-z_][\w.-]{0,30}+:)invoke(?=[ \t\n])"
-_NAMESPACE = re.compile(f"<{_NAMESPACED}")
+_NAMESPACED = r"[A-Za-z_][\w.-]{0,30}+:(?=invoke[ \t\n])"
+_NAMESPACE = re.compile(f"<({_NAMESPACED})")
 _NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?)?\Z")
 _QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
 """Matches names of tags around quoted text. A call in such a tag is not a call by the model."""
@@ -38,17 +37,18 @@ MAX_DEPTH = 3
 """Maximum number of wrapper tags around a call."""
 
 
-def build_idle_pattern(openers: Iterable[str]) -> str:
-    """Return a pattern for text after ``<`` at the start of a line that is not a tag before a call."""
+def build_tag_pattern(openers: Iterable[str]) -> str:
+    """Return a pattern for the text after `TAG_START` if a tag before a call may begin there, or another ``<``."""
     call = rf"{build_first_two(openers)}|<[A-Za-z_]|\Z"
-    tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|{ANNOUNCING_WORD}>"
-    return rf"(?!\Z|<|{tag}|{_NAMESPACED})"
+    return rf"(?=<|\Z|{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|{ANNOUNCING_WORD}>|{_NAMESPACED})"
 
 
 @lru_cache(maxsize=64)
 def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
-    """Return ``markers`` for the text after a call in wrapper tags, in which a closing tag may also begin a line."""
-    return markers.with_idle(LINE_START, rf"(?!</(?:\Z|{_NAME}(?:\Z|>))){markers.weak[LINE_START]}")
+    """Return ``markers`` for the text after a call in wrapper tags, in which `TAG_START` may also begin a closing
+    tag."""
+    pattern = rf"(?:/(?:\Z|{_NAME}(?:\Z|>))|{markers.weak[TAG_START].pattern})"
+    return markers.with_weak(TAG_START, WeakMarker(pattern))
 
 
 def consume_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:

@@ -29,6 +29,7 @@ from adapter.core.json.decode import decode_json
 from adapter.core.text.text_cache import TextCache
 from adapter.parsing.bodies.python_scanner import read_list
 from adapter.parsing.bodies.worded_call import find_arguments
+from adapter.parsing.bodies.worded_call_start import build_line_start
 from adapter.parsing.bracket_delimited_json import (
     CALL_KEYS,
     MAX_OPENING,
@@ -41,7 +42,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.tool_elements import is_distinctive_name
 from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
-from adapter.parsing.marker_tables import build_idle_line, build_marker_tables
+from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
@@ -312,7 +313,7 @@ def _find_worded_calls(text: str, tools: ToolSet) -> Iterator[int]:
 @lru_cache(maxsize=64)
 def _compile_line_start(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for the start of a line at which words may announce a call."""
-    return re.compile(rf"(?:\A|(?<=\n))(?:(?=[\[<])|{build_idle_line(names).replace('(?!', '(?=', 1)})")
+    return re.compile(rf"(?:\A|(?<=\n))(?=[\[<]|{build_line_start(names)})")
 
 
 def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:

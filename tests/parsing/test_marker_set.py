@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.parsing.bodies.worded_call_start import WordedCallStart
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT, MarkerSet, WeakMarkerSet
+from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT, MarkerSet, WeakMarker, WeakMarkerSet
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import parse
 
@@ -75,9 +76,10 @@ def test_find_plain_end_equals_search_and_partial_start(search):
 def test_added_markers_are_found_as_in_a_set_made_anew(search, added):
     """With and without an anchor in common."""
     literals, text, start, end = search
-    weak = {"\n[": r"\w"}
-    markers = WeakMarkerSet(weak, *literals).with_literals(weak | {"\n[": "x"}, *added)
-    anew = WeakMarkerSet(weak | {"\n[": "x"}, *literals, *added)
+    weak = {"\n[": WeakMarker(r"\W"), "\n": WordedCallStart(())}
+    changed = {"\n[": WeakMarker("[^x]"), "\n": WordedCallStart(("xyz", "ab"))}
+    markers = WeakMarkerSet(weak, *literals).with_literals(changed, *added)
+    anew = WeakMarkerSet(changed, *literals, *added)
     assert markers.search(text + "\n[x]", start, end + 4) == anew.search(text + "\n[x]", start, end + 4)
     assert markers.find_plain_end(text) == anew.find_plain_end(text)
 
@@ -124,7 +126,7 @@ def _begins(literal: str, text: str) -> bool:
 
 def test_marker_is_found_if_a_shorter_one_precedes_it_at_the_distance_of_a_longer_one():
     """The weak marker begins where a longer marker with the same anchor would begin."""
-    markers = WeakMarkerSet({"\n": "[a-z]"}, "action:", "\n", "\ntool result:")
+    markers = WeakMarkerSet({"\n": WeakMarker("[^a-z]")}, "action:", "\n", "\ntool result:")
     assert markers.search("one\nthe next action: read", 0) == (13, 20)
     assert markers.search("one\nnext action: read", 0) == (9, 16)
     assert markers.search("one\nThis action: read", 0) == (3, 4)

@@ -31,6 +31,7 @@ __all__ = [
     "tool_calls_tag",
     "unescaped_value_end",
     "worded_call",
+    "worded_call_start",
     "xml_function",
     "xml_invoke",
     "xml_invoke_tags",

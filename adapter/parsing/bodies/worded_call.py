@@ -37,20 +37,31 @@ from adapter.tools.unbracketed_arguments import TYPE_NAMES, parse_plain_argument
 LINE_LIMIT = 4000
 """Maximum length of arguments without brackets, in characters."""
 
-_ANNOUNCING = ("tool", "function", "func", "action", "call", "calling", "invoke", "invoking", "invocation", "using")
+ANNOUNCING_WORDS = (
+    "tool",
+    "function",
+    "func",
+    "action",
+    "call",
+    "calling",
+    "invoke",
+    "invoking",
+    "invocation",
+    "using",
+)
 _OTHER = (
     "running", "executing", "execute", "request", "name", "recipient", "assistant", "commentary", "to", "with", "the",
     "and", "input", "arguments", "argument", "args", "parameters", "params", "json", "code", "print", "begin", "start",
     "end", "block", "default_api", "id", "use",
 )  # fmt: skip
-ANY_WORD = "|".join(rf"{word}s?" for word in (*_ANNOUNCING, *_OTHER))
+ANY_WORD = "|".join(rf"{word}s?" for word in (*ANNOUNCING_WORDS, *_OTHER))
 """Pattern for a word that may precede the arguments of a call."""
 _SIGN = r"(?![.!?]\s|<[^\w<])[^\w{¤]"
 _ID = r"(?i:(?:call_)?id)\s*[=:]\s*[\w-]+|call_\w+"
 _BEGINS_ID = r"(?i:c|ca|cal|call|call_|(?:call_)?id?\s*[=:]?)\s*\Z"
 _is_word = re.compile(r"[\w.<-]*").fullmatch
 _bracket = get_marker_set("]")
-_announces = re.compile("|".join(_ANNOUNCING) + r"|\bto=", re.IGNORECASE)
+_announces = re.compile("|".join(ANNOUNCING_WORDS) + r"|\bto=", re.IGNORECASE)
 _ORDER = re.compile(r"\W*(?:use|call|run|execute)[ \t]+", re.IGNORECASE)
 """Matches the words before a name in an instruction to somebody else, such as ``call NAME with ...``."""
 _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
@@ -68,18 +79,19 @@ _MAY_BE_CLOSING_TAG = re.compile(r"[\[<(]{1,3}[^\[\]<>()\n]{0,40}+[\]>)]{0,3}")
 _MODULE = "default_api"
 """The module of the tools in the code that Gemini models write."""
 _ONLY_MODULE = re.compile(rf"[*#\s]*|\s*(?:print\s*\(\s*)?{_MODULE}\.").fullmatch
-FIRST_WORDS = (*_ANNOUNCING, "running", "executing", "name", "recipient", "assistant", _MODULE, "print(", "to=")
-"""The first words of lines that announce a call without beginning with the tool's name."""
 
 
 def _may_begin_word(text: str, words: tuple[str, ...]) -> bool:
-    """Return whether ``text`` may be the start of one of ``words``, or of several that are joined."""
+    """Return whether ``text`` may be the start of one of ``words``, of a word before a call, or of several that are
+    joined."""
     begun = text.lstrip("_").lower()
-    return _is_word(begun) is not None and any(word.startswith(begun[: len(word)]) for word in words)
+    return _is_word(begun) is not None and any(
+        word.lower().startswith(begun[: len(word)]) for word in (*ANNOUNCING_WORDS, *_OTHER, *words)
+    )
 
 
 @lru_cache(maxsize=64)
-def _build_head(names: tuple[str, ...]) -> re.Pattern[str]:
+def build_head(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for the text up to a tool's name, or up to JSON that contains the name."""
     name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     word = rf"(?!(?:{name})(?![\w-]))(?:{_ID}|(?:{ANY_WORD})_?)+(?![^\W_])"
@@ -135,7 +147,7 @@ def announces_call(text: str) -> bool:
 def find_arguments(text: str, start: int, tools: ToolSet) -> int | None:
     """Return the offset after the first character of the arguments of the call that begins at ``start``, the start of a
     line, in words. Return None if there is none."""
-    head = _build_head(tuple(tools)).match(text, start, start + NAME_LIMIT)
+    head = build_head(tuple(tools)).match(text, start, start + NAME_LIMIT)
     if head is None or not (head["name"] or (head["json"] and _announces.search(head["head"]))):
         return None
     tool = tools.match(head["name"]) if head["name"] else None
@@ -160,7 +172,7 @@ def quotes_calls(line: str) -> bool:
 
 def _read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     names = tuple(source.tools)
-    head = yield from _peek(_build_head(names), names, source)
+    head = yield from _peek(build_head(names), names, source)
     if head is None or _ORDER.fullmatch(head["head"]) or _has_tag(head["head"], source):
         return TEXT
     is_announced = announces_call("".join(consumed) + head["head"])
@@ -193,14 +205,13 @@ def _read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 def _peek(pattern: re.Pattern[str], words: tuple[str, ...], source: BodySource) -> Reader[re.Match[str] | None]:
     """Return the match of ``pattern`` if it is complete. ``words`` may occur in it, in addition to those that announce
     a call."""
-    all_words = (*_ANNOUNCING, *_OTHER, *(word.lower() for word in words))
     while True:
         ahead = source.text[source.position : source.position + NAME_LIMIT]
         match = pattern.match(ahead)
         end = match.end("head") if match else 0
         if match is not None and match.end() > end and (source.final or match.end() < len(ahead)):
             return match
-        may_continue = match is not None and (match.end() == len(ahead) or _may_begin_word(ahead[end:], all_words))
+        may_continue = match is not None and (match.end() == len(ahead) or _may_begin_word(ahead[end:], words))
         if source.final or len(ahead) == NAME_LIMIT or not may_continue:
             return None
         yield
