@@ -49,6 +49,8 @@ _EXCEPT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches words for files that must stay."""
+_ITEM = re.compile(r":\s+[-*+]\s+([^\n:]+?)\.?\s*\Z")
+"""Matches the text of a list item at the end of a task: "Append to a.md: - one more"."""
 _INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\.\w+)")
 """Matches the path that something is saved to."""
 _SETTINGS = re.compile(r"(?i).*(?:\.(?:cfg|conf|ini|json|properties|toml|ya?ml)|(?:^|/)\.env[.\w]*)")
@@ -230,11 +232,13 @@ def _find_remaining_names(
 def _find_missing_names(
     task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
 ) -> Iterator[str]:
-    """Yield the names of code in the task, such as "add_tax", and what it adds to a list, if they are neither in a
-    changed line, nor in a file of the task, nor in a result."""
+    """Yield the names of code in the task, such as "add_tax", what it adds to a list, a list item at its end, and the
+    numbers to fill in, if they are neither in a changed line, nor in a file of the task, nor in a result."""
     known = _list_known_text(task, tally, changes, read_file)
     names = [name for name in _CODE_NAME.findall(task) if name not in known]
     names += [name for name in _LISTED.findall(task) if name.lower() not in known.lower()]
+    names += [number for number in re.findall(r"\d+", task) if _FILLS.search(task) and number not in known]
+    names += [item for item in _ITEM.findall(task) if item.lower() not in known.lower()]
     yield from names if changes else ()
     yield from find_omissions(task, tally, read_file, changes)
 

@@ -289,6 +289,29 @@ def test_task_that_was_not_done_fails_in_any_language(task, left, is_changed):
     assert left in line
 
 
+@pytest.mark.parametrize(("new", "code"), [("- one", 1), ("- log in", 0), ("* Log in.", 0)])
+def test_list_item_of_the_task_is_added(new, code):
+    """A small model repeated the items of the list."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("c1", "edit_file", {"path": "a.md", "old_content": "- one", "new_content": "- one"}, ""))
+    tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
+    diff = f"--- a/a.md\n+++ b/a.md\n@@ -1 +1,2 @@\n - one\n+{new}\n"
+    task = "Could you append this to the list in a.md? It is: - log in"
+    done = Finished("answered", "Done.")
+    assert describe_run_outcome(done, tally, task, lambda _: f"- one\n{new}", diff)[0] == code
+
+
+@pytest.mark.parametrize(("new", "left"), [("June", "4"), ("June 4", "")])
+def test_number_to_fill_in_is_left(new, left):
+    """A small model wrote only a part of the value."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("c1", "edit_file", {"path": "a.txt", "old_content": "on DATE", "new_content": f"on {new}"}, ""))
+    tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
+    diff = f"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-on DATE\n+on {new}\n"
+    done, task = Finished("repetition", ""), "Fill in a.txt: DATE is June 4."
+    assert describe_run_outcome(done, tally, task, lambda _: f"on {new}", diff)[0] == bool(left)
+
+
 @pytest.mark.parametrize(
     ("task", "text", "left"),
     [

@@ -20,7 +20,7 @@ from adapter.prompting.intent.verbs import READS, asks_for, find_requested_actio
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
 from adapter.tools.tool import Tool, ToolSet
 
-_VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)?(?![\w.,]*\w)")
+_VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)*(?![\w.,]*\w)")
 _INSIDE = re.compile(
     r"(?i)\b(?:at|from|in|inside|into|(?<!\brid\s)(?<!dispose\s)of|to|within|aus|im|von|zu[mr]?|dans|du|de|del|di|da|em|en|nel|sur)\s+\W*\Z"
 )
@@ -52,6 +52,10 @@ _EXPLAINS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches answers that may explain why nothing was changed."""
+_HOW_TO = re.compile(r"(?i)\b(?:how\s+(?:can|could|do|should|to|would)|should|what\s+(?:does|is)\s+an?)\b")
+"""Matches questions that need no content of the file that they name."""
+MAX_UNREAD = 200
+"""Maximum length of an answer to a question about a file that was not read, in characters."""
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\w{3,}")
 _LINE_NUMBER = re.compile(r"^(?:[\w./-]+\.\w+:)?\s*\d+[:|\t] ?")
 _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
@@ -243,7 +247,9 @@ def _takes_file(tool: Tool) -> bool:
 def find_tools_for_omitted_change(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools for the next step of the requested change. Return none if a change was made, or if the answer
     explains why there is none."""
-    is_made = has_changed(history) or not find_file_action(history.request)
+    action = find_file_action(history.request)
+    makers = _find_tools(action, tools) if action else ()  # whose effect may not be declared
+    is_made = has_changed(history) or not action or any(call.ok and call.name in makers for call in history.recent)
     return () if is_made or _EXPLAINS.search(content) else find_next_tools(history, tools)
 
 
@@ -303,10 +309,14 @@ def find_readers_for_invented_content(content: str, history: CallHistory, tools:
     """Return the tool that reads a file if the answer seems to invent the content of a file.
 
     This is so if the request is a question about a file, no tool was called, and the answer has a placeholder, or a
-    number or quotation ("it says ...") that does not occur in the conversation.
+    number or quotation ("it says ...") that does not occur in the conversation. A short answer without a reason is also
+    invented, unless the question is about a value that it states, or how to do something.
     """
     if history.recent or not is_question(history.request) or not find_paths(history.request):
         return ()
+    is_general = _HOW_TO.search(history.request) or _VALUE.search(history.request) or _EXPLAINS.search(content)
+    if 0 < len(content) <= MAX_UNREAD and not is_general and not history.calls and "`" not in content:
+        return find_readers(tools)
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)
     invented = [*numbers, *_YOUR.findall(content), *_QUOTATION.findall(content)]
     return find_readers(tools) if any(each not in history.text for each in invented) else ()

@@ -545,6 +545,11 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("What version is in package.json?", (), "4.14.1", "unread_file", ("read_file",)),
         ("Who wrote a.toml?", (), "The author is [Your Name].", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
+        ("Who is the author in a.json?", (), "The author is @sam.", "unread_file", ("read_file",)),
+        ("Weißt du, wer a.json schrieb?", (), "Das war Sam.", "unread_file", ("read_file",)),
+        ("How do I create a.json?", (), "With any editor.", "", ()),
+        ("Who is the author in a.json?", (), "Which of the two files do you mean?", "", ()),
+        ("Who is the author in a.json?", (), "The file has no author.", "", ()),
         # lookalikes
         ("Which port is set in server.ini?", (READ_A,), "The port is 8080.", "", ()),
         ("What is port 8080 in server.ini for?", (), "Port 8080 is for HTTP.", "", ()),

@@ -10,6 +10,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_file_action,
     find_next_tools,
     find_started_action,
+    find_tools_for_omitted_change,
     list_result_lines,
 )
 from adapter.dialects import get_dialect
@@ -65,6 +66,14 @@ from adapter.dialects import get_dialect
 )
 def test_action_on_a_file_is_found_in_a_request(request_, action):
     assert find_file_action(request_) == action
+
+
+def test_call_of_a_tool_for_the_change_makes_it():
+    """Also if the tool does not declare that it changes something."""
+    tools, written = get_dialect("blade").tools, PastCall("write_file", {"path": "a.md", "content": "x"}, "written")
+    for calls, next_tools in (((written,), ()), ((), ("write_file",))):
+        history = CallHistory("Write a file a.md with x. What is its checksum?", calls)
+        assert find_tools_for_omitted_change("It is 7.", history, tools) == next_tools
 
 
 @pytest.mark.parametrize("name", ["blade", "maki", "promptly", "proxyai", "proto"])
