@@ -85,7 +85,9 @@ _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
 _ASSIGNMENT = re.compile(r"[^\W\d]\w*\s*=(?!=)")
 _PRINT = re.compile(r"print\s*\(")
 _PREFIX = re.compile(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")
-_NUMBER = re.compile(r"[+-]?(?:0[xX][\da-fA-F_]+|(?:\d[\d_]*)?\.?\d[\d_]*(?:[eE][+-]?\d+)?|\d[\d_]*\.)(?![\w.])")
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX]_?[\da-fA-F][\da-fA-F_]*|(?:\d[\d_]*)?\.?\d[\d_]*(?:[eE][+-]?\d+)?|\d[\d_]*\.)(?![\w.])"
+)
 _WORD = re.compile(r"[^\W\d]\w*")
 _LITERALS = {"True": True, "False": False, "None": None}
 _JSON_LITERALS = {"true": True, "false": False, "null": None}
