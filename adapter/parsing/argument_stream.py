@@ -19,15 +19,15 @@ from adapter.tools.json_call_extraction import ABOUT_KEYS, NAME_KEYS, Normalizer
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000
-"""Maximum number of characters to buffer for the start of a call, or for a value that is not a string."""
+"""Maximum number of characters to buffer for the start of a call, a key, or a value that is not a string."""
 
 _PROBE = "C:\n"
 """A string for testing a parameter: only a parameter that accepts any string leaves it unchanged. As a path, for
 example, it gets a backslash in place of the line break."""
 
-_ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
+_ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:[^,{{]*+,\s*)?"
 _HEAD = re.compile(
-    rf"\s*\[?\s*\{{\s*{_ABOUT}\"(?:{'|'.join(NAME_KEYS)})\"\s*:\s*\"(?P<name>[^\"\\]+)\"\s*,"
+    rf"\s*+\[?\s*+\{{\s*+{_ABOUT}\"(?:{'|'.join(NAME_KEYS)})\"\s*:\s*\"(?P<name>[^\"\\]+)\"\s*,"
     r"\s*\"(?P<key>[^\"\\]+)\"\s*:\s*\{"
 )
 _BRACE = re.compile(r"\s*\{")
@@ -35,7 +35,7 @@ _VALID = (
     r'[^"\\\x00-\x1f\ud800-\udfff]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-_MEMBER = re.compile(rf'\s*(?P<comma>,?)\s*(?P<key>"(?:{_VALID})*")\s*:\s*')
+_MEMBER = re.compile(rf'\s*+(?P<comma>,?)\s*+(?P<key>"(?:{_VALID})*")\s*:\s*')
 _STRING_TEXT = re.compile(rf"(?:(?!\\[bf])(?:{_VALID}|[\n\t]))+")
 r"""Matches text of a string that no repair changes. It excludes backspaces and form feeds, because a model may have
 meant a literal backslash, as in ``\frac``."""
@@ -123,7 +123,8 @@ class ArgumentStream:
         """
         match = _MEMBER.match(self._text)
         if match is None or match.end() >= len(self._text):
-            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # the end of the object, or not a member
+            is_other = re.match(r"\s*+[^\s,\"]", self._text) is not None  # the end of the object, or not a member
+            self._has_stopped = is_other or len(self._text) > WAIT_LIMIT
             return None
         key = json.loads(match["key"])
         if (not match["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:

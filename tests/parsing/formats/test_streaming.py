@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import time
 from typing import Any
 
 import pytest
@@ -292,3 +293,13 @@ def test_streaming_changes_no_other_events(text, name, seed):
     events = in_pieces(pieces, name, stream_arguments=True)
     assert stream_fault(events, merge_deltas(in_pieces(pieces, name))) is None
     assert "".join(event.raw for event in events) == text
+
+
+@pytest.mark.parametrize("rest", ["", '"', '"count": 1', '"text":'], ids=["brace", "key", "value", "colon"])
+@pytest.mark.parametrize("filler", [" ", "a"], ids=["spaces", "letters"])
+def test_an_endless_gap_or_key_takes_linear_time(rest, filler):
+    """Each piece was compared with all text since the last member: in quadratic time, or cubic for spaces."""
+    text = f'<tool_call>{{"name": "do_everything", "arguments": {{{rest}' + filler * 30_000
+    start = time.process_time()
+    stream(text, "hermes", stream_arguments=True)
+    assert time.process_time() - start < 3
