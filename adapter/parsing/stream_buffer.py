@@ -280,10 +280,14 @@ class StreamBuffer:
         consumed.append(match.group())
         self.position += len(match.group())
 
+    def is_cut_within(self, literal: str) -> bool:
+        """Return whether the text has ended, and the rest of it is the start of ``literal``, or empty."""
+        rest = self.text[self.position : self.position + len(literal) + 1]
+        return self.final and literal.lower().startswith(rest.lower())
+
     def consume_cut_marker(self, literal: str, consumed: list[str]) -> bool:
         """If the text ends within ``literal``, consume that part and add it to ``consumed``. Return whether it does."""
-        rest = self.text[self.position :]
-        is_cut = self.final and rest != "" and literal.startswith(rest.lower())
+        is_cut = not self.is_empty and self.is_cut_within(literal)
         if is_cut:
             consumed.append(self.consume_rest())
         return is_cut

@@ -182,7 +182,7 @@ class TaggedJson:
             char = yield from source.skip_space(consumed)
             if char == self.closing[0]:
                 marker = yield from source.consume_marker(self._ends)
-                source.consume_cut_marker(self.closing.lower(), consumed)
+                source.consume_cut_marker(self.closing, consumed)
                 if marker or source.is_empty:
                     return marker
             if char and char in "{[":

@@ -113,7 +113,7 @@ class KeyValueReader:
         self._ends = MarkerSet(tags.close)
         self._separator = MarkerSet(tags.separator) if tags.separator else None
         self._key_end = tags.key_close or tags.value_open
-        self._broken_value_open = remove_bracket(tags.value_open)
+        self._broken_value_open = remove_bracket(tags.value_open).lower()
         self._key_closes = (tags.key_close,) if tags.key_close else ()
         self._after_key = MarkerSet(
             tags.value_open, self._broken_value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1]
@@ -125,7 +125,7 @@ class KeyValueReader:
             call_closes=[tags.close],
             outer_closes=[tags.section_close] if tags.section_close else [],
         )
-        self._empty_value = f"{tags.value_open[:-1]}/>"
+        self._empty_value = f"{tags.value_open[:-1]}/>".lower()
         self._no_value = MarkerSet(tags.key_open, tags.close)
         self._read_json = TaggedJson(tags.open, tags.close)
         self._unopened = re.compile(rf"\s*([\w.:-]+)\s*(?={re.escape(tags.key_open)})", re.IGNORECASE)
@@ -138,7 +138,7 @@ class KeyValueReader:
         """Return the call. If the text does not begin with a name in this layout, return None and consume nothing."""
         ahead: list[str] = []
         call = yield from self._consume_name(source, ahead)
-        if call is None and (yield from self._begins_with_key(source, ahead)):
+        if call is None and (yield from self._begins_with_key(source)):
             consumed.extend(ahead)
             yield from source.consume_through(self._ends, consumed)
             return BodyResult(error=f"the call has no name: expected {self.tags.open}NAME{self.tags.key_open}")
@@ -177,7 +177,7 @@ class KeyValueReader:
         """Return whether ``ahead`` may be the start of a known tool's name and a key's tag."""
         match = _MAY_BE_UNOPENED.fullmatch(ahead)
         return match is not None and (
-            self.tags.key_open.startswith(match[2].lower()) if match[2] else tools.has_prefix(match[1])
+            self.tags.key_open.lower().startswith(match[2].lower()) if match[2] else tools.has_prefix(match[1])
         )
 
     def _consume_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
@@ -213,9 +213,8 @@ class KeyValueReader:
                 return self._split_glued_key(call, ahead, source)
             case "value close" if call.tool is not None:
                 return call  # a stray closer after the name, skipped with the pairs
-        rest = source.text[source.position :].lower()
         begins = (self.tags.key_open, self.tags.separator, self.tags.close)
-        is_cut = source.final and any(tag.startswith(rest) for tag in begins)
+        is_cut = any(source.is_cut_within(tag) for tag in begins)
         if not char or is_cut:
             return call if source.at_line_start or self._is_own(source) else None
         key = yield from self._peek_key(source)
@@ -231,15 +230,14 @@ class KeyValueReader:
                 return PendingCall(tool.name, tool)
         return None
 
-    def _begins_with_key(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
+    def _begins_with_key(self, source: StreamBuffer) -> Reader[bool]:
         """Return whether the first word is a key and not a name: the closing tag of a key and a value follow it."""
-        if not self.tags.key_close or not source.text.lower().startswith(self.tags.key_close, source.position):
-            return False
-        taken = [*ahead]
-        yield from source.consume_marker(self._after_key, taken)
-        _, tag = yield from source.peek_after_space(self._after_key)
-        source.push_back("".join(taken[len(ahead) :]))
-        return tag.lower() == self.tags.value_open
+        tag = yield from source.consume_marker(self._after_key)
+        following = ""
+        if tag and self._kind.get(tag.lower()) == "key close":
+            _, following = yield from source.peek_after_space(self._after_key)
+        source.push_back(tag)
+        return self._kind.get(following.lower()) == "value"
 
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
         """Return the next key if its closing tag follows, or an empty string. Nothing is consumed."""
@@ -357,7 +355,7 @@ class KeyValueReader:
                 source.push_back(space[len(consumed[-1]) :])
                 return False, type
             consumed.extend([*gap, tag])
-            if tag.lower() == self.tags.value_open:
+            if self._kind.get(tag.lower()) == "value":
                 return True, type
             if tag.lower() == self._broken_value_open:
                 call.fix("misspelt-inner-tag")

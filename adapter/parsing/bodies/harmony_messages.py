@@ -105,11 +105,11 @@ def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if not source.at_line_start and opening == CHANNEL:
         return TEXT
     end = yield from source.peek_marker(_header_end, HEADER_LIMIT)
-    text = source.text[source.position : source.position + HEADER_LIMIT + 1]
+    found = _header_end.search(source.text, source.position) if end else None
+    text = source.text[source.position : found[0] if found else source.position + HEADER_LIMIT + 1]
     if not source.at_line_start and not _calls_tool(text, end, source.tools):
         return TEXT
     if end:
-        text = text[: text.lower().find(end.lower())]
         if end.lower() != MESSAGE or not _HEADER.fullmatch(opening + text):
             return _read_broken_header(source, consumed, text if end.lower() in _CLOSING else "", end)
     elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
@@ -204,8 +204,7 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
     """Return whether ``text`` is the rest of a header that calls a known tool, rather than a quotation."""
-    header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
-    names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
+    names = _RECIPIENT.findall(text) if end.lower() == MESSAGE and _HEADER.fullmatch(text) else []
     return any(tools.match(name.removeprefix("functions.")) for name in names)
 
 

@@ -362,8 +362,9 @@ def _closes(
 
 
 def _is_cut_close(source: StreamBuffer) -> bool:
-    rest = source.text[source.position :].lower()
-    return not source.was_cut and rest.startswith("</f") and "</function>".startswith(rest)
+    return (
+        not source.was_cut and len(source.text) - source.position >= len("</f") and source.is_cut_within("</function>")
+    )
 
 
 def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:

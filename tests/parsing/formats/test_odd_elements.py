@@ -218,3 +218,12 @@ def test_repeated_tags_do_not_nest():
         f"<tool_call>run\n{'<arg_key>' * 5_000}cmd</arg_key><arg_value>ls</arg_value></tool_call>", TOOLS, "glm45"
     )
     assert [(call.name, call.arguments) for call in turn.calls] == [("run", {"cmd": "ls"})]
+
+
+@pytest.mark.parametrize("spaces", range(375, 395))
+def test_harmony_header_at_its_limit_is_a_header(spaces):
+    """The limit may lie within the marker that ends the header."""
+    turn = parse(f'<|channel|>commentary{" " * spaces}to=run <|message|>{{"cmd": "ls"}}<|call|>', TOOLS, "harmony")
+    assert [call.arguments for call in turn.calls] == (
+        [{"cmd": "ls"}] if spaces <= 400 - len("commentaryto=run ") else []
+    )
