@@ -65,10 +65,13 @@ def read_call_or_text(
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
     """Merge two tables of openers by marker. At a marker that is in both tables, the parser of ``own`` is tried
-    first."""
+    first. A marker of ``others`` that is one of ``own`` and a space is left out, because it would hide the shorter
+    marker."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)
+        if own_opener is None and marker.rstrip() in own:
+            continue
         if own_opener is None:
             openers[marker] = mark_foreign_opener(other)
         elif own_opener.read is not other.read:

@@ -48,8 +48,9 @@ def read_format_file(path: object, known: Container[str] = ()) -> Format:
     try:
         with Path(str(path)).open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read the format file {path}: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error  # ValueError: a NUL in the path
+        raise UsageError(f"cannot read the format file {str(path)!r}: {reason}") from error
     if len(content) > MAX_BYTES:
         raise UsageError(f"{path} is not a format file: it is larger than {MAX_BYTES:,} bytes")
     try:

@@ -72,6 +72,11 @@ class KeyValueLayout:
         common = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], tokens))
         return common.rstrip() or common
 
+    def insert_name(self, name: str) -> KeyValueLayout:
+        """Return the layout with ``name`` in place of each ``{name}``."""
+        texts = (text.replace("{name}", name) for text in (self.first, self.following, self.last, self.none))
+        return KeyValueLayout(*texts, self.openings, self.in_place)
+
     def find_opening(self, kind: str) -> str:
         return self.openings.get(kind, self.openings.get("other", self.openings["string"]))
 
@@ -131,7 +136,7 @@ class FormatSpec:
         if self.body == "yaml":
             return f"{self.head}{name}{self.middle}{encode_yaml(arguments, self.indent or 0)}{self.tail}"
         if self.pairs is not None:
-            return f"{self.head}{name}{self._encode_pairs(self.pairs, arguments).replace('{name}', name)}"
+            return f"{self.head}{name}{self._encode_pairs(self.pairs.insert_name(name), arguments)}"
         encoded = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
         if self.is_text:
             encoded = json.dumps(encoded, ensure_ascii=False)

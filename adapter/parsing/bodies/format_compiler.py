@@ -238,6 +238,10 @@ def _compile_gemma(spec: FormatSpec) -> CompiledFormat:
             "call:NAME needs a marker before and after it, and no section around all calls; got "
             f"{opening!r}, {closing!r} and the section {spec.section!r}"
         )
+    if len(spec.quote) < 2:
+        raise UnsupportedLayoutError(
+            f"call:NAME needs a quote of at least two characters around strings, such as <escape>; got {spec.quote!r}"
+        )
     return CompiledFormat((CallOpener(opening, GemmaCall(opening, closing, spec.quote)),), closers=(closing,))
 
 

@@ -116,14 +116,14 @@ class GemmaCall:
         """Consume text up to a marker outside strings. Return the marker, or an empty string at the end of the text."""
         while True:
             token = yield from source.read_until(self._tokens, body)
-            if token.lower() == self.quote:
+            if token.lower() == self.quote.lower():
                 body.append(token)
                 body.append((yield from source.read_until(self._quote, body)))
             else:
                 return token
 
     def _decode(self, name: str, text: str, marker: str, source: StreamBuffer, consumed: list[str]) -> BodyResult:
-        is_closed = marker.lower() == self.closing
+        is_closed = marker.lower() == self.closing.lower()
         reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
         try:
             arguments = reader.parse_arguments()
@@ -378,7 +378,7 @@ def encode_call(name: str, arguments: JsonObject, quote: str) -> str:
 def _encode(value: Json, quote: str) -> str:
     match value:
         case str():
-            if quote not in value.lower():
+            if quote.lower() not in value.lower():
                 return f"{quote}{value}{quote}"
             # The escapes keep tokens out of the string, because the parser looks for them outside QUOTE.
             return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
