@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import ClassVar, Literal, TypeAlias
 
@@ -74,8 +74,10 @@ class KeyValueLayout:
 
     def insert_name(self, name: str) -> KeyValueLayout:
         """Return the layout with ``name`` in place of each ``{name}``."""
-        texts = (text.replace("{name}", name) for text in (self.first, self.following, self.last, self.none))
-        return KeyValueLayout(*texts, self.openings, self.in_place)
+        first, following, last, none = (
+            text.replace("{name}", name) for text in (self.first, self.following, self.last, self.none)
+        )
+        return replace(self, first=first, following=following, last=last, none=none)
 
     def find_opening(self, kind: str) -> str:
         return self.openings.get(kind, self.openings.get("other", self.openings["string"]))
