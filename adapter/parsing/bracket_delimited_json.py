@@ -53,6 +53,10 @@ CALL_KEYS = frozenset(
 """Keys that may come first in a call's JSON. xLAM writes a thought before its list of calls, Agent Zero, AutoGPT and
 browser-use before their calls."""
 
+NAMED_LATER = rf'[^}}]{{0,{HEAD_LIMIT}}}?"(?i:{"|".join(NAME_KEYS)})"\s*:\s*"(?P<name>[^"\\]{{1,200}})"'
+"""Pattern for an object up to the name of a call, which is not its first member."""
+
+_named_later = re.compile(NAMED_LATER)
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
 UNBALANCED = "the call cannot be read: its quotes are not balanced"
@@ -265,14 +269,14 @@ class UntaggedJson:
         source.push_back("".join(ahead))
         if key is None or key in CALL_KEYS or key in source.tools:
             return key is not None
-        named = yield from source.peek_match(_NAMED_LATER, HEAD_LIMIT, lambda _: True)
-        return named is not None and source.tools.match(named[1]) is not None
+        named = yield from source.peek_match(_named_later, HEAD_LIMIT, lambda _: True)
+        return named is not None and source.tools.match(named["name"]) is not None
 
 
 def names_tool_later(text: str, start: int, tools: ToolSet) -> bool:
     """Return whether the object at ``start`` names a tool in a member other than the first."""
-    named = _NAMED_LATER.match(text, start, start + HEAD_LIMIT)
-    return named is not None and tools.match(named[1]) is not None
+    named = _named_later.match(text, start, start + HEAD_LIMIT)
+    return named is not None and tools.match(named["name"]) is not None
 
 
 def _consume_complete(source: StreamBuffer, consumed: list[str]) -> Value | None:
@@ -342,10 +346,6 @@ def _decode_complete_call(text: str, missing: str) -> Value | None:
 
 
 _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
-
-
-_NAMED_LATER = re.compile(rf'[^}}]*?"(?i:{"|".join(NAME_KEYS)})"\s*:\s*"([^"\\]{{1,200}})"')
-"""Matches an object up to the name of a call, which is not its first member."""
 
 
 def names_tool(text: str, tools: ToolSet) -> bool:

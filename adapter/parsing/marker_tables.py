@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
 from adapter.parsing.bodies.worded_call_start import WordedCallStart
-from adapter.parsing.bracket_delimited_json import CALL_KEYS, UntaggedJson
+from adapter.parsing.bracket_delimited_json import CALL_KEYS, NAMED_LATER, UntaggedJson
 from adapter.parsing.fallback_readers import FallbackReader, mark_foreign_opener, merge_openers
 from adapter.parsing.format import (
     BodyReader,
@@ -29,7 +29,7 @@ from adapter.parsing.marker_set import (
     build_first_two,
     get_marker_set,
 )
-from adapter.parsing.stream_buffer import SPACE, Reader
+from adapter.parsing.stream_buffer import HEAD_LIMIT, SPACE, Reader
 from adapter.parsing.wrapper_tags import (
     ANNOUNCING_WORD,
     LINE_START,
@@ -226,7 +226,8 @@ def _build_weak_markers(openers: Iterable[str], names: tuple[str, ...]) -> dict[
     """Return the weak markers: code fences, and the starts of lines. ``openers`` are the markers of calls that do not
     depend on the session's tools, so that the patterns are the same for all sessions."""
     keys = CALL_KEYS.union(names)
-    after_brace = rf"[{SPACE}]*+(?:[{{\['“]|\"(?:([^\"]{{0,63}})\")?|\Z)"
+    later = rf"(?=[\s\S]{{0,{HEAD_LIMIT}}}+\Z|{NAMED_LATER.replace('?P<name>', '?:')})"  # for the parser to decide
+    after_brace = rf"[{SPACE}]*+(?:[{{\['“]|\"(?:{later}|(?:([^\"]{{0,63}})\")?)|\Z)"
     after_bracket = rf"[{SPACE}]*+(?:[{{\[\"'“\w]|\Z)"
     objects = rf"[\w+#.-]{{0,{FENCE_KIND}}}\n[{SPACE}]*+(?:\{{{after_brace}|\Z)"
     calls = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{build_first_two(openers)}|<[A-Za-z_]|\[{after_bracket})"
