@@ -103,8 +103,8 @@ class BodySource(StreamBuffer):
     def read_cut_head(self, consumed: list[str], limit: int) -> BodyResult:
         """Return an error if the text ends within the first word of a call. If it does not, return `TEXT`, because the
         marker was only mentioned."""
-        rest = self.text[self.position :]
-        if not self.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
+        rest = self.text[self.position : self.position + limit + 1]
+        if not self.final or len(rest) > limit or len(rest.split()) > 1:
             return TEXT
         consumed.append(self.consume_rest())
         return CUT
