@@ -401,4 +401,6 @@ def encode_call(
 
 
 def _is_ambiguous(tags: KeyValueTags, key: str, value: Json) -> bool:
-    return reads_as_null(value) or is_ambiguous_pair(key, encode_unescaped(value), tags.all, "<>\n")
+    text = encode_unescaped(value)
+    is_doubled = text.lstrip().lower().startswith(tags.value_open[:-1].lower())  # a broken tag, when parsed
+    return is_doubled or reads_as_null(value) or is_ambiguous_pair(key, text, tags.all, "<>\n")

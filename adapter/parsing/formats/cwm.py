@@ -79,8 +79,8 @@ def _encode_call(name: str, arguments: JsonObject) -> str:
     body = encode_json_arguments(name, arguments)
     if len(arguments) == 1:
         (value,) = arguments.values()
-        is_plain = isinstance(value, str) and value == value.strip() != "" and CLOSE not in value
-        body = value if is_plain and not value.startswith("{") else body
+        is_plain = isinstance(value, str) and value == value.strip() != "" and value[0] != "{" and value[-1] != "}"
+        body = value if is_plain and not any(marker in value.lower() for marker in (OPEN, CLOSE)) else body
     return f"{OPEN} {name}>\n{body}\n{CLOSE}"
 
 

@@ -57,6 +57,14 @@ def test_marker_in_argument_is_data(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
+def test_only_argument_may_be_a_marker_in_capitals_or_without_its_bracket(name):
+    entry = get_format(name)
+    own = [*(opener.marker for opener in entry.openers[:5]), *entry.stray_closers[:5], *entry.special_tokens[:5]]
+    for text in ("command: {x}", "<arg_value", *(f"a {marker} b" for marker in own), *map(str.upper, own)):
+        _check(name, [("save", {"text": text})])
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_value_that_ends_in_a_tag_of_its_name_is_parsed_back(name):
     """Such a tag may be the end of the value that a model wrote, so encoders avoid it."""
     _check(name, [("save", {"city": "the end tag is </city>", "area": "</area> \n"})])
