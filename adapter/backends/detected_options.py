@@ -4,6 +4,7 @@ functions block while they query the server.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,14 +19,24 @@ from adapter.backends.probe_profiles import build_setup_lookup
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.backends.template_files import TemplateWorker
-from adapter.core.events import JsonObject
+from adapter.core.events import Json, JsonObject
 from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
+from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.media_parts import AUDIO, IMAGE
-from adapter.protocols.translation_options import TranslationOptions
+from adapter.protocols.reasoning_budget import VLLM_FIELD
+from adapter.protocols.template_prompt import TemplatePromptError, find_transport
+from adapter.protocols.translation_options import RejectedFeatures, TranslationOptions
+from adapter.protocols.upstream_failures import refuses_tools
+
+KNOWN_FOR_S = 60.0
+"""Seconds for which detected information about the models of llama.cpp or Ollama is valid."""
 
 MAX_PROMPTS = 64
 """Maximum number of models whose prompts are cached."""
+
+MAX_TOOLLESS = 1_000
+"""Maximum number of cached names of models without native tool calls."""
 
 MAX_LOGGED = 1_000
 """Maximum number of remembered notes. A remembered note is not logged again."""
@@ -44,6 +55,15 @@ class ServerInfo:
     has_images: bool = False
     context_tokens: int | None = None
 
+    @property
+    def lifetime_s(self) -> float:
+        """Number of seconds for which this is valid: 0 while the server is not ready, and its model not known."""
+        if self.kind == "llama.cpp":
+            return KNOWN_FOR_S if self.options.prompt.template else 0.0
+        if self.kind == "ollama":
+            return KNOWN_FOR_S  # its loaded models and their context size change
+        return math.inf if self.kind else 0.0
+
 
 class ModelOptions:
     """The options for each model of the server at ``base_url``.
@@ -56,7 +76,8 @@ class ModelOptions:
         self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None,
         log: Callable[[str], object],
     ) -> None:  # fmt: skip
-        self._base_url, self._options, self._profile = base_url, options, profile
+        self._base_url, self._profile = base_url, profile
+        self._options = replace(options, rejected=RejectedFeatures())
         self._template, self._log = template, log
         self._prompts = PromptDiscoverer(Endpoint(base_url), template)
         self._found: dict[str, tuple[PromptDiscovery, GuidedChoiceSettings | None]] = {}
@@ -97,8 +118,36 @@ class ModelOptions:
         modalities = (props or {}).get("modalities")
         reported = modalities if isinstance(modalities, dict) else {}
         unsupported = {each for each, key in ((IMAGE, "vision"), (AUDIO, "audio")) if reported.get(key) is False}
-        options = replace(options, unsupported_media=frozenset(unsupported))
+        budgets = options.budgets.with_context_size(size.tokens)
+        options = replace(options, unsupported_media=frozenset(unsupported), budgets=budgets)
         return ServerInfo(kind, options, reported.get("vision") is True, size.tokens)
+
+    def find_alternative(
+        self, exchange: BufferedExchange | StreamedExchange, status: int, content: bytes
+    ) -> JsonObject | None:
+        """Return the request to send instead of one that got an error, or None. It does without what the server
+        rejected: the reasoning budget, as vLLM without ``--reasoning-parser``, or the tools."""
+        if status >= 400 and VLLM_FIELD.encode() in content and (body := exchange.remove_budget()) is not None:
+            self._options.rejected.has_budget = True
+            self.log_once("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
+            return body
+        is_refused = self.refuses_tools(status, content, exchange.request.body.get("model"))
+        return exchange.switch_to_text() if is_refused else None
+
+    def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
+        """Log that a request is sent with a generated prompt, because its chat template failed."""
+        self.log_once(f"the chat template ({find_transport(body)}) failed, so a generated prompt was sent: {error}")
+
+    def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
+        """Return whether the server rejected the tools. From then on, a generated prompt for ``model`` has them."""
+        if not refuses_tools(status, content.decode("utf-8", "replace")):
+            return False
+        toolless = self._options.rejected.toolless
+        if len(toolless) >= MAX_TOOLLESS:
+            toolless.clear()
+        toolless.add(str(model or ""))
+        self.log_once(f"the model server does not support tools for {model}; they are now described in the prompt")
+        return True
 
     def is_known(self, options: TranslationOptions, model: str) -> bool:
         """Return whether `complete` can answer without querying the server."""

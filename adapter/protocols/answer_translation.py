@@ -10,6 +10,7 @@ from adapter.core.json.load import load_json
 from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, build_chunk_template, split_at_text
 from adapter.protocols.openai_chat_response import DIED, BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, is_error
+from adapter.protocols.reasoning_budget import remove_budget
 from adapter.protocols.sse import (
     DONE,
     MAX_EVENT_BYTES,
@@ -31,6 +32,8 @@ MAX_STREAM_BYTES = 256_000_000
 
 REJECTED = "rejected by the server; retried as plain text"
 """Outcome reported to observers if the server rejected the tools or the chat template of a request."""
+REJECTED_BUDGET = "rejected by the server; retried without the reasoning budget"
+"""Outcome reported to observers if the server rejected the field of the reasoning budget."""
 
 
 class AnswerWriter(Protocol):
@@ -84,8 +87,19 @@ class _Exchange(Generic[Answer]):
         the new request, or None if the rejected request already had a generated prompt."""
         if self.request.as_text is None:
             return None
-        self._answer.cancel(REJECTED)
-        self.request = replace(self.request.as_text(), stats=self.request.stats)
+        return self._replace_request(self.request.as_text(), REJECTED)
+
+    def remove_budget(self) -> JsonObject | None:
+        """Let only this library limit the reasoning, because the server rejected the field. Return the body of the new
+        request, or None if the rejected request had no such field."""
+        body = remove_budget(self.request.body)
+        if len(body) == len(self.request.body):
+            return None
+        return self._replace_request(replace(self.request, body=body), REJECTED_BUDGET)
+
+    def _replace_request(self, request: TranslatedRequest, why: str) -> JsonObject:
+        self._answer.cancel(why)
+        self.request = replace(request, stats=self.request.stats)
         self._begin()
         return self.request.body
 

@@ -24,7 +24,7 @@ from adapter.protocols.exchange_guardrails import EXTENSION, ExchangeGuardrails
 from adapter.protocols.llama_cpp_completion import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.plain_text_messages import find_last_request, has_misplaced_system, list_last_calls
-from adapter.protocols.reasoning_budget import build_server_field, find_requested_budget, remove_budget
+from adapter.protocols.reasoning_budget import find_requested_budget, remove_budget
 from adapter.protocols.request_body_parsing import MAX_TEXT, check_size
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, build_lazy_constraint_fields
 from adapter.protocols.request_errors import RequestError, require_type
@@ -39,13 +39,15 @@ MAX_ANSWERS = 128
 """Maximum number of answers to one request (``n``), as in OpenAI's API."""
 
 
-def needs_translation(body: Json) -> bool:
-    """Return whether a request has tools, calls, or system messages or roles that a template may reject."""
+def needs_translation(body: Json, options: TranslationOptions | None = None) -> bool:
+    """Return whether a request has tools, calls, or system messages or roles that a template may reject, or a
+    reasoning budget of the user's."""
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
     return (
         bool(body.get("tools") or body.get("functions"))
+        or (options is not None and options.get_budgets(body).reasoning is not None)
         or has_misplaced_system(messages)
         or any(
             isinstance(message, dict)
@@ -164,7 +166,7 @@ def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) ->
     budget = find_requested_budget(request.body, options.get_budgets(request.body).reasoning)
     if budget is None:
         return request
-    body = remove_budget(request.body) | build_server_field(options.kind, budget)
+    body = remove_budget(request.body) | ({options.reasoning_field: budget} if options.reasoning_field else {})
     if budget == 0:
         body["chat_template_kwargs"] = {"enable_thinking": False, **(body.get("chat_template_kwargs") or {})}
     return replace(request, body=body, reasoning_budget=budget)

@@ -25,6 +25,8 @@ EFFORTS: Mapping[str, float] = {"none": 0, "minimal": 1 / 8, "low": 1 / 4, "medi
 
 BYTES_PER_TOKEN = 4
 """Estimated length of a token in reasoning, which is mostly prose."""
+SERVER_FIELDS: Mapping[str, str] = {"llama.cpp": BUDGET_FIELD, "vllm": VLLM_FIELD}
+"""The request field with which each kind of model server limits the reasoning."""
 SERVER_MARGIN = 1.5
 """If the model server limits the reasoning itself, this library steps in only at this multiple of the budget."""
 LOOP, PERIOD, STEP = 2_048, 256, 512
@@ -53,11 +55,6 @@ def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
         requested.append(settings.get(key) if isinstance(settings, dict) else None)
     limits += [each for each in requested if isinstance(each, int) and not isinstance(each, bool) and each >= 0]
     return min(limits, default=None)
-
-
-def build_server_field(kind: str | None, budget: int) -> JsonObject:
-    """Return the request field that limits reasoning, or {}. `adapter.server` renames it for vLLM."""
-    return {BUDGET_FIELD: budget} if kind in ("llama.cpp", "vllm") else {}
 
 
 def remove_budget(body: JsonObject) -> JsonObject:

@@ -16,11 +16,11 @@ from adapter.parsing.parser import Parser
 from adapter.protocols.conversation_cache import VerbatimCallCache
 from adapter.protocols.custom_and_legacy_tools import FUNCTIONS, ToolTypes
 from adapter.protocols.exchange_guardrails import with_retry_message
-from adapter.protocols.llama_cpp_completion import remove_grammar
+from adapter.protocols.llama_cpp_completion import has_lazy_grammar, remove_grammar
 from adapter.protocols.reasoning_budget import (
-    BUDGET_FIELD,
     BYTES_PER_TOKEN,
     REASONING_HEADER,
+    SERVER_FIELDS,
     SERVER_MARGIN,
     find_closing_words,
 )
@@ -151,7 +151,9 @@ class TranslatedRequest:
         """Number of reasoning tokens that this library allows, above the budget if the server enforces that."""
         if self.reasoning_budget is None:
             return None
-        has_server_limit = BUDGET_FIELD in self.body and find_transport(self.body) in (None, "vllm")
+        has_field = not self.body.keys().isdisjoint(SERVER_FIELDS.values())
+        is_chat = find_transport(self.body) in (None, "vllm") and not has_lazy_grammar(self.body)
+        has_server_limit = has_field and is_chat
         return self.reasoning_budget * (SERVER_MARGIN if has_server_limit else 1)
 
     def with_closed_reasoning(self, raw: str, reasoning: str) -> TranslatedRequest | None:

@@ -22,6 +22,7 @@ from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.conversation_cache import VerbatimCallCache
 from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.grounding_constraint import Ground
+from adapter.protocols.reasoning_budget import SERVER_FIELDS
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
 from adapter.protocols.token_budgets import Budgets, ContextBudget, validate_context_budget, validate_reasoning_budget
@@ -109,6 +110,16 @@ class ConstraintSettings:
     """The allowed values of parameters, if they are already determined."""
 
 
+@dataclass(slots=True)
+class RejectedFeatures:
+    """What the model server has rejected, so that later requests do without it."""
+
+    has_budget: bool = False
+    """True if the server rejected the reasoning budget."""
+    toolless: set[str] = field(default_factory=set)
+    """Models whose tools the server rejected."""
+
+
 @dataclass(frozen=True, slots=True)
 class TranslationOptions:
     """All settings that affect the translation of a request: the user's, and those detected for the model."""
@@ -136,12 +147,19 @@ class TranslationOptions:
     budgets: Budgets = field(default_factory=Budgets)
     kind: str | None = None
     """The kind of model server, if it is known."""
+    rejected: RejectedFeatures = field(default_factory=RejectedFeatures)
+    """What the model server has rejected so far."""
     model_budgets: Mapping[str, Budgets] = field(default_factory=dict)
     """The user's budgets for each model name, which take precedence over ``budgets``."""
     guide: str = "auto"
     """Mode of guided tool choice, one of `GUIDE_MODES`."""
     guided_choice: GuidedChoiceSettings | None = None
     """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.guided_choice`)."""
+
+    @property
+    def reasoning_field(self) -> str | None:
+        """The request field with which the model server limits the reasoning, or None if it does not."""
+        return None if self.rejected.has_budget else SERVER_FIELDS.get(self.kind or "")
 
     @property
     def style_used(self) -> str:
@@ -167,12 +185,14 @@ class TranslationOptions:
         if setup is None:
             return self
         prompt, constraints = self.prompt, self.constraints
+        is_unset = prompt.format is None and constraints.mode is None
+        style = prompt.style or (None if setup.uses_template else setup.style)
+        mode = constraints.mode or (setup.constraint if setup.constraint != "off" else None)
         return replace(
-            self.with_prompt(
-                format=prompt.format or setup.format,
-                style=prompt.style or (None if setup.uses_template else setup.style),
-            ).with_constraints(mode=constraints.mode or (setup.constraint if setup.constraint != "off" else None)),
-            native=setup.native and prompt.format is None and constraints.mode is None,
+            self,
+            prompt=replace(prompt, format=prompt.format or setup.format, style=style),
+            constraints=replace(constraints, mode=mode),
+            native=setup.native and is_unset and model not in self.rejected.toolless,
             budgets=Budgets(reasoning=setup.reasoning_budget).override(self.budgets),
         )
 

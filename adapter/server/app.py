@@ -311,11 +311,12 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
     content, given = await read_json_body(http, upstream.work)
     if (body := remove_empty_tools(given)) is not given:
         content = encode_json(body)
-    if needs_translation(body) or upstream.options.get_budgets(body).reasoning is not None:
+    if needs_translation(body, upstream.options):
         options = await upstream.find_options(body)
         request = await upstream.translate(body, options, len(content))
     elif await upstream.leaves_markup(body):
-        options = await upstream.with_budgets(upstream.options)
+        found = (await upstream.find_server_info()).options
+        options = replace(upstream.options, budgets=found.budgets, kind=found.kind, rejected=found.rejected)
         request = await upstream.work.run(len(content), partial(build_passthrough_request, body, options))
     else:
         writer = OpenAIWriter() if body.get("stream") is True else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -19,13 +18,10 @@ from adapter.core.json.load import load_json
 from adapter.protocols.chat_request_translation import needs_parsing, translate_chat_request
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
-from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, remove_budget
 from adapter.protocols.sse import encode_json
-from adapter.protocols.template_prompt import TemplatePromptError, find_transport
 from adapter.protocols.token_budgets import AUTO
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.protocols.upstream_failures import refuses_tools
 from adapter.server.concurrency_limit import ConcurrencyLimit
 from adapter.server.dropped_fields_report import DroppedFields
 from adapter.server.pdf_documents import PdfReader
@@ -34,14 +30,8 @@ from adapter.server.telemetry.logs import log_message
 from adapter.server.translation_threads import WorkQueue
 from adapter.server.upstream_connection import RETRY_S, SILENCE_S, UpstreamConnection
 
-KNOWN_FOR_S = 60.0
-"""Seconds for which detected information about the models of llama.cpp or Ollama is valid."""
-
 MAX_PROMPTS = 64
 """Maximum number of cached generation prompts, one for each model and reasoning setting."""
-
-MAX_TOOLLESS = 1_000
-"""Maximum number of cached names of models without native tool calls."""
 
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
@@ -74,8 +64,6 @@ class ModelServer(UpstreamConnection):
         self.pdfs = PdfReader()
         self.options = options
         self.detected = ModelOptions(base_url, options, profile, template, log_message)
-        self._rejects_budget = False
-        self._toolless: set[Json] = set()  # models whose server rejected the tools that a profile sends
         self._server_info: ServerInfo | None = None
         self._expires_at = 0.0
         self._detecting = asyncio.Lock()
@@ -89,15 +77,13 @@ class ModelServer(UpstreamConnection):
     async def find_options(self, body: Json) -> TranslationOptions:
         """Return the options for a request: the user's options, completed with the settings detected for its model."""
         info = await self.find_server_info()
-        options = await self.with_budgets(info.options)
+        options = info.options
         model = body.get("model") if isinstance(body, dict) else None
         name = str(model or "")
         if self.detected.is_known(options, name):
             options = self.detected.complete(options, name)
         else:
             options = await asyncio.to_thread(self.detected.complete, options, name)
-        if model in self._toolless:
-            options = replace(options.with_model_setup(str(model)), native=False, setup_of=None)
         prompt_settings = options.prompt
         if (
             prompt_settings.generation_prompt is None
@@ -121,36 +107,16 @@ class ModelServer(UpstreamConnection):
         chat = await self.work.run(size, convert)
         return await self.translate(chat, await self.find_options(chat), size)
 
-    async def with_budgets(self, options: TranslationOptions) -> TranslationOptions:
-        """Return ``options``. If their context budget is ``auto``, replace it with the server's context size."""
-        if options.budgets.context != AUTO:
-            return options
-        info = await self.find_server_info()
-        return replace(options, budgets=options.budgets.with_context_size(info.context_tokens))
-
     async def fit(self, content: bytes, body: JsonObject) -> tuple[bytes, str]:
         """Shorten a request that is passed through until it fits into its context budget. Return its content, and the
         value of the header that counts the cuts ("" if nothing was cut)."""
-        budgets = (await self.with_budgets(self.options)).get_budgets(body)
+        budgets = self.options.get_budgets(body)
+        if budgets.context == AUTO:
+            budgets = (await self.find_server_info()).options.get_budgets(body)
         if budgets.context is None:
             return content, ""
         fitted, shortened = await self.work.run(len(content), partial(budgets.fit_body, body))
         return (encode_json(fitted), shortened) if shortened else (content, "")
-
-    def with_reasoning_field(self, body: JsonObject) -> JsonObject:
-        """Rename the field of the reasoning budget for vLLM, or remove it if that server has rejected it before."""
-        if BUDGET_FIELD not in body or self._server_info is None or self._server_info.kind != "vllm":
-            return body
-        renamed = {} if self._rejects_budget else {VLLM_FIELD: body[BUDGET_FIELD]}
-        return {**remove_budget(body), **renamed}
-
-    def rejects_budget(self, status: int, content: bytes) -> bool:
-        """Return whether vLLM rejects a reasoning budget for the first time, as without ``--reasoning-parser``."""
-        if self._rejects_budget or status < 400 or VLLM_FIELD.encode() not in content:
-            return False
-        self._rejects_budget = True
-        log_message("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
-        return True
 
     async def leaves_markup(self, body: JsonObject) -> bool:
         """Return whether the answer to a request without tools must be parsed for reasoning; see `needs_parsing`."""
@@ -158,23 +124,6 @@ class ModelServer(UpstreamConnection):
             return False
         splits = (await self.find_server_info()).kind in ("llama.cpp", "ollama")
         return needs_parsing(body, self.options, splits=splits)
-
-    def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
-        """Log that a request is sent with a generated prompt, because its chat template failed."""
-        self.detected.log_once(
-            f"the chat template ({find_transport(body)}) failed, so a generated prompt was sent: {error}"
-        )
-
-    def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
-        """Return whether the server rejected the tools. From then on, a generated prompt for ``model`` has them."""
-        if not refuses_tools(status, content.decode("utf-8", "replace")):
-            return False
-        if model not in self._toolless:
-            if len(self._toolless) >= MAX_TOOLLESS:
-                self._toolless.clear()
-            self._toolless.add(model)
-            log_message(f"the model server does not support tools for {model}; they are now described in the prompt")
-        return True
 
     async def _find_generation_prompt(self, body: Json) -> str | None:
         """Return the generation prompt: the text rendered by llama.cpp after the last message. Return None if it is not
@@ -199,7 +148,7 @@ class ModelServer(UpstreamConnection):
             if self._server_info is None or now > self._expires_at:
                 self._server_info = await asyncio.to_thread(self.detected.detect, self._server_info)
                 self._prompts.clear()
-                self._expires_at = now + self._choose_lifetime_s(self._server_info)
+                self._expires_at = now + self._server_info.lifetime_s
             return self._server_info
 
     async def list_models(self) -> list[ModelDescription]:
@@ -212,11 +161,3 @@ class ModelServer(UpstreamConnection):
         return describe_models(
             answer, size.tokens or 0, has_images=info.has_images, has_reasoning="<think>" in template
         )
-
-    def _choose_lifetime_s(self, info: ServerInfo) -> float:
-        """Return how many seconds ``info`` is valid: 0 while the server is not ready, and its model not known."""
-        if info.kind == "llama.cpp":
-            return KNOWN_FOR_S if info.options.prompt.template else 0.0
-        if info.kind == "ollama":
-            return KNOWN_FOR_S  # its loaded models and their context size change
-        return math.inf if info.kind else 0.0

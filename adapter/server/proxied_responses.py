@@ -183,7 +183,7 @@ class _Translated(ProxiedResponse):
         body: JsonObject | None = self._exchange.request.body
         while body is not None:
             try:
-                response = await self.ask(self._upstream.with_reasoning_field(body))
+                response = await self.ask(body)
             except TemplatePromptError as error:
                 if await self._uses_previous(send):
                     return True
@@ -192,7 +192,7 @@ class _Translated(ProxiedResponse):
                     message = f"the model's chat template rejects this conversation: {error}"
                     await self.fail(send, 400, build_error_object(message, "invalid_request_error"))
                     return False
-                self._upstream.log_prompt_fallback(error, rejected)
+                self._upstream.detected.log_prompt_fallback(error, rejected)
                 continue
             try:
                 if response.status == 200:
@@ -201,12 +201,9 @@ class _Translated(ProxiedResponse):
                 content = await self._upstream.read_body(response)
             finally:
                 response.close()
-            if self._upstream.rejects_budget(response.status, content):
-                continue
             if await self._uses_previous(send):
                 return True
-            is_refused = self._upstream.refuses_tools(response.status, content, body.get("model"))
-            body = self._exchange.switch_to_text() if is_refused else None
+            body = self._upstream.detected.find_alternative(self._exchange, response.status, content)
             if body is None:
                 when = response.headers.get("Retry-After")
                 status = response.status if response.status >= 400 else 502  # a 204 would hide the error

@@ -76,7 +76,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
         shortened=shortened,
     )  # fmt: skip
     is_empty = body.get("messages") in (None, [])
-    is_plain = is_empty or not (needs_translation(body) or upstream.options.get_budgets(body).reasoning is not None)
+    is_plain = is_empty or not needs_translation(body, upstream.options)
     if is_native and is_plain:
         return pass_on()
     if is_empty:
@@ -94,7 +94,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
         return respond(upstream, request, keep_alive_s, writer)
 
     def retry_as_text(status: int, content: bytes) -> ProxiedResponse | None:
-        is_refused = request.as_text is not None and upstream.refuses_tools(status, content, body.get("model"))
+        is_refused = request.as_text is not None and upstream.detected.refuses_tools(status, content, body.get("model"))
         return answer(request.as_text()) if is_refused and request.as_text else None
 
     if is_native and request.is_native:

@@ -116,7 +116,7 @@ def test_unsupported_tools_are_logged_once_per_model(capsys):
     """In the log."""
     upstream = ModelServer("http://127.0.0.1:9/v1", TranslationOptions())
     said = REFUSALS[CHAT].body
-    assert [upstream.refuses_tools(400, said, name) for name in ("m", "m", "n")] == [True] * 3
+    assert [upstream.detected.refuses_tools(400, said, name) for name in ("m", "m", "n")] == [True] * 3
     assert capsys.readouterr().err.splitlines() == [
         "the model server does not support tools for m; they are now described in the prompt",
         "the model server does not support tools for n; they are now described in the prompt",

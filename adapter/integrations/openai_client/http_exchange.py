@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from adapter.protocols.chat_request_translation import (
     build_passthrough_request,
     needs_parsing,
     needs_translation,
+    remove_empty_tools,
     translate_chat_request,
 )
 from adapter.protocols.dropped_fields import HEADER, to_header
@@ -22,12 +22,9 @@ from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.token_budgets import build_shortened_header
-from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server.response_store import ResponseStore
 from adapter.server.responses_request import ResponsesRequest
-
-_log = logging.getLogger("adapter")
 
 CHAT, RESPONSES = "/chat/completions", "/responses"
 
@@ -37,7 +34,7 @@ def is_chat(http_request: Any) -> bool:
 
 
 class OpenAIExchange:
-    """An HTTP request and its response. ``request`` is None if nothing is translated.
+    """An HTTP request and its response. ``answer`` is None if nothing is translated.
 
     ``splits_reasoning`` states whether the server separates reasoning from content.
     """
@@ -51,50 +48,42 @@ class OpenAIExchange:
         *,
         splits_reasoning: bool,
     ) -> None:
-        self.request: TranslatedRequest | None = None
+        self.answer: StreamedExchange | BufferedExchange | None = None
         self.error_response: Any = None
         self.http_request = http_request
         self._http = http
         self._response: ResponsesRequest | None = None
         self._dropped_fields: list[str] = []
-        self._streamed: StreamedExchange | None = None
         self._shortened = ""
         if not is_chat(http_request):
             return
-        url = http_request.url
+        url, request = http_request.url, None
         try:
-            body = json.loads(http_request.content)
+            given = json.loads(http_request.content)
+            body = remove_empty_tools(given)
             if url.path.endswith(RESPONSES):
                 self._response = ResponsesRequest(body, store(), len(http_request.content))
-                self.request = translate_chat_request(self._response.to_chat_request(self._dropped_fields), options)
+                request = translate_chat_request(self._response.to_chat_request(self._dropped_fields), options)
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
-            elif needs_translation(body):
-                self.request = translate_chat_request(body, options)
+            elif needs_translation(body, options):
+                request = translate_chat_request(body, options)
             elif needs_parsing(body, options, splits=splits_reasoning):
-                self.request = build_passthrough_request(body, options)
+                request = build_passthrough_request(body, options)
             else:
                 fitted, self._shortened = options.get_budgets(body).fit_body(body)
-                if self._shortened:
+                if fitted is not given:
                     self.http_request = self._copy_request(url, fitted)
         except RequestError as error:
             self.error_response = http.Response(error.status, json=build_error_body(error), request=http_request)
-        if self.request is not None:
-            self._completed = BufferedExchange(self.request, int(time.time()))
-            self.http_request = self._copy_request(url, self.request.body)
-
-    def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
-        """Return a request body with a generated prompt, which replaces a chat template that failed.
-
-        If a generated prompt is not allowed, set ``error_response`` and return None.
-        """
-        assert self.request is not None
-        if self.request.as_text is None:
-            self.error_response = self.build_refusal(error)
-            return None
-        _log.info("the chat template cannot be used, so a generated prompt is sent: %s", error)
-        self.request = self.request.as_text()
-        self._completed = BufferedExchange(self.request, int(time.time()))
-        return self.request.body
+        if request is not None:
+            writer = None if self._response is None else self._response.create_writer()
+            created = int(time.time())
+            self.answer = (
+                StreamedExchange(request, created, writer)
+                if request.client.stream
+                else BufferedExchange(request, created)
+            )
+            self.http_request = self._copy_request(url, request.body)
 
     def build_refusal(self, error: TemplatePromptError) -> Any:
         """Build the error response for a chat template that cannot be used."""
@@ -107,14 +96,9 @@ class OpenAIExchange:
 
     def choose_abandoned_response(self, response: Any) -> Any:
         """Return the response to use if a retry after ``response`` failed, or None if the first answer is unusable."""
-        completion = self._completed.give_up()
+        assert isinstance(self.answer, BufferedExchange)
+        completion = self.answer.give_up()
         return None if completion is None else self._build_response(response, 200, completion)
-
-    def start_stream(self) -> StreamedExchange:
-        assert self.request is not None
-        writer = None if self._response is None else self._response.create_writer()
-        self._streamed = StreamedExchange(self.request, int(time.time()), writer)
-        return self._streamed
 
     def build_request(self, post: HttpPost) -> Any:
         """Build an additional request to the client's server."""
@@ -140,10 +124,16 @@ class OpenAIExchange:
 
     def feed_body(self, response: Any, body: bytes) -> Any:
         """Return the client's response, or the body of a retry."""
-        answer = self._completed.feed(body)
+        assert isinstance(self.answer, BufferedExchange)
+        answer = self.answer.feed(body)
         if not isinstance(answer, tuple):
             return answer
         return self._build_response(response, *answer)
+
+    def build_error(self, response: Any, body: bytes) -> Any:
+        """Return the server's error, whose body was read."""
+        headers = self._build_response_headers(response)
+        return self._http.Response(response.status_code, headers=headers, content=body, request=self.http_request)
 
     def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
         headers = self._build_response_headers(response) | build_guard_headers(completion)
@@ -163,12 +153,12 @@ class OpenAIExchange:
         """Return the headers that are valid for a translated body, and a header that lists dropped request fields."""
         removed = ("content-length", "content-encoding", "transfer-encoding")
         headers = {name: value for name, value in response.headers.items() if name not in removed}
-        headers |= build_shortened_header(self._shortened) if self.request is None else self.request.headers
+        headers |= build_shortened_header(self._shortened) if self.answer is None else self.answer.request.headers
         return headers | ({HEADER: to_header(self._dropped_fields)} if self._dropped_fields else {})
 
     def _on_close(self) -> None:
-        if self._streamed is not None:
-            self._streamed.cancel()
+        if self.answer is not None:
+            self.answer.cancel()
 
 
 def _wrap_byte_stream(http: Any, response: Any, chunks: Any, on_close: Callable[[], None]) -> Any:

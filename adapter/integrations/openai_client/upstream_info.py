@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 import weakref
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,9 +28,11 @@ class UpstreamInfo:
         self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None
     ) -> None:
         self._options, self.template = options, template
-        self._detected = ModelOptions(base_url, options, profile, template, _log.info)
+        self.detected = ModelOptions(base_url, options, profile, template, _log.info)
         is_set = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_use_template
-        self._info = ServerInfo(None, options) if is_set and options.budgets.context != AUTO else None
+        is_set = is_set and options.budgets.context != AUTO and options.budgets.reasoning is None
+        self._info = ServerInfo(None, options) if is_set else None
+        self._expires_at = math.inf
 
     def create_exchange(self, http: Any, http_request: Any, options: TranslationOptions) -> OpenAIExchange:
         splits_reasoning = options.kind in ("llama.cpp", "ollama")
@@ -45,15 +48,17 @@ class UpstreamInfo:
     def find_options(self, http_request: Any) -> TranslationOptions:
         if not is_chat(http_request):
             return self._options
-        if self._info is None:
-            info = self._detected.detect()
-            budgets = info.options.budgets.with_context_size(info.context_tokens)
-            self._info = replace(info, options=replace(info.options, budgets=budgets))
-        return self._detected.complete(self._info.options, _find_model(http_request))
+        info = self._info
+        if info is None or time.monotonic() > self._expires_at:
+            info = self._info = self.detected.detect(info)
+            self._expires_at = time.monotonic() + info.lifetime_s
+        return self.detected.complete(info.options, _find_model(http_request))
 
     async def find_options_async(self, http_request: Any) -> TranslationOptions:
-        is_ready = self._info is not None and self._detected.is_known(self._info.options, _find_model(http_request))
-        return self.find_options(http_request) if is_ready else await asyncio.to_thread(self.find_options, http_request)
+        info, is_valid = self._info, time.monotonic() <= self._expires_at
+        if info is not None and is_valid and self.detected.is_known(info.options, _find_model(http_request)):
+            return self.find_options(http_request)
+        return await asyncio.to_thread(self.find_options, http_request)
 
 
 def _find_model(http_request: Any) -> str:

@@ -175,7 +175,7 @@ class _BaseTransport:
     _close: Callable[[Any], Any]
     _raw_chunks: Callable[[Any], Any]
     _render: Callable[[RenderTemplate], Any]
-    _translate_chunks: Callable[[Any, OpenAIExchange], Any]
+    _translate_chunks: Callable[[Any, OpenAIExchange, StreamedExchange], Any]
 
     def __init__(self, http: Any, client: Any, server: UpstreamInfo) -> None:
         self._http, self._client, self._server = http, client, server
@@ -187,10 +187,10 @@ class _BaseTransport:
         response = yield from self._send_first(exchange)
         if exchange.error_response:
             return exchange.error_response
-        if exchange.request is None or response.status_code != 200:
+        if exchange.answer is None:
             return exchange.pass_through(response, self._raw_chunks(response))
-        if exchange.request.client.stream:
-            return exchange.stream(response, self._translate_chunks(response, exchange))
+        if isinstance(exchange.answer, StreamedExchange):
+            return exchange.stream(response, self._translate_chunks(response, exchange, exchange.answer))
         while True:
             body = exchange.feed_body(response, (yield self._read(response)))
             if not isinstance(body, dict):
@@ -203,14 +203,26 @@ class _BaseTransport:
             response = retried
 
     def _send_first(self, exchange: OpenAIExchange) -> _Steps:
-        """Send the first request. If the chat template cannot be used, send it with a generated prompt."""
-        if exchange.request is None:
+        """Send the first request, and send it again without what the server or the chat template rejects."""
+        if exchange.answer is None:
             return (yield self._client.send(exchange.http_request, stream=True))
-        try:
-            return (yield from self._send(exchange, exchange.request.body))
-        except TemplatePromptError as error:
-            body = exchange.fall_back_to_words(error)
-            return None if body is None else (yield from self._send(exchange, body))
+        body: JsonObject | None = exchange.answer.request.body
+        while body is not None:
+            try:
+                response = yield from self._send(exchange, body)
+            except TemplatePromptError as error:
+                rejected, body = body, exchange.answer.switch_to_text()
+                if body is None:
+                    exchange.error_response = exchange.build_refusal(error)
+                else:
+                    self._server.detected.log_prompt_fallback(error, rejected)
+                continue
+            if response.status_code == 200:
+                return response
+            content = yield self._read(response)
+            body = self._server.detected.find_alternative(exchange.answer, response.status_code, content)
+            if body is None:
+                exchange.error_response = exchange.build_error(response, content)
 
     def _retry(self, exchange: OpenAIExchange, body: JsonObject) -> _Steps:
         """Send a retry. Returns an error response if the chat template cannot be used."""
@@ -257,8 +269,7 @@ class _Transport(_BaseTransport):
     def _render(self, step: RenderTemplate) -> str:
         return run_render_step(step, self._server.template)
 
-    def _translate_chunks(self, response: Any, exchange: OpenAIExchange) -> Iterator[bytes]:
-        streamed = exchange.start_stream()
+    def _translate_chunks(self, response: Any, exchange: OpenAIExchange, streamed: StreamedExchange) -> Iterator[bytes]:
         while response is not None:
             try:
                 for chunk in response.iter_bytes():
@@ -290,8 +301,9 @@ class _AsyncTransport(_BaseTransport):
     def _render(self, step: RenderTemplate) -> Any:
         return asyncio.to_thread(run_render_step, step, self._server.template)
 
-    async def _translate_chunks(self, response: Any, exchange: OpenAIExchange) -> AsyncIterator[bytes]:
-        streamed = exchange.start_stream()
+    async def _translate_chunks(
+        self, response: Any, exchange: OpenAIExchange, streamed: StreamedExchange
+    ) -> AsyncIterator[bytes]:
         while response is not None:
             try:
                 async for chunk in response.aiter_bytes():
