@@ -112,7 +112,7 @@ class ConstraintSettings:
 
 @dataclass(slots=True)
 class RejectedFeatures:
-    """What the model server has rejected, so that later requests do without it."""
+    """Features that the model server has rejected. Later requests do without them."""
 
     has_budget: bool = False
     """True if the server rejected the reasoning budget."""
@@ -148,7 +148,7 @@ class TranslationOptions:
     kind: str | None = None
     """The kind of model server, if it is known."""
     rejected: RejectedFeatures = field(default_factory=RejectedFeatures)
-    """What the model server has rejected so far."""
+    """Features that the model server has rejected so far."""
     model_budgets: Mapping[str, Budgets] = field(default_factory=dict)
     """The user's budgets for each model name, which take precedence over ``budgets``."""
     guide: str = "auto"
