@@ -25,10 +25,9 @@ class ResponsesRequest:
         self._body, self._store, self.size = body, store, size
         self._stores_response = body.get("store") is not False and store.is_enabled
         self._conversation = _parse_conversation_id(body.get("conversation"))
-        self._input_items = (
-            _list_items(body.get("input")) if self._stores_response or references_stored_items(body) else []
-        )
-        if references_stored_items(body):
+        has_references = references_stored_items(body)
+        self._input_items = _list_items(body.get("input")) if self._stores_response or has_references else []
+        if has_references:
             self._resolve_references()
         # random, because any client that knows the id can read the response
         self._head = build_answer_head(body, f"resp_{token_hex(16)}", int(time.time()), is_stored=self._stores_response)

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,10 +14,12 @@ import openai
 import pytest
 
 from adapter import wrap
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.exchange_guardrails import RetryPolicy
-from adapter.protocols.translation_options import build_options
+from adapter.protocols.token_budgets import Budgets
+from adapter.protocols.translation_options import TranslationOptions, build_options
 from tests.live_upstream import LiveUpstream
-from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.scripted_server import CHAT, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving_here
@@ -174,6 +177,31 @@ def test_a_field_that_stays_rejected_is_an_error(vllm, way):
     with opened(way, vllm.url, reasoning_budget=300) as ask, error:
         ask(tools=TOOLS)
     assert len(vllm.bodies()) == 2
+
+
+@by_every_way
+@streamed_and_whole
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (Reply(502, b"<html>bad gateway</html>", "text/html"), "the model server returned 502: bad gateway"),
+        (Reply(201, b"", "text/plain"), "the model server returned 201"),
+    ],
+    ids=["page", "status"],
+)
+def test_an_answer_that_is_no_completion_is_an_error(scripted, way, stream, reply, message):
+    scripted.on(CHAT, reply)
+    error = pytest.raises(openai.InternalServerError, match=message)
+    with opened(way, scripted.url) as ask, error:
+        ask(tools=TOOLS, stream=stream)
+
+
+def test_llama_cpps_completion_endpoint_does_not_limit_the_reasoning():
+    """A lazy grammar needs that endpoint, so the budget has no margin."""
+    options = TranslationOptions(kind="llama.cpp", budgets=Budgets(reasoning=100))
+    request = translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options)
+    assert request.reasoning_limit == 150
+    assert replace(request, body={**request.body, "grammar_lazy": True}).reasoning_limit == 100
 
 
 @by_every_way

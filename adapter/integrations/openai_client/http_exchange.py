@@ -18,6 +18,7 @@ from adapter.protocols.chat_request_translation import (
 )
 from adapter.protocols.dropped_fields import HEADER, to_header
 from adapter.protocols.exchange_guardrails import build_guard_headers
+from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
@@ -131,9 +132,11 @@ class OpenAIExchange:
         return self._build_response(response, *answer)
 
     def build_error(self, response: Any, body: bytes) -> Any:
-        """Return the server's error, whose body was read."""
-        headers = self._build_response_headers(response)
-        return self._http.Response(response.status_code, headers=headers, content=body, request=self.http_request)
+        """Return the server's error, whose body was read, in OpenAI's format."""
+        status = response.status_code if response.status_code >= 400 else 502  # a 204 would hide the error
+        headers = self._build_response_headers(response) | {"content-type": "application/json"}
+        error = relay_error(response.status_code, body)
+        return self._http.Response(status, headers=headers, json=error, request=self.http_request)
 
     def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
         headers = self._build_response_headers(response) | build_guard_headers(completion)
