@@ -71,9 +71,9 @@ class CallEventFactory:
         needs_markers = not is_marked and self._policy.unmarked == "reads"
         return [self._check_held(event, needs_markers) for event in self.build_events(result, raw)]
 
-    def make_next_id(self, raw: str) -> str:
-        """Return the id that the next call will have if its text is ``raw``."""
-        return make_call_id(self._id_seed, self._count + 1, raw)
+    def make_next_id(self, label: str) -> str:
+        """Return an id for the next call before its text is complete. ``label`` distinguishes it from other calls."""
+        return make_call_id(self._id_seed, self._count + 1, label)
 
     def _find_unknown_name(self, result: BodyResult) -> str:
         """Return the first called name if none is a tool of this session. Return an empty string if one is, or if the

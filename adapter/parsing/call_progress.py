@@ -77,7 +77,8 @@ class CallProgress:
         fragment = self._stream.feed(text)
         if not fragment or self._stream.name is None:
             return [progress]
-        self._id = self._id or self._call_events.make_next_id(self._head)
+        # Of no call's text: a later call, intact in the text of a damaged one, would get the same id.
+        self._id = self._id or self._call_events.make_next_id(f"{self._start} {self._stream.name}")
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:

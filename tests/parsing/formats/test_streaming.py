@@ -303,3 +303,28 @@ def test_an_endless_gap_or_key_takes_linear_time(rest, filler):
     start = time.process_time()
     stream(text, "hermes", stream_arguments=True)
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_deltas_of_a_damaged_call_are_not_those_of_the_call_after_it(size):
+    """The first call, whose beginning is the same, does not count, and the id came from the beginning."""
+    head = 'Action: do_everything\nAction Input: {"count": 1, "text":'
+    events = stream(f'{head}, "a"}}\n{head} "a"}}', "react", size, stream_arguments=True)
+    assert [type(event) for event in events if isinstance(event, ToolCall | InvalidToolCall)] == [
+        InvalidToolCall,
+        ToolCall,
+    ]
+    for call in (event for event in events if isinstance(event, ToolCall)):
+        deltas = [event.arguments for event in events if isinstance(event, ToolCallDelta) and event.id == call.id]
+        assert json.loads("".join(deltas)) == call.arguments
+
+
+def test_id_of_a_streamed_call_does_not_depend_on_the_pieces():
+    text = FORMATS["hermes"].encode_calls([("write_file", ARGUMENTS)])
+    ids = {
+        event.id
+        for size in (1, 5, 50)
+        for event in stream(text, "hermes", size, stream_arguments=True)
+        if isinstance(event, ToolCall)
+    }
+    assert len(ids) == 1
