@@ -8,7 +8,10 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 
-_ENTRY = re.compile(r"(?P<key>\"[^\"\\]*\"|'[^']*'|[^\s:#\"'\[\]{},&*!|>%@`-][^:\n]*?) *:(?:[ \t]+(?P<rest>\S.*))?\s*")
+_ENTRY = re.compile(
+    r"(?P<key>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s:#\"'\[\]{},&*!|>%@`-][^:\n]*?) *:(?:[ \t]+(?P<rest>\S.*))?\s*"
+)
+_LINE_BREAK = re.compile(r"\r\n?|\n")
 _ITEM = re.compile(r"-(?:(?P<space> +)(?P<rest>\S.*))?\s*")
 _BLOCK = re.compile(r"(?P<style>[|>])(?P<chomp>[+-]?)\s*(?:#.*)?")
 _NOT_SUPPORTED = re.compile(r"[&*][\w-]+(?:\s|\Z)|[!|>]")
@@ -26,7 +29,10 @@ class _YamlReader:
     """Parse lines in one pass, with one recursion per level of indentation."""
 
     def __init__(self, text: str) -> None:
-        self.lines = text.expandtabs(4).splitlines() if text.lstrip(" \n").startswith("\t") else text.splitlines()
+        text = text.expandtabs(4) if text.lstrip(" \n").startswith("\t") else text
+        self.lines = _LINE_BREAK.split(text)  # str.splitlines() also splits at characters that JSON strings may contain
+        if not self.lines[-1]:
+            self.lines.pop()
         self.index = 0
 
     def read(self) -> Json:
@@ -63,7 +69,7 @@ class _YamlReader:
         mapping: JsonObject = {}
         while self._find_next_indent() == indent and (entry := _ENTRY.fullmatch(self.lines[self.index].strip())):
             self.index += 1
-            key = entry["key"].strip("\"'")
+            key = str(_decode_scalar(entry["key"])) if entry["key"][0] in "\"'" else entry["key"]
             if key in mapping:
                 raise FormatError(f"the key {key!r} occurs twice")
             mapping[key] = self._parse_value(entry["rest"] or "", indent, depth, is_entry=True)

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import ClassVar, Literal, TypeAlias
 
+from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import gemma_call, python_encoder
-from adapter.parsing.bodies.format_file_calls import encode_yaml
+from adapter.parsing.bodies.format_file_calls import SplitPairs, build_pairs_splitter, encode_yaml, find_uncertain_text
 from adapter.parsing.bodies.tagged_arguments import is_ambiguous_pair, reads_as_null
 from adapter.tools.coercion import get_type_name
 
@@ -36,7 +37,7 @@ Body: TypeAlias = Literal[
 - channels: messages whose headers name the recipient.
 - yaml: the name and then the arguments as YAML.
 - lines: keys and values between any texts, such as one per line. In the texts after a value, ``{key}`` is the value's
-  key and ``{name}`` the tool's name.
+  key and ``{name}`` the tool's name. Arguments that would not be parsed back are written as one JSON object.
 """
 
 NUMBER, ID = "{number}", "{id}"
@@ -78,6 +79,32 @@ class KeyValueLayout:
             text.replace("{name}", name) for text in (self.first, self.following, self.last, self.none)
         )
         return replace(self, first=first, following=following, last=last, none=none)
+
+    @property
+    def closing(self) -> str:
+        """The text after the closed last value."""
+        return self.last[len(self.value_close) :]
+
+    @property
+    def before_key(self) -> str:
+        """The text before the key of every pair."""
+        return self.following[len(self.value_close) :]
+
+    @property
+    def before_json(self) -> str:
+        """The text between the tool's name and JSON in place of the pairs, in a body of lines."""
+        return self._before_first if self._before_first.strip() else self.first
+
+    @property
+    def _before_first(self) -> str:
+        return self.first.removesuffix(self.before_key) if self.before_key.strip() else self.first
+
+    def build_splitter(self) -> SplitPairs:
+        """Return a function that splits the pairs of a body of lines."""
+        none = self.none.strip().removesuffix(self.closing.strip())
+        return build_pairs_splitter(
+            self._before_first, self.before_key, self.openings["string"], self.value_close, none
+        )
 
     def find_opening(self, kind: str) -> str:
         return self.openings.get(kind, self.openings.get("other", self.openings["string"]))
@@ -138,7 +165,9 @@ class FormatSpec:
         if self.body == "yaml":
             return f"{self.head}{name}{self.middle}{encode_yaml(arguments, self.indent or 0)}{self.tail}"
         if self.pairs is not None:
-            return f"{self.head}{name}{self._encode_pairs(self.pairs.insert_name(name), arguments)}"
+            pairs = self.pairs.insert_name(name)
+            encode_body = self._encode_lines if self.body == "lines" else self._encode_pairs
+            return f"{self.head}{name}{encode_body(pairs, arguments)}"
         encoded = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
         if self.is_text:
             encoded = json.dumps(encoded, ensure_ascii=False)
@@ -167,30 +196,62 @@ class FormatSpec:
         if is_ambiguous and pairs.in_place is not None:
             return json.dumps(arguments, ensure_ascii=False).join(pairs.in_place)
         encoded = [
-            f"{key}{pairs.find_opening(get_type_name(value))}"
-            f"{value if isinstance(value, str) else self._encode_json(value)}"
+            f"{key}{pairs.find_opening(get_type_name(value))}{self._encode_value(value)}"
             for key, value in arguments.items()
         ]
-        if self.body == "lines":
-            ends = [pairs.following] * (len(encoded) - 1) + [pairs.last]
-            return pairs.first + "".join(
-                f"{pair}{end.replace('{key}', key)}" for pair, end, key in zip(encoded, ends, arguments, strict=True)
-            )
         return f"{pairs.first}{pairs.following.join(encoded)}{pairs.last}"
+
+    def _encode_lines(self, pairs: KeyValueLayout, arguments: JsonObject) -> str:
+        """Encode pairs, or a JSON object if they would not be parsed back."""
+        if not arguments:
+            return pairs.none
+        texts = {key: self._encode_value(value) for key, value in arguments.items()}
+        ends = [pairs.following] * (len(texts) - 1) + [pairs.last]
+        encoded = pairs.first + "".join(
+            f"{key}{pairs.openings['string']}{text}{end.replace('{key}', key)}"
+            for (key, text), end in zip(texts.items(), ends, strict=True)
+        )
+        closing = pairs.closing if pairs.value_close.strip() else pairs.last
+        markers = (self.head.strip(), closing.strip())
+        if not any(self._is_uncertain(pairs, key, value, markers) for key, value in arguments.items()):
+            try:
+                if pairs.build_splitter()(encoded.removesuffix(closing.strip())) == [*texts.items()]:
+                    return encoded
+            except FormatError:
+                pass  # such as a key that is not a word
+        written = json.dumps(arguments, ensure_ascii=False)
+        for marker in markers:
+            written = re.sub(re.escape(marker), _escape_first_character, written, flags=re.IGNORECASE)
+        return f"{pairs.before_json}{written}{closing}"
+
+    def _is_uncertain(self, pairs: KeyValueLayout, key: str, value: Json, markers: tuple[str, str]) -> bool:
+        """Return whether a value in a body of lines may be read as another value."""
+        text, opening = self._encode_value(value), pairs.openings["string"]
+        found = find_uncertain_text(text, key, opening, pairs.value_close, *markers)
+        return bool(found) or self._is_ambiguous(pairs, key, value, markers)
+
+    def _encode_value(self, value: Json) -> str:
+        return value if isinstance(value, str) else self._encode_json(value)
 
     def _encode_json(self, value: Json) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(self.comma, self.colon))
 
-    def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json) -> bool:
-        text = value if isinstance(value, str) else self._encode_json(value)
+    def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json, markers: tuple[str, ...] = ()) -> bool:
+        text = self._encode_value(value)
         is_inline = isinstance(value, str) and not pairs.find_opening("string").endswith("\n")
         has_margin = is_inline and text != text.strip("\r\n")
-        return reads_as_null(value) or has_margin or is_ambiguous_pair(key, text, self.markers, "<>\n\"'")
+        return reads_as_null(value) or has_margin or is_ambiguous_pair(key, text, (*self.markers, *markers), "<>\n\"'")
 
 
 _TOKEN = re.compile(r"<[^<>]*>?|\s+|[^<\s]+")
 _WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
 _IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
+
+
+def _escape_first_character(marker: re.Match[str]) -> str:
+    """Return a marker inside JSON with its first character as a JSON escape."""
+    first, rest = marker.group()[0], marker.group()[1:]
+    return (f"\\u{ord(first):04x}" if first.isascii() else json.dumps(first)[1:-1]) + rest
 
 
 def _insert_number(text: str, number: int) -> str:

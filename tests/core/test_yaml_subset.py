@@ -24,6 +24,7 @@ from adapter.core.yaml_subset import decode_yaml
         ("a: >-\n  one\n  two", {"a": "one two"}),
         ("url: http://x.y/z:80", {"url": "http://x.y/z:80"}),
         ("a: *.py\nb: @ada\nc: %d", {"a": "*.py", "b": "@ada", "c": "%d"}),
+        ("\"a\\\"b\": \"x\u2028y\"\n'it''s': 1\n\"\\n\": 2", {'a"b': "x\u2028y", "it's": 1, "\n": 2}),
         ("version: 1.2.3", {"version": "1.2.3"}),
         ("", None),
     ],

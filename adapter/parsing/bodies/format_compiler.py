@@ -261,7 +261,9 @@ def _compile_yaml(spec: FormatSpec) -> CompiledFormat:
     if not closing:
         raise UnsupportedLayoutError("nothing marks the end of the YAML: the text after the arguments is empty")
     after_name = (spec.middle, "\n")
-    read = DescribedCall(after_name, f"\n{closing}", build_yaml_reader(spec.middle), needs_closing=True)
+    read = DescribedCall(
+        after_name, spec.head.strip(), f"\n{closing}", build_yaml_reader(spec.middle), needs_closing=True
+    )
     return compile_described(spec, read, closing)
 
 

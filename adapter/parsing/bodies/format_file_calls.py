@@ -8,8 +8,9 @@
       city: Oslo
     </call>
 
-The body is YAML, or pairs of a key and a value. It ends at the first closing marker at which it can be parsed, so that
-a value may contain a closing marker. ``{name}`` and ``{key}`` in the texts represent the current name and key.
+The body is YAML, or pairs of a key and a value, or a JSON object in place of pairs that this notation cannot hold. It
+ends at the first closing marker at which it can be parsed, so that a value may contain a closing marker, unless the
+next call begins before that marker. ``{name}`` and ``{key}`` in the texts represent the current name and key.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.tagged_arguments import PendingCall
+from adapter.parsing.bodies.unescaped_value_end import explain_uncertain_end
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
@@ -36,17 +38,22 @@ _PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
 DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
 """A function that adds the arguments in a body's text to the call. It raises FormatError if the text is invalid."""
 
+SplitPairs: TypeAlias = Callable[[str], list[tuple[str, str]] | JsonObject]
+"""A function that returns the keys and texts of the values in a body's text, or the JSON object that takes their place.
+It raises FormatError if the text is invalid."""
+
 
 class DescribedCall:
     """Parse ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
 
-    ``after_name`` has the texts that may follow a name. ``needs_closing`` is true if only the closing marker shows that
-    a body is complete.
+    ``after_name`` has the texts that may follow a name. ``opening`` begins the next call. ``needs_closing`` is true if
+    only the closing marker shows that a body is complete.
     """
 
     def __init__(
         self,
         after_name: tuple[str, ...],
+        opening: str,
         closing: str,
         decode_body: DecodeBody,
         *,
@@ -54,7 +61,9 @@ class DescribedCall:
     ) -> None:
         following = "|".join(loosen(text).replace(r"\{name\}", "(?P=name)") for text in (*after_name, closing))
         self._head = re.compile(rf"(?P<name>[^\W\d][\w.:/-]*?)(?={following})")
-        self._closing, self._decode_body, self._needs_closing = closing, decode_body, needs_closing
+        self._next_call = re.compile(rf"^[ \t]*{re.escape(opening)}", re.MULTILINE)
+        self._opening, self._closing, self._decode_body = opening, closing, decode_body
+        self._needs_closing = needs_closing
 
     def __call__(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         yield from source.skip_space(consumed)
@@ -67,35 +76,43 @@ class DescribedCall:
         return (yield from self._read_body(name, source, consumed))
 
     def _read_body(self, name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        start, markers = len(consumed), get_marker_set(self._closing.replace("{name}", name))
-        first_end, first_error = 0, ""
+        start, closing = len(consumed), self._closing.replace("{name}", name)
+        markers, next_call = get_marker_set(closing), None
+        end, first_error = 0, ""
         for _ in range(MAX_CLOSERS):
             marker = yield from source.read_until(markers, consumed)
             body = "".join(consumed[start:])
-            if not marker and (self._needs_closing or source.was_cut or first_end):
+            if marker and marker.lower() == self._opening.lower():
+                source.push_back(marker)
+                break
+            if not marker and (self._needs_closing or source.was_cut or end):
                 break
             consumed.append(marker)
-            result = self._decode(name, body, source)
-            if result.error is None:
-                return result if marker else result.with_repairs("missing-close-tag")
-            if not first_end:
-                first_end, first_error = len(body) + len(marker), result.error
+            result = self._decode(name, body, source, is_closed=bool(marker))
+            if result.error is None or (not marker and result == CUT):
+                return result
+            if not end:
+                first_error, next_call = result.error, self._next_call.search(body)
+                markers = get_marker_set(closing, self._opening)
+                end = len(body) + len(marker) if next_call is None else next_call.start()
+            elif next_call is not None:  # the second of two closing markers, so a value contains a call
+                end = len(body) + len(marker)
             if not marker:
                 break
-        if not first_end:
+        if not end:
             return CUT
         text = "".join(consumed[start:])
-        source.push_back(text[first_end:])
-        consumed[start:] = [text[:first_end]]
+        source.push_back(text[end:])
+        consumed[start:] = [text[:end]]
         return BodyResult(error=first_error)
 
-    def _decode(self, name: str, body: str, source: BodySource) -> BodyResult:
+    def _decode(self, name: str, body: str, source: BodySource, *, is_closed: bool) -> BodyResult:
         call = PendingCall(name, source.tools.match(name))
         try:
             self._decode_body(body, call)
         except FormatError as error:
             return BodyResult(error=f"the call of {name} cannot be read: {error}")
-        return call.build_result()
+        return call.build_result() if is_closed else call.build_unclosed_result(source)
 
 
 def loosen(text: str) -> str:
@@ -147,38 +164,94 @@ def _format_scalar(value: Json) -> str:
 # ------------------------------------------------------------------- pairs of a key and a value
 
 
-def build_pairs_decoder(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
-    """Return a decoder for key-value pairs.
+def build_pairs_splitter(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> SplitPairs:
+    """Return a function that splits key-value pairs.
 
     - ``before_first``: the text between the tool's name and the first pair.
     - ``before_key``, ``opening``, ``value_close``: the texts before the key, before the value and after the value.
     - ``none``: the text after the name of a call without arguments.
     """
-    begins = re.compile(loosen(before_first.strip())) if before_first.strip() else None
+    begins = re.compile(rf"\s*{loosen(before_first.strip())}") if before_first.strip() else None
     before, middle, after = loosen(before_key.strip()), loosen(opening.lstrip(" ")), loosen(value_close)
     key = rf"\s{{0,20}}{before}\s{{0,20}}(?P<key>[^\W\d][\w.-]{{0,200}}?)[ \t]*{middle}"
     after = after.replace(r"\{key\}", "(?P=key)") if value_close.strip() else r"[ \t]*(?:\r?\n|\Z)"
     next_key = rf"\s{{0,20}}(?:\Z|{key.replace('?P<key>', '').replace('(?P=key)', '[^<>]{1,200}')})"
     pair = re.compile(rf"{key}(?P<value>.*?){after}(?={next_key})", re.DOTALL)
+    json_start = re.compile(rf"\s*(?:{before}\s*)?(?=\{{)")
     none = none.strip()
+    expected = f"{f'{before_key.strip()!r}, ' if before_key.strip() else ''}a key and {opening!r}"
 
-    def decode(body: str, call: PendingCall) -> None:
-        body, position = body.rstrip(), 0
+    def split(body: str) -> list[tuple[str, str]] | JsonObject:
+        body = body.rstrip()
         if body.strip() in ("", none):
-            return
-        if begins is not None:
-            match = begins.match(body.lstrip())
-            position = len(body) - len(body.lstrip()) + match.end() if match else 0
+            return []
+        match = begins.match(body) if begins is not None else None
+        position = match.end() if match else 0
+        match = json_start.match(body, position)
+        decoded = decode_strict(body[match.end() :]) if match else None
+        if match and decoded is not None and decoded.end == len(body) - match.end() and isinstance(decoded.value, dict):
+            return decoded.value
+        pairs = []
         while position < len(body):
             match = pair.match(body, position)
             if match is None:
-                raise FormatError(
-                    f"expected {before_key.strip()!r}, a key and {opening!r}, got {body[position:].strip()[:60]!r}"
-                )
-            call.add_text(match["key"], _decode_text(match["value"]))
+                raise FormatError(f"expected {expected}, got {body[position:].strip()[:60]!r}")
+            pairs.append((match["key"], _decode_text(match["value"])))
             position = match.end()
+        return pairs
+
+    return split
+
+
+def build_pairs_decoder(
+    split: SplitPairs, before_key: str, opening: str, value_close: str, next_call: str, closing: str
+) -> DecodeBody:
+    """Return a decoder for key-value pairs. A value is an error if its end is uncertain.
+
+    ``next_call`` is the text that begins a call, and ``closing`` ends it. The other texts are those of
+    `build_pairs_splitter`.
+    """
+    before, quote = re.escape(before_key.strip()), re.escape(opening.split()[-1]) if value_close.strip() else ""
+    damaged_pair = re.compile(
+        rf"^[ \t]*{before}[ \t]*(?P<key>\w[\w.-]*)(?=[^\w\n]{{2}})[^\w\n]{{0,8}}?{quote}", re.MULTILINE
+    )
+
+    def decode(body: str, call: PendingCall) -> None:
+        pairs = split(body)
+        if isinstance(pairs, dict):
+            for key, value in pairs.items():
+                call.add_value(key, value)
+            return
+        for key, text in pairs:
+            call.add_text(key, text)
+        for key, text in pairs:
+            found = find_uncertain_text(text, key, opening, value_close, next_call, closing) or next(
+                (match.group() for match in damaged_pair.finditer(text) if call.expects(match["key"])), ""
+            )
+            if found:
+                call.problem = explain_uncertain_end(call.name, key, found.strip())
 
     return decode
+
+
+def find_uncertain_text(text: str, key: str, opening: str, value_close: str, next_call: str, closing: str) -> str:
+    """Return text in a value that may begin or end a value or a call, or "".
+
+    It is the beginning of a call without its end, a sign that is also next to the value, or the text after a value,
+    without the one before it, at the end of a line.
+    """
+    if text.rfind(next_call) > text.rfind(closing):
+        return next_call
+    if not value_close.strip():
+        return ""
+    quote, close = opening.split()[-1], value_close.strip().replace("{key}", key)
+    first, last = quote[-1], close[0]
+    if text.count(first) != text.count(last) and (text.startswith(first) or text.endswith(last)):
+        return first if text.startswith(first) else last
+    ends_line = re.search(rf"{re.escape(close)}[ \t]*$", text, re.MULTILINE)
+    return (
+        close if ends_line and text.count(quote, 0, ends_line.start()) < text.count(close, 0, ends_line.end()) else ""
+    )
 
 
 def _decode_text(text: str) -> str:

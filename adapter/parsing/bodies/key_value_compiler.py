@@ -140,16 +140,16 @@ _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 def compile_lines(spec: FormatSpec) -> CompiledFormat:
     pairs = spec.pairs
     assert pairs is not None
-    value_close = pairs.value_close
-    closing = pairs.last[len(value_close) :].strip()
-    first, opening = pairs.following[len(value_close) :], pairs.openings["string"]
-    before_first = pairs.first.removesuffix(first) if first.strip() else pairs.first
+    value_close, opening, closing = pairs.value_close, pairs.openings["string"], pairs.closing.strip()
     if not value_close.strip(" ") or not opening.strip(" ") or not closing:
         raise UnsupportedLayoutError(
             f"the text before a value is {opening!r}, after it {pairs.following!r}, and after the last value "
             f"{pairs.last!r}; expected text between key and value, the same text after each value, and a closing marker"
         )
-    after_name = (pairs.first, *filter(None, (pairs.none,)))
-    decode = build_pairs_decoder(before_first, first, opening, value_close, pairs.none.strip().removesuffix(closing))
+    after_name = (pairs.first, pairs.before_json, *filter(None, (pairs.none,)))
     begins_line = "\n" if not value_close.strip() else ""  # a value in a line may contain the closing marker
-    return compile_described(spec, DescribedCall(after_name, f"{begins_line}{closing}", decode), closing)
+    head, closing_line = spec.head.strip(), f"{begins_line}{closing}"
+    decode = build_pairs_decoder(
+        pairs.build_splitter(), pairs.before_key, opening, value_close, f"{begins_line}{head}", closing_line
+    )
+    return compile_described(spec, DescribedCall(after_name, head, closing_line, decode), closing)

@@ -8,12 +8,51 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adapter.parsing.formats import FORMATS
+from adapter.parsing.bodies.format_compiler import compile_format
+from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
+from adapter.parsing.formats import FORMATS, register_format
 
 TOOLS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[3] / "fixtures" / "cases" / "tools.json").read_text(encoding="utf-8")
 )
 FORMAT_NAMES: list[str | None] = [*FORMATS, None]
+
+_SPECS = [
+    FormatSpec(
+        name="bracketed_lines",
+        body="lines",
+        head="<<call ",
+        between="\n",
+        pairs=KeyValueLayout(">>\n", "]]\n", "]]\n<</call>>", ">>\n<</call>>", {"string": ": [["}),
+    ),
+    FormatSpec(
+        name="plain_lines",
+        body="lines",
+        head="[[use ",
+        between="\n",
+        pairs=KeyValueLayout("]]\n", "\n", "\n[[end]]", "]]\n[[end]]", {"string": " = "}),
+    ),
+    FormatSpec(
+        name="named_elements",
+        body="lines",
+        head="<act><do>",
+        between="\n",
+        pairs=KeyValueLayout("</do><", "</{key}><", "</{key}></act>", "</do></act>", {"string": ">"}),
+    ),
+    FormatSpec(
+        name="yaml_arguments",
+        body="yaml",
+        head="%%tool\nname: ",
+        middle="\nwith:\n",
+        tail="\n%%end",
+        between="\n",
+        indent=2,
+    ),
+]
+for _spec in _SPECS:
+    register_format(compile_format(_spec))
+FILE_FORMATS = tuple(spec.name for spec in _SPECS)
+"""Formats with the bodies that only format files and derived formats have. They are not detected."""
 
 # The tool that generated calls are of: one parameter of every type.
 EVERYTHING: dict[str, Any] = {

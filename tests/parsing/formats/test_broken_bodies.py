@@ -19,6 +19,7 @@ from adapter.parsing.parser import Parser, parse
 from adapter.tools.coercion import has_schema_type
 from benchmarks.written_texts import is_whole_answer
 from tests.effort import EFFORT
+from tests.parsing.formats.soup import FILE_FORMATS
 
 PARAMETERS = {
     "type": "object",
@@ -82,7 +83,9 @@ def turn_of(name: str, damaged: str) -> Turn:
     return parse(f"{BEFORE}\n\n{before}{damaged}{after}", TOOLS, name, generation_prompt="")
 
 
-@pytest.mark.parametrize("name", sorted(name for name in {*FORMATS} - WITHOUT_NAMES if not is_whole_answer(name)))
+@pytest.mark.parametrize(
+    "name", [*sorted(name for name in {*FORMATS} - WITHOUT_NAMES if not is_whole_answer(name)), *FILE_FORMATS]
+)
 def test_damaged_call_costs_only_itself(name):
     chance = Random(name)
     for _ in range(25 * EFFORT):
@@ -118,7 +121,9 @@ def list_structural_damages(text: str, chance: Random) -> list[str]:
     return damaged + [text.replace(piece, piece + piece.replace("3", "7"), 1) for piece in pieces]
 
 
-@pytest.mark.parametrize("name", sorted({*FORMATS} - WITHOUT_NAMES - {"minimax_m3"}))  # its tags begin with ]
+@pytest.mark.parametrize(
+    "name", sorted({*FORMATS, *FILE_FORMATS} - WITHOUT_NAMES - {"minimax_m3"})
+)  # its tags begin with ]
 def test_no_wrong_value_is_passed_on_silently(name):
     """A call has its intended arguments, or a note about its repair, or does not fit the schema, or is an error."""
     for damaged in list_structural_damages(parts_of(name)[1], Random(name)):
@@ -148,6 +153,9 @@ OPENINGS = {
     "minimax_m3": "]<]minimax[>[<invoke",
     "react": "Action:",
     "qwen_agent": "✿FUNCTION✿",
+    "bracketed_lines": "<<call",
+    "plain_lines": "\n[[use",
+    "yaml_arguments": "%%tool",
 }
 """The beginning of a call, in formats of each kind."""
 

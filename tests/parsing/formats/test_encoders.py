@@ -12,7 +12,7 @@ from adapter.parsing.parser import parse
 from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import Tool
 from tests.effort import EFFORT, examples
-from tests.parsing.formats.soup import PIECES
+from tests.parsing.formats.soup import FILE_FORMATS, PIECES
 
 MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.end_tokens)})
 
@@ -33,7 +33,7 @@ calls = some.lists(
 )
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 @given(written=calls)
 @example([("save", {})])
 @example([("save", {"text": "  a\n\n", "note": "\tb "})])
@@ -45,7 +45,7 @@ def test_encoded_calls_are_parsed_back(name, written):
     _check(name, written)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 def test_marker_in_argument_is_data(name):
     """No marker, of this format or another, ends a string that contains it."""
     own = {*(opener.marker for opener in get_format(name).openers), *get_format(name).stray_closers}
@@ -56,7 +56,7 @@ def test_marker_in_argument_is_data(name):
         _check(name, [("save", _holding(*others[start : start + TOGETHER]))])
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 def test_only_argument_may_be_a_marker_in_capitals_or_without_its_bracket(name):
     entry = get_format(name)
     own = [*(opener.marker for opener in entry.openers[:5]), *entry.stray_closers[:5], *entry.special_tokens[:5]]
@@ -64,13 +64,13 @@ def test_only_argument_may_be_a_marker_in_capitals_or_without_its_bracket(name):
         _check(name, [("save", {"text": text})])
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 def test_value_that_ends_in_a_tag_of_its_name_is_parsed_back(name):
     """Such a tag may be the end of the value that a model wrote, so encoders avoid it."""
     _check(name, [("save", {"city": "the end tag is </city>", "area": "</area> \n"})])
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 def test_closing_marker_cut_by_the_end_is_no_text(name):
     """After a call, the beginning of any closing marker of the format is markup."""
     call = get_format(name).encode_calls([("get_weather", {"city": "Bern"})])
@@ -79,7 +79,7 @@ def test_closing_marker_cut_by_the_end_is_no_text(name):
         assert ([each.name for each in turn.calls], turn.content.strip()) == (["get_weather"], ""), closer
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 def test_name_that_looks_like_a_tag_is_parsed_back(name):
     """A name may hold the characters between a name and a value in a model's broken tags."""
     _check(name, [("save", {"a=b": "x", "parameter=c": "y", "d e": "z", "name: f": ""})])
@@ -93,7 +93,7 @@ def _holding(*markers: str) -> JsonObject:
     return found
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 def test_long_argument_name_is_parsed_back(name):
     """Up to, at and beyond the limit for the name of a tag."""
     for limit in (100, 200, 300, 400, 3_000):
@@ -104,7 +104,7 @@ def test_long_argument_name_is_parsed_back(name):
 
 def _check(name: str, written: list[tuple[str, JsonObject]]) -> None:
     entry = get_format(name)
-    for expected_format in (name, None):
+    for expected_format in (name, None) if name in FORMATS else (name,):
         for call in written:
             _expect(entry.encode_calls([call]), [call], expected_format)
         if len(written) > 1 and all(arguments == written[0][1] for _, arguments in written):

@@ -23,6 +23,7 @@ from tests.effort import EFFORT, examples
 from tests.parsing.checks import check_calls, read_pieces
 from tests.parsing.formats.soup import (
     EVERYTHING,
+    FILE_FORMATS,
     FORMAT_NAMES,
     MARKERS,
     TOOLS,
@@ -42,7 +43,13 @@ ALL_TOOLS = [*TOOLS, EVERYTHING]
 
 
 @LIMITS
-@given(TEXTS, st.sampled_from(FORMAT_NAMES), FINISH_REASONS, st.sampled_from(["", "<think>\n"]), st.randoms())
+@given(
+    TEXTS,
+    st.sampled_from([*FORMAT_NAMES, *FILE_FORMATS]),
+    FINISH_REASONS,
+    st.sampled_from(["", "<think>\n"]),
+    st.randoms(),
+)
 @example("<tool_call>```json", "hermes", None, "", Random(1))
 def test_raw_joins_to_input_for_every_split(text, format, finish_reason, prompt, chance):
     """D18: the events are the same for the complete text, characters and random pieces."""
@@ -105,7 +112,7 @@ SECTIONED = {
 
 
 @pytest.mark.parametrize("expected_format", [True, False])
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
 @examples(1)
 @given(arguments)
 @example({"text": "a <tool_call> b", "items": [{}], "count": 12})
@@ -226,7 +233,7 @@ HOSTILE = {
 # fmt: on
 
 
-@pytest.mark.parametrize("format", FORMAT_NAMES)
+@pytest.mark.parametrize("format", [*FORMAT_NAMES, *FILE_FORMATS])
 def test_hostile_text_never_raises(format):
     """Complete and, for a third of the texts, in pieces; nothing is lost."""
     for number, (name, text) in enumerate(HOSTILE.items(), len(format or "")):
