@@ -9,7 +9,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 
 _ENTRY = re.compile(
-    r"(?P<key>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s:#\"'\[\]{},&*!|>%@`-][^:\n]*?) *:(?:[ \t]+(?P<rest>\S.*))?\s*"
+    r"(?P<key>\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[^\s:#\"'\[\]{},&*!|>%@`-][^:\n]*?) *:(?:[ \t]+(?P<rest>\S.*))?\s*"
 )
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _ITEM = re.compile(r"-(?:(?P<space> +)(?P<rest>\S.*))?\s*")
