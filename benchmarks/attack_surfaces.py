@@ -29,8 +29,8 @@ from adapter.dialects import get_dialect
 from adapter.integrations.mcp import client as mcp_client
 from adapter.integrations.mcp.client import McpTools
 from adapter.integrations.mcp.server_config import McpServer
+from adapter.recording.file_replay import replay_file
 from adapter.recording.replay import rerun_session
-from adapter.recording.replay_files import replay_file
 from adapter.recording.transcript import Transcript
 from adapter.tools.function_tools import tool
 from adapter.tools.operations import Effect

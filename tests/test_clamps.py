@@ -142,8 +142,8 @@ TOLD: dict[str, Case | str] = {
     ),
     "workspace/sandbox/background_commands.py start: "
     "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
-    "workspace/capabilities/host_operation_planner.py _run_batch: operation.calls[:ops.MAX_BATCH]": BATCH,
-    "workspace/capabilities/host_operation_planner.py _run_batch: operation.calls[ops.MAX_BATCH:]": BATCH,
+    "workspace/capabilities/capability_planner.py _run_batch: operation.calls[:ops.MAX_BATCH]": BATCH,
+    "workspace/capabilities/capability_planner.py _run_batch: operation.calls[ops.MAX_BATCH:]": BATCH,
     "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
@@ -154,7 +154,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/sandbox/output_capture.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap names its size",
     "workspace/changes/history.py commit: summary[:journal.MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
-    "workspace/capabilities/host_operation_planner.py _search: hits[:operation.limit]": "as many as requested",
+    "workspace/capabilities/capability_planner.py _search: hits[:operation.limit]": "as many as requested",
     "workspace/capabilities/http_search_and_docs.py search: min(request.limit, self.most)": Case(
         "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were requested; the service returns at most 5"
     ),

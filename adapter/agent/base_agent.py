@@ -25,8 +25,8 @@ from adapter.agent.retry_constraint import (
     build_no_call_constraint,
     build_retry_constraint,
 )
+from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
-from adapter.backends.lazy_chat_client_check import find_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.guardrails import NO_STEPS, Guardrails
 from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.backends.lazy_chat_client_check import find_chat_client
+from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject

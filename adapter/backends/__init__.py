@@ -1,8 +1,8 @@
 """Model servers and the embedded engine: discovery, clients, capabilities and failures."""
 
 __all__ = [
-    "async_chat_client", "builtin_model", "chat_client", "constraint_fields", "context_size", "control_token_discovery",
-    "detected_options", "endpoint_discovery", "engine_details", "format_derivation", "in_process_llama_cpp",
-    "lazy_chat_client_check", "model_queries", "native_tools_chat", "probe_profiles", "prompt_discovery",
+    "async_chat_client", "builtin_model", "chat_client", "chat_client_type_check", "constraint_fields", "context_size",
+    "control_token_discovery", "detected_options", "endpoint_discovery", "engine_details", "format_derivation",
+    "in_process_llama_cpp", "model_queries", "native_tools_chat", "probe_profiles", "prompt_discovery",
     "small_model_detection", "stream_chunks", "template_chat", "template_files", "user_directories",
 ]  # fmt: skip

@@ -50,7 +50,7 @@ def export(
     ] = "",
 ) -> None:
     """Export recordings and transcripts as training data. Every response becomes one line."""
-    from adapter.recording.replay_files import find_transcripts
+    from adapter.recording.file_replay import find_transcripts
     from adapter.recording.training_formats import UnrepresentableSample
     from adapter.recording.training_samples import find_failing_filter, parse_filters
 

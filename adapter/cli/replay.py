@@ -40,7 +40,7 @@ def replay(
 ) -> None:
     """Replay recordings offline and compare the results. The output of commands comes from the recording."""
     from adapter.core import package_data
-    from adapter.recording.replay_files import find_transcripts, replay_file
+    from adapter.recording.file_replay import find_transcripts, replay_file
 
     commands = _build_command_policy(run_commands, approve, allow, ask, deny)
     shipped = package_data.find_data_directory("fixtures") / "transcripts"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
-from adapter.cli.change_review import find_change_flaw, find_omissions
+from adapter.cli.change_flaws import find_change_flaw, find_omissions
 from adapter.conversation.guardrails.requested_file_changes import find_file_action
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.text.words import stem_word

@@ -20,7 +20,7 @@ from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_normalization import match_parameter, normalize_call
 from adapter.tools.call_validation import MatchedCall, validate_call
-from adapter.tools.json_call_extraction import parse_arguments
+from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.tool import Tool, ToolSet
 
 

@@ -15,7 +15,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict, is_encodable
 from adapter.parsing.format import BodySource
 from adapter.tools.coercion import has_schema_type
-from adapter.tools.json_call_extraction import ABOUT_KEYS, NAME_KEYS, Normalizer
+from adapter.tools.decoded_json_calls import ABOUT_KEYS, NAME_KEYS, Normalizer
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000

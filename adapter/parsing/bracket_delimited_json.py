@@ -27,7 +27,7 @@ from adapter.parsing.json_calls import (
 )
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, NAME_LIMIT, SPACE, Reader, StreamBuffer
-from adapter.tools.json_call_extraction import (
+from adapter.tools.decoded_json_calls import (
     ARGUMENT_KEYS,
     CALL_TYPES,
     NAME_KEYS,

@@ -11,7 +11,7 @@ from adapter.core.events import Event, InvalidToolCall, ToolCall, ToolCallDelta,
 from adapter.parsing.argument_stream import ArgumentStream
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.format import BodySource
-from adapter.tools.json_call_extraction import NAME_KEYS
+from adapter.tools.decoded_json_calls import NAME_KEYS
 
 HEAD_LIMIT = 1000
 """Maximum number of characters of a call that are searched for its name."""

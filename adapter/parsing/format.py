@@ -14,7 +14,7 @@ from adapter.core.events import JsonObject
 from adapter.parsing.call_encoders import encode_content_alone
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
-from adapter.tools.json_call_extraction import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import ToolSet
 
 CUT_OFF = (

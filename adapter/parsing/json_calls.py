@@ -17,7 +17,7 @@ from adapter.core.json.strict import decode_strict
 from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult
 from adapter.parsing.marker_set import MarkerSet, MarkerSpan
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink
-from adapter.tools.json_call_extraction import DecodedCall, extract_calls, looks_like_call, parse_arguments
+from adapter.tools.decoded_json_calls import DecodedCall, extract_calls, looks_like_call, parse_arguments
 from adapter.tools.tool import ToolSet
 
 MAX_SALVAGED = 100

@@ -44,7 +44,7 @@ from adapter.parsing.swallowed_calls import give_back_next_call
 from adapter.parsing.unmarked_calls import UnmarkedCallReader
 from adapter.parsing.wrapper_tag_reader import WrappedCallReader
 from adapter.parsing.wrapper_tags import LINE_START
-from adapter.tools.json_call_extraction import Normalizer
+from adapter.tools.decoded_json_calls import Normalizer
 from adapter.tools.tool import ToolSet
 
 MAX_PIECE = 1 << 17

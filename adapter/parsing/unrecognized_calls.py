@@ -13,7 +13,7 @@ from adapter.core.events import Json, RejectedCall
 from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.markdown_context import MarkdownContext
-from adapter.tools.json_call_extraction import ARGUMENT_KEYS, NAME_KEYS
+from adapter.tools.decoded_json_calls import ARGUMENT_KEYS, NAME_KEYS
 from adapter.tools.tool import ToolSet
 
 SEARCHED = 8000

@@ -16,7 +16,7 @@ passes through these modules:
   `request_constraint` add the prompt and the constraint.
 - `template_prompt` determines the requests that are sent to the model server.
 - `answer_translation` converts the bytes of the answer to chunks, and `openai_chat_response` the chunks to choices.
-- `choice_stream` parses the text of a choice. `follow_up_requests` requests more text, `choice_deltas` writes deltas,
+- `choice_stream` parses the text of a choice. `followed_choice` requests more text, `choice_deltas` writes deltas,
   `pending_answer` records the answer, and `tool_call_deltas` numbers calls. `truncated_calls` recognizes calls that
   were cut off.
 - `anthropic_response`, `ollama` or `openai_responses_stream` write the answer in the client's API. They encode the

@@ -23,7 +23,7 @@ from adapter.core.events import (
 )
 from adapter.parsing.formats import get_format
 from adapter.protocols.choice_deltas import EXCLUDED
-from adapter.protocols.follow_up_requests import NOTHING, FollowedChoice, Rest
+from adapter.protocols.followed_choice import NOTHING, FollowedChoice, Rest
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.openai_errors import build_error_object
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS

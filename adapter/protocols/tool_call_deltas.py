@@ -16,7 +16,7 @@ from adapter.prompting.escaping import StreamingUnescaper
 from adapter.protocols.conversation_cache import Call
 from adapter.protocols.custom_and_legacy_tools import ToolTypes
 from adapter.tools.call_normalization import normalize_call
-from adapter.tools.json_call_extraction import parse_arguments
+from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.tool import ToolSet
 
 

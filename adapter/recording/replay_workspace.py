@@ -20,8 +20,8 @@ from adapter.recording.recorded_results import RecordedResults, explain_unrecord
 from adapter.recording.session_recorder import SessionRecorder, is_external_tool
 from adapter.recording.transcript_lines import Header, UserTool
 from adapter.tools import operations as ops
+from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.function_tools import tool
-from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool

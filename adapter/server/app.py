@@ -39,6 +39,7 @@ from adapter.server.access_control import AccessControl
 from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
 from adapter.server.error_responses import ErrorResponses
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
+from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import check_passing, normalize_path, remove_keys
@@ -49,7 +50,6 @@ from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_l
 from adapter.server.telemetry.middleware import TelemetryMiddleware
 from adapter.server.telemetry.request_info import RequestObserver
 from adapter.server.telemetry.setup import WORKERS_DIR, make_metrics, make_traces, require_packages
-from adapter.server.translating_endpoint import TranslatingEndpoint
 from adapter.server.translation_threads import COLLECTED, SWITCH_S
 from adapter.server.upstream_connection import RETRY_S, SILENCE_S
 
@@ -263,7 +263,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         if viewing:
             viewing.live.close()
 
-    chat = TranslatingEndpoint(upstream.work, partial(_answer_chat, upstream, settings.keep_alive_s))
+    chat = MemoryLimitedEndpoint(upstream.work, partial(_answer_chat, upstream, settings.keep_alive_s))
     pass_on = partial(_pass, upstream, settings.pass_admin)
     router = Router(
         routes=[
@@ -278,7 +278,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
             Route("/ready", partial(_answer_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_answer_metrics, metrics))] if metrics else []),
             *(viewing.list_routes() if viewing else []),
-            Route("/{path:path}", TranslatingEndpoint(upstream.work, pass_on)),
+            Route("/{path:path}", MemoryLimitedEndpoint(upstream.work, pass_on)),
         ],
         lifespan=manage_lifespan,
     )

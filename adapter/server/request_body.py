@@ -11,8 +11,8 @@ from starlette.requests import Request as HttpRequest
 from adapter.core.events import JsonObject
 from adapter.protocols.request_body_parsing import read_body
 from adapter.protocols.request_errors import RequestError
+from adapter.server.memory_limited_endpoint import RESERVE
 from adapter.server.telemetry.request_info import get_current_request
-from adapter.server.translating_endpoint import RESERVE
 from adapter.server.translation_threads import USUAL_BYTES, Reserve, WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024

@@ -14,15 +14,15 @@ from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
 from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.proxied_responses import respond
 from adapter.server.token_counting import count_prompt_tokens, estimate_prompt_tokens
-from adapter.server.translating_endpoint import TranslatingEndpoint
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    messages = TranslatingEndpoint(upstream.work, partial(_answer_messages, upstream, keep_alive_s))
-    count = TranslatingEndpoint(upstream.work, partial(_count, upstream))
+    messages = MemoryLimitedEndpoint(upstream.work, partial(_answer_messages, upstream, keep_alive_s))
+    count = MemoryLimitedEndpoint(upstream.work, partial(_count, upstream))
     return [
         Route("/v1/messages", messages, methods=["POST"]),
         Route("/v1/messages/count_tokens", count, methods=["POST"]),

@@ -21,11 +21,11 @@ from adapter.protocols.dropped_fields import list_unknown_fields
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.protocols.sse import encode_json
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.proxied_responses import ProxiedResponse, respond
 from adapter.server.request_body import read_json_body
-from adapter.server.translating_endpoint import TranslatingEndpoint
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
@@ -51,7 +51,7 @@ def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
 
 
 def _build_translating_route(upstream: ModelServer, path: str, answer: Endpoint) -> Route:
-    return Route(path, TranslatingEndpoint(upstream.work, answer), methods=["POST"])
+    return Route(path, MemoryLimitedEndpoint(upstream.work, answer), methods=["POST"])
 
 
 async def _is_ollama(upstream: ModelServer) -> bool:

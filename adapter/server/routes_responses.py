@@ -13,18 +13,18 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols.request_errors import RequestError
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.proxied_responses import respond
 from adapter.server.response_store import ResponseStore
 from adapter.server.responses_request import ResponsesRequest, references_stored_items
 from adapter.server.routes_conversations import Action, build_store_route, delete_stored, get_id, paginate
 from adapter.server.token_counting import count_prompt_tokens
-from adapter.server.translating_endpoint import TranslatingEndpoint
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    answer = TranslatingEndpoint(upstream.work, partial(_answer_responses, upstream, keep_alive_s))
-    count = TranslatingEndpoint(upstream.work, partial(_count, upstream))
+    answer = MemoryLimitedEndpoint(upstream.work, partial(_answer_responses, upstream, keep_alive_s))
+    count = MemoryLimitedEndpoint(upstream.work, partial(_count, upstream))
     stored: tuple[tuple[str, str, Action], ...] = (
         ("", "GET", _load_response),
         ("", "DELETE", partial(delete_stored, "resp_", "response")),

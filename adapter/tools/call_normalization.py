@@ -15,7 +15,7 @@ from adapter.core.json.strict import encode_as_written
 from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.coercion import coerce_to_schema, list_types
-from adapter.tools.json_call_extraction import extract_calls, looks_like_call
+from adapter.tools.decoded_json_calls import extract_calls, looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {

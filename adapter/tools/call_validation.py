@@ -17,8 +17,8 @@ from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.bounded_validator import build_bounded_validator, find_violations
 from adapter.tools.call_normalization import is_contradiction, match_parameter, normalize_call
 from adapter.tools.coercion import has_schema_type, list_types
+from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.example_calls import build_example_call
-from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.signatures import format_parameters
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 

@@ -16,7 +16,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools import operations as ops
 from adapter.tools.operations.permissions import FileDraft
 from adapter.tools.operations.shell_analysis import iter_programs
-from adapter.workspace.capabilities.host_operation_planner import SessionCapabilities, plan_host_operation
+from adapter.workspace.capabilities.capability_planner import SessionCapabilities, plan_host_operation
 from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.changes.text_codec import decode, encode
 from adapter.workspace.files import file_changes, file_info, listing, move_copy_delete, read_file

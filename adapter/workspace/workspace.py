@@ -19,8 +19,8 @@ from adapter.dialects import Dialect, get_dialect
 from adapter.dialects.call_translation import extract_apply_patch, translate_call
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.call_validation import MatchedCall, validate_call
+from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.function_tools import tool as as_tool
-from adapter.tools.json_call_extraction import parse_arguments
 from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, find_effect
 from adapter.tools.operations.capabilities import ABSENT
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
@@ -29,8 +29,8 @@ from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_p
 from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.atomic_calls import run_atomically
 from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
+from adapter.workspace.capabilities.capability_planner import SessionCapabilities
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.host_operation_planner import SessionCapabilities
 from adapter.workspace.changes.encoding_detection import parse_encoding
 from adapter.workspace.changes.history import History, RecordedChange, UndoResult
 from adapter.workspace.changes.operation_plan import Plan

@@ -14,8 +14,8 @@ from adapter.core import package_data
 from adapter.core.errors import ToolError, UsageError
 from adapter.dialects.promptly import load_default_entries, make_dialect
 from adapter.dialects.promptly.tools_file_entries import parse_entry
+from adapter.recording.file_replay import find_transcripts, replay_file
 from adapter.recording.replay import replay, rerun_session, update_file
-from adapter.recording.replay_files import find_transcripts, replay_file
 from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace
 from adapter.recording.session_recorder import SessionRecorder, hash_workspace, restore_snapshot, take_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter

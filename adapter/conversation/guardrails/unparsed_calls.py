@@ -10,7 +10,7 @@ from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.core.events import JsonObject
 from adapter.core.json.strict import decode_strict
 from adapter.prompting.escaping import unescape_control_tokens
-from adapter.tools.json_call_extraction import looks_like_call
+from adapter.tools.decoded_json_calls import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 _OPEN_CALL = re.compile(

@@ -21,7 +21,7 @@ from adapter.dialects.tool_class import (
 )
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, WORKING_DIRECTORY
-from adapter.tools.json_call_extraction import parse_arguments
+from adapter.tools.decoded_json_calls import parse_arguments
 
 SECONDS = ("timeout_s", "timeout_secs", "timeout_seconds")
 

@@ -34,7 +34,7 @@ from adapter.parsing.json_calls import build_calls_from_json
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.json_call_extraction import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import ToolSet
 
 _NAME_LIMIT = 100

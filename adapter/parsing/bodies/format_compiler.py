@@ -33,7 +33,7 @@ from adapter.parsing.format import BodyReader, BodyResult, BodySource, CallOpene
 from adapter.parsing.format_spec import FormatSpec
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, expand_named_object, require_json
-from adapter.tools.json_call_extraction import extract_calls
+from adapter.tools.decoded_json_calls import extract_calls
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
 

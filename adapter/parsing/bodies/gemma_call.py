@@ -34,7 +34,7 @@ from adapter.parsing.json_calls import find_break
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.json_call_extraction import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import ToolSet
 
 VALUE_LIMIT = 2_000

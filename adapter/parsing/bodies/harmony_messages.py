@@ -19,7 +19,7 @@ from adapter.parsing.bracket_delimited_json import FENCE_END, UntaggedJson
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, OpaqueSection
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
-from adapter.tools.json_call_extraction import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import ToolSet
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"

@@ -29,7 +29,7 @@ from adapter.core.json.strict import (
 )
 from adapter.parsing.format import BodyResult
 from adapter.tools.coercion import has_schema_type
-from adapter.tools.json_call_extraction import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")

@@ -24,7 +24,7 @@ from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
-from adapter.tools.json_call_extraction import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 LANGUAGE_LIMIT = 20

@@ -17,7 +17,7 @@ from adapter.parsing.bodies.unescaped_value_end import (
 from adapter.parsing.format import CUT, CUT_OFF, BodyResult
 from adapter.parsing.stream_buffer import StreamBuffer
 from adapter.tools.coercion import coerce_text, list_types
-from adapter.tools.json_call_extraction import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import Tool
 
 ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"

@@ -30,7 +30,7 @@ from adapter.parsing.format import TEXT, BodyResult, BodySource
 from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
-from adapter.tools.json_call_extraction import DecodedCall, parse_arguments
+from adapter.tools.decoded_json_calls import DecodedCall, parse_arguments
 from adapter.tools.tool import Tool, ToolSet
 from adapter.tools.unbracketed_arguments import TYPE_NAMES, parse_plain_arguments
 

@@ -25,7 +25,7 @@ from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.json_call_extraction import NAME_KEYS, DecodedCall
+from adapter.tools.decoded_json_calls import NAME_KEYS, DecodedCall
 from adapter.tools.tool import ToolSet
 
 SECTION_OPEN, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"

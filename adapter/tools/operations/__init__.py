@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from adapter.tools.operations.commands import *
+from adapter.tools.operations.delegation import *
 from adapter.tools.operations.editor import *
 from adapter.tools.operations.edits import *
 from adapter.tools.operations.effects import *
 from adapter.tools.operations.files import *
-from adapter.tools.operations.nested_calls import *
 from adapter.tools.operations.outcome import *
 from adapter.tools.operations.searches import *
 from adapter.tools.operations.session import *

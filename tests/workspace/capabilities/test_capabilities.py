@@ -24,7 +24,7 @@ from adapter.tools.operations import (
 )
 from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.workspace import Workspace, operation_planner
-from adapter.workspace.capabilities import host_operation_planner
+from adapter.workspace.capabilities import capability_planner
 from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_directory, find_state_directory
 from adapter.workspace.capabilities.skills import parse_skill
@@ -76,7 +76,7 @@ def test_every_operation_has_a_planner():
     planned = {*operation_planner._PLANNERS, *operation_planner._WITHOUT_PLAN}
     assert planned == set(Operation.__args__) - set(HostOperation.__args__)
     matched = {AskUser, LoadSkill, FetchPage, RunBatch, CallFunction, *EditorOperation.__args__}
-    assert set(HostOperation.__args__) - matched == set(host_operation_planner._WITHOUT_PLAN)
+    assert set(HostOperation.__args__) - matched == set(capability_planner._WITHOUT_PLAN)
 
 
 def test_absent_capability_is_not_offered(session):

@@ -13,7 +13,7 @@ RESERVE = "adapter.reserve"
 """Key, in an ASGI scope, of the function that reserves memory for the body of the request."""
 
 
-class TranslatingEndpoint:
+class MemoryLimitedEndpoint:
     """An ASGI app that sends the response that ``respond`` returns, and limits the memory for large request bodies.
 
     It is a class, because Starlette would wrap a function in another app that handles exceptions.
