@@ -65,8 +65,8 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
     client = find_chat_client(chat)
     own_prompt = client.discover_own_prompt() if client is not None and prompt != "words" else None
     if prompt == "own" and (own_prompt is None or own_prompt.template_prompt is None):
-        why = own_prompt.explanation if own_prompt else "chat must be a ChatClient"
-        raise UsageError(f"the model's own chat template cannot be used: {why}")
+        why = own_prompt.reason if own_prompt else "chat must be a ChatClient"
+        raise UsageError(f"the model's own chat template cannot be used: {why}; pass prompt='words'")
     return (
         TemplateChat(tools, format, own_prompt.template_prompt)
         if own_prompt is not None and own_prompt.template_prompt is not None

@@ -77,8 +77,8 @@ class SubagentRunner:
 
     Args:
         kinds: Kinds in addition to the built-in ones.
-        models: Chats by the name that a call gives for a model or tier. For an unknown name, ``chat`` is used and a
-            note is added.
+        models: The chat for each model or tier that a call can name. For any other name, ``chat`` is used, with a
+            note.
         style, prompt: As in `Agent`.
         formats: Formats of these models, if they differ from ``format``.
         max_depth: Maximum nesting of sub-agents; 1 allows no sub-agent inside another.

@@ -56,6 +56,11 @@ class PromptDiscovery:
     recognized: DetectedFormat | None = None
     """The format that fits the template, or None if there is no template."""
 
+    @property
+    def reason(self) -> str:
+        """Why the chat template cannot be used, for an error message."""
+        return self.explanation.removeprefix("in words: ")
+
     def format_of(self, model: str) -> str | None:
         """Return the name of the format that fits the chat template, or a guess from the name ``model``."""
         return self.recognized.format if self.recognized is not None else guess_format(model)
@@ -233,7 +238,7 @@ def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: 
     tools. Raises ChatTemplateError if the template rejects the conversation or does not support tools."""
     found = _discover_by_template(Endpoint(""), process)
     if found.template_prompt is None:
-        raise ChatTemplateError(found.explanation.removeprefix("in words: "))
+        raise ChatTemplateError(found.reason)
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
     format = get_format(detect_format(process.template).format or "hermes")
     prepared = prepare_template_messages(Conversation(messages), found.template_prompt.traits, format, tools).messages

@@ -31,7 +31,13 @@ def learn(
     ],
     output: Annotated[
         Path | None,
-        option("FILE", "Write the format to this file.", "--output", "-o", show_default="FILE with the suffix .toml"),
+        option(
+            "FILE",
+            "Write the format to this file.",
+            "--output",
+            "-o",
+            show_default="the examples with the suffix .toml",
+        ),
     ] = None,
     name: Annotated[
         str | None, option("NAME", "Give the format this name.", show_default="the output file's name")

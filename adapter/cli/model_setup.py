@@ -119,7 +119,7 @@ def _discover_prompt(
         prompt = loaded.chat.discover_own_prompt()
     console.note(f"prompt: {prompt.explanation}")
     if settings.prompt == "own" and prompt.template_prompt is None:
-        raise UsageError(f"--prompt own: the model's chat template cannot be used: {prompt.explanation}")
+        raise UsageError(f"--prompt own: the model's chat template cannot be used: {prompt.reason}; use --prompt words")
     return prompt
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def prompt(
-    dialect: options.DialectOption = "blade",
+    dialect: Annotated[
+        str, option("NAME", "Describe this tool set: blade, maki, promptly, proto, proxyai or none.")
+    ] = "blade",
     format: Annotated[str, option("NAME", "Describe calls in this tool-call format.")] = "hermes",
     style: Annotated[
         str,
@@ -38,12 +40,10 @@ def prompt(
     ] = None,
     ask: Annotated[str, option("TEXT", "Render this user message with the chat template of `--template`.")] = "Hello!",
     base_url: Annotated[
-        str | None, option("URL", "Count the tokens for `--tokens` with the tokenizer of this llama.cpp server.")
+        str | None, option("URL", "With `--tokens`: use the tokenizer of this llama.cpp server.")
     ] = None,
     tokens: Annotated[bool, flag("Print the number of tokens in the prompt on standard error.", "--tokens")] = False,
-    model: Annotated[
-        Path | None, option("FILE", "Count the tokens for `--tokens` with the tokenizer in this GGUF file.")
-    ] = None,
+    model: Annotated[Path | None, option("FILE", "With `--tokens`: use the tokenizer in this GGUF file.")] = None,
 ) -> None:
     """Print a system prompt that teaches a model its tools."""
     from adapter.prompting.system_prompt import system_prompt

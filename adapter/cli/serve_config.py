@@ -37,7 +37,7 @@ _NOT_IN_FILE = ("config", "help_all")
 
 
 class ModelSettings(BaseModel):
-    """Settings for one model, by the name that requests use."""
+    """Settings for one model. In the configuration file, their key is the name that requests use."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -27,7 +27,10 @@ def view_runs(text: str, name: str) -> PageData:
                 _add(view, row, str(head.get("model", "")))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise UsageError(f"{name}, line {number}, is not a valid evaluation run ({reason})") from error
+            raise UsageError(
+                f"{name}, line {number}, is not a valid evaluation run ({reason}); "
+                "pass a file that `adapter eval` wrote"
+            ) from error
     return view
 
 

@@ -82,7 +82,7 @@ class WrappedCallReader:
             self._state.open_tags.add(closing[2:-1])
 
     def close_tags(self) -> Reader[bool]:
-        """Consume the closing tags of open wrappers. Return whether there are any."""
+        """Consume the closing tags of open wrappers. Return whether any were consumed."""
         has_closed = False
         while self._state.open_tags:
             closing = get_marker_set(*(f"</{name}>" for name in sorted(self._state.open_tags)))

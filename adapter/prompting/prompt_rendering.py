@@ -38,7 +38,7 @@ def render_prompt_template(name: str, values: Mapping[str, object], custom_folde
 def check_folder(custom_folder: str | None) -> None:
     """Raise UsageError unless the folder exists or is None."""
     if custom_folder and not Path(custom_folder).is_dir():
-        raise UsageError(f"folder of prompt templates not found: {custom_folder!r}")
+        raise UsageError(f"folder of prompt templates not found: {custom_folder!r}; create it, or check the path")
 
 
 @lru_cache(maxsize=8)

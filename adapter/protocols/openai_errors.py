@@ -77,7 +77,7 @@ def get_error_type(error: Json) -> str:
 
 
 def relay_error(status: int, body: bytes) -> JsonObject:
-    """Convert a model server's error to OpenAI's format. Proxies send HTML or an empty body."""
+    """Convert a model server's error to OpenAI's format. The body may be empty or, from a proxy, HTML."""
     text = body.decode("utf-8", "replace").strip()
     value = read_json_or_none(text)
     if isinstance(value, dict) and (isinstance(value.get("error"), dict) or value.get("object") == "error"):

@@ -67,7 +67,7 @@ class ToolRequest:
 def parse_tool_request(
     body: JsonObject, kinds: ToolTypes, options: TranslationOptions, conversation: Conversation
 ) -> ToolRequest:
-    """Parse a chat request. ``conversation`` has its messages. Raises RequestError for invalid tools."""
+    """Parse the tools of a chat request with the messages ``conversation``. Raises RequestError for invalid tools."""
     described = parse_tool_set(body.get("tools"))
     allowed, must_call = _parse_choice(body.get("tool_choice"), described)
     format = with_control_tokens(

@@ -89,7 +89,7 @@ class ReplayWorkspace(Workspace):
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         if atomic:
-            raise UsageError("a replay cannot run calls atomically")
+            raise UsageError("a replay cannot run calls atomically; pass atomic=False")
         results = []
         for call in turn.calls:
             questions, line = self.record.take_next_result()

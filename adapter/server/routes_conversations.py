@@ -92,7 +92,7 @@ def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> Json
 
 
 def paginate(items: Sequence[JsonObject] | None, http: HttpRequest) -> JsonObject | None:
-    """Return a page of ``items``, or None if there is no list.
+    """Return a page of ``items``. Return None if ``items`` is None, because the stored object does not exist.
 
     These query parameters select it: ``order`` (``asc``, or ``desc`` for the newest first, the default), ``limit``
     (number of items), and ``after`` (id of the last item of the previous page).

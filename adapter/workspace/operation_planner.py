@@ -43,7 +43,7 @@ def plan_operation(
     """
     if isinstance(operation, ops.HostOperation):
         if capabilities is None:
-            raise ToolError("this operation needs a session; none is open")
+            raise ToolError(f"{type(operation).__name__} needs a session's capabilities; call Workspace.perform")
         return plan_host_operation(context, capabilities, operation, deadline)
     if type(operation) in _PLANNERS:
         return _PLANNERS[type(operation)](context, operation)

@@ -132,7 +132,7 @@ class ContextScorer:
         self._gains: dict[tuple[str, str], float] = {}
 
     def sum_bits(self, rows: Iterable[int]) -> float:
-        """Return the total bits of the old lines ``rows`` that occur verbatim in the document."""
+        """Return the total weight, in bits, of the old lines at ``rows`` that occur verbatim in the document."""
         return sum(self._weights[key] for row in rows if (key := self.keys[row]) and self.counts[key])
 
     def score_location(self, rows: range, first: int, last: int) -> ContextMatch:

@@ -36,7 +36,7 @@ def _read(file: Path) -> list[RecordedExchange]:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise UsageError(f"recording {str(file)!r} not found") from error
+        raise UsageError(f"recording {str(file)!r} not found; record it with --record-model") from error
     if text.strip() and not is_exchange_recording(text):
         raise UsageError(
             f"{file.name} is not a recording; create one with `adapter serve --record` or `wrap(client, record=...)`"

@@ -27,7 +27,7 @@ def get_description(schema: Json) -> str:
 
 
 def find_value_kinds(name: str, schema: Json) -> set[str]:
-    """Return the kinds of values that a parameter accepts."""
+    """Return the kinds of values, such as ``_url_``, that a parameter accepts, judged by its name and schema."""
     if not isinstance(schema, dict):
         return set()
     types, text = list_types(schema), f"{name} {get_description(schema)}"

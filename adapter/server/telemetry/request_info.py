@@ -70,7 +70,7 @@ class RequestInfo:
         self.model = str(body.get("model") or "")[:MAX_NAME]
 
     def set_translation(self, request: TranslatedRequest) -> None:
-        """Use the statistics and the format of the translated request."""
+        """Record the body, the format and the statistics of the translated request."""
         self.sent, self.format, self.stats = request.body, request.parsing.format, request.stats
 
     def record_error(self, error: Json) -> None:

@@ -48,7 +48,7 @@ def require_packages(metrics: bool, traces: bool) -> None:
 
 
 def are_traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:
-    """Return whether traces are enabled. None means: if an endpoint is configured and the package is installed."""
+    """Return ``requested``. If it is None, return whether an endpoint is configured and the package is installed."""
     if requested is not None:
         return requested
     return any(environment.get(name) for name in ENDPOINTS) and _is_installed(_EXPORTER)

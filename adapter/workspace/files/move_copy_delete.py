@@ -160,7 +160,7 @@ def _read_state(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
         if is_git(node.name):
             raise ToolError(
                 f"{display_path} contains git's own data ({escape_for_display(node.path)}), "
-                "which is read-only for tools"
+                "which is read-only for tools; choose a path without it, or ask the user"
             )
         state[f"{path}/{node.path}"] = tree_ops.build_identity(node.read_status())
     if walk.notes:

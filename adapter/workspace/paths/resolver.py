@@ -331,7 +331,8 @@ def check_not_git(parts: tuple[str, ...]) -> None:
         if is_git(part):
             path = escape_for_display("/".join(parts))
             raise ToolError(
-                f"{path} belongs to git's own data ({escape_for_display(part)}), which is read-only for tools"
+                f"{path} belongs to git's own data ({escape_for_display(part)}), which is read-only for tools; "
+                "leave it unchanged, or ask the user to change it"
             )
 
 

@@ -173,7 +173,7 @@ def test_missing_answer_fails_the_test_with_the_difference(run, scripted, pytest
         "To record it again: pytest 'test_it.py::test_another_question' --record-model URL?#MODEL]",
         "said.jsonl has no more answers for request 2: it has 1 answer to this request",
         "said.jsonl has no more answers for request 3: it has 2 answers",
-        "recording '*other.jsonl' not found",
+        "recording '*other.jsonl' not found; *",
         "test_it.py is not a recording; *",
         "GET /v1/models: a recording only answers chat completions and responses",
     ])  # fmt: skip
