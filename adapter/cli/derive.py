@@ -32,7 +32,7 @@ def derive(
     from adapter.backends.format_derivation import detect_format, examine_template, hash_template
     from adapter.backends.template_files import load_chat_template
     from adapter.prompting.deriving.codegen import generate_format_files
-    from adapter.prompting.deriving.derivation_report import format_report
+    from adapter.prompting.deriving.derivation_report import NEXT_STEP, format_report
 
     template = load_chat_template(file)
     found = examine_template(template)
@@ -40,7 +40,8 @@ def derive(
         print_escaped(format_report(found, detect_format(template, model)), end="")
         raise typer.Exit(0 if found.format is not None else 1)
     if found.format is None or found.description is None:
-        raise UsageError(f"{file}: cannot infer a format: {found.why}")
+        print_escaped(f"adapter: {file}: cannot derive a format: {found.why}; {NEXT_STEP}", to_stderr=True)
+        raise typer.Exit(1)
     for path in _write_files(
         generate_format_files(found.description, _validate_name(emit), template.source, hash_template(template))
     ):

@@ -15,7 +15,7 @@ from adapter.parsing.parser import parse
 from adapter.prompting.deriving.codegen import TOOLS, generate_format_files
 from adapter.prompting.deriving.derive_format import derive_format
 from tests.command_line import adapter
-from tests.prompting.deriving.families import KNOWN_FORMS, NESTED_BRACKETS, fill_of
+from tests.prompting.deriving.families import KNOWN_FORMS, NESTED_BRACKETS, YAML, fill_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +46,24 @@ def test_derive_reports_why_no_format_was_found(tmp_path):
     done = adapter("derive", file)
     assert done.returncode == 1
     assert "not derived:" in done.stdout
-    assert "no parser supports" in done.stdout
+    assert done.stdout.count("no parser supports") == 1
+    assert "adapter learn" in done.stdout
+    emitted = adapter("derive", file, "--emit", "doer")
+    assert (emitted.returncode, emitted.stdout) == (1, "")
+    for words in ("no parser supports", "adapter learn"):
+        assert emitted.stderr.count(words) == 1
+
+
+def test_derive_reports_each_kind_of_misread_value_once(tmp_path):
+    file = tmp_path / "chat_template.jinja"
+    file.write_text(YAML)
+    done = adapter("derive", file)
+    assert done.returncode == 1
+    kinds = re.findall(r"^misread: +(.*?), by the", done.stdout, re.MULTILINE)
+    assert kinds == ["a last line break", "other scripts", "an empty string", "three calls"]
+    assert "misreads line breaks, by the template" in done.stdout
+    assert "5 texts misread" in done.stdout
+    assert done.stdout.count("'---\\ntool: zqname\\nwith:\\n  zqkey: first") == 1
 
 
 def test_emit_writes_a_format_and_passing_cases(template, tmp_path):

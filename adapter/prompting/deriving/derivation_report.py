@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 
 from adapter.parsing.format_spec import FormatSpec
 from adapter.prompting.deriving.derive_format import DerivationResult
 from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE
+
+NEXT_STEP = 'write the format by hand (CONTRIBUTING.md, "A format"), or learn it from examples (`adapter learn`)'
+"""What a user can do if no format can be derived."""
 
 _BODIES = {
     "json": "a JSON object that contains the name",
@@ -34,7 +39,8 @@ def _format_line(label: str, text: str) -> str:
 
 
 def _list_lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[tuple[str, str]]:
-    yield "format", str(detected)
+    # The reason follows on a line of its own.
+    yield "format", str(detected).removesuffix(f" ({found.why})").removesuffix(f": {found.why}")
     checks = 2 * sum(sample.rendered is not None for sample in found.samples)
     if found.format is not None and found.frame is None:
         yield "learned", f"{found.format.name}; from the response template, whose own answers it reads"
@@ -42,14 +48,20 @@ def _list_lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[t
         yield "derived", f"{found.format.name}; {checks} rendered texts read back, whole and in characters"
     else:
         yield "not derived", found.why
+        if detected.certain is None:
+            yield "next step", NEXT_STEP
     if found.description is not None:
         yield from _describe(found.description)
     if found.frame is not None:
         yield "before calls", repr(found.frame.prefix)
         yield "after calls", repr(found.frame.suffix)
     yield from _list_examples(found)
-    for miss in found.misses:
-        yield "limit" if miss.is_ambiguous else "misread", str(miss)
+    for _, misses in groupby(found.misses, attrgetter("sample")):
+        miss = next(misses)
+        if str(miss) not in found.why:
+            yield "limit" if miss.is_ambiguous else "misread", str(miss)
+    if wrong := sum(not miss.is_ambiguous for miss in found.misses):
+        yield "in all", f"{wrong} texts misread"
     for sample in found.samples:
         if sample.rendered is None:
             yield "not shown", f"{sample.name}: the template rejects it or drops a part"

@@ -38,7 +38,8 @@ def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
             examples.append(LearningExample(f"{opening}{text}", calls))
     spec, refusals = find_format_spec(examples, name, ends=())
     if spec is None:
-        raise CannotDeriveError("; ".join(dict.fromkeys(refusals.values())))
+        # The body "lines" is tried last, and holds the most layouts.
+        raise CannotDeriveError(refusals.get("lines") or "; ".join(dict.fromkeys(refusals.values())))
     if spec.pairs is None:
         return _with_json_style(frame, spec) if spec.body != "yaml" else spec
     return spec if spec.body == "lines" else replace(spec, pairs=_with_types(frame, spec, spec.pairs))

@@ -69,9 +69,10 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A sample whose text, ``written``, was parsed as ``parsed`` instead of ``expected``."""
+    """A sample whose text, ``written`` by ``writer``, was parsed as ``parsed`` instead of ``expected``."""
 
-    name: str
+    sample: str
+    writer: str
     written: str
     expected: str
     parsed: str
@@ -79,7 +80,7 @@ class RoundTripFailure:
 
     def __str__(self) -> str:
         written, parsed, expected = (text[:MAX_QUOTED] for text in (self.written, self.parsed, self.expected))
-        return f"{self.name}: {written!r} was parsed as {parsed}, not as {expected}"
+        return f"{self.sample}, by {self.writer}: {written!r} was parsed as {parsed}, not as {expected}"
 
 
 def render_round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
@@ -134,8 +135,7 @@ def find_round_trip_failures(
             for size in (len(text), 1 + len(text) // 4_000):
                 parsed = _parse(text, size, format)
                 if parsed != expected:
-                    name = f"{sample.name}, by {writer}"
-                    failures.append(RoundTripFailure(name, text, expected, parsed, sample.is_ambiguous))
+                    failures.append(RoundTripFailure(sample.name, writer, text, expected, parsed, sample.is_ambiguous))
                     break
     return tuple(failures)
 
