@@ -182,7 +182,7 @@ def build_pairs_splitter(before_first: str, before_key: str, opening: str, value
     expected = f"{f'{before_key.strip()!r}, ' if before_key.strip() else ''}a key and {opening!r}"
 
     def split(body: str) -> list[tuple[str, str]] | JsonObject:
-        body = body.rstrip()
+        body = body.rstrip(" \t\r\n")  # other whitespace belongs to a value
         if body.strip() in ("", none):
             return []
         match = begins.match(body) if begins is not None else None

@@ -85,7 +85,9 @@ def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
         description = _with_turns(frame, derive_call_format(frame, name))
     except CannotDeriveError as error:
         return DerivationResult(None, str(error)[:MAX_QUOTED], None, frame, render_round_trip_samples(frame, markers))
-    samples = render_round_trip_samples(frame, tuple(dict.fromkeys((*markers, *description.markers))))
+    pairs, all_markers = description.pairs, tuple(dict.fromkeys((*markers, *description.markers)))
+    ends_line = pairs is not None and not pairs.value_close.strip()
+    samples = render_round_trip_samples(frame, all_markers, ends_line=ends_line)
     try:
         format = compile_format(description)
     except UnsupportedLayoutError as error:

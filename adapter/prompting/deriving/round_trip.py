@@ -83,8 +83,13 @@ class RoundTripFailure:
         return f"{self.sample}, by {self.writer}: {written!r} was parsed as {parsed}, not as {expected}"
 
 
-def render_round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
-    """Render the sample answers. One sample contains ``markers``, those of the model family, as data."""
+def render_round_trip_samples(
+    frame: PromptFrame, markers: Sequence[str], *, ends_line: bool = False
+) -> tuple[RoundTripSample, ...]:
+    """Render the sample answers. One sample contains ``markers``, those of the model family, as data.
+
+    With ``ends_line``, only a line break ends a value, so that it is uncertain whether a further one belongs to it.
+    """
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
     quoted = frame.render_calls(_CALLS[_QUOTES])
     # Without escapes, a quote or marker in a string is indistinguishable from a real one.
@@ -92,7 +97,11 @@ def render_round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tup
     is_quoted = quoted is not None and any(QUOTED.join((quote, quote)) in quoted for quote in "\"'")
     samples = [
         RoundTripSample(
-            name, calls, frame.render_calls(calls), is_ambiguous=is_quoted and name in (_QUOTES, "nested", "types")
+            name,
+            calls,
+            frame.render_calls(calls),
+            is_ambiguous=(is_quoted and name in (_QUOTES, "nested", "types"))
+            or (ends_line and any(str(value).endswith("\n") for _, values in calls for value in values.values())),
         )
         for name, calls in _CALLS.items()
     ]

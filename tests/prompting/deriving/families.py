@@ -111,6 +111,9 @@ ATTRIBUTES = family(
 YAML = family(
     LINE + each("---\ntool: {{ f.name }}\nwith:\n" + _EACH + "  {{ k }}: " + _VALUE + "\n{% endfor %}...\n")
 )  # fmt: skip
+ONE_VALUE_A_LINE = family(
+    LINE + each("<<call {{ f.name }}>>\n" + _EACH + "{{ k }}: " + _VALUE + "\n{% endfor %}<</call>>", "\n")
+)
 ODD = {"nested brackets": NESTED_BRACKETS, "attributes": ATTRIBUTES, "YAML": YAML}
 """Layouts for which no parser can be derived."""
 

@@ -12,7 +12,7 @@ from adapter.parsing.formats import FORMATS, get_format, register_format
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.deriving.derive_format import derive_format
 from adapter.prompting.deriving.format_detection import match_known_format
-from tests.prompting.deriving.families import KNOWN_FORMS, LINE, OBJECT, ODD, each, family, fill_of
+from tests.prompting.deriving.families import KNOWN_FORMS, LINE, OBJECT, ODD, ONE_VALUE_A_LINE, each, family, fill_of
 
 TOOLS = [
     {
@@ -134,6 +134,13 @@ def test_unusual_notation_is_rejected_or_right(name):
 )
 def test_failed_derivation_gives_the_reason(calls, why):
     assert why in derive_format(fill_of(family(calls)), "template_test").why
+
+
+def test_last_line_break_of_a_value_that_ends_its_line_is_reported_as_a_limit():
+    found = derive_format(fill_of(ONE_VALUE_A_LINE), "template_test")
+    assert found.format is not None, found.why
+    assert {miss.sample for miss in found.misses} == {"a last line break", "three calls"}
+    assert all(miss.is_ambiguous for miss in found.misses)
 
 
 def test_unescaped_values_are_reported_as_limits():
