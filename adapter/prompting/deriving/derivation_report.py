@@ -12,7 +12,7 @@ from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE
 
 NEXT_STEP = 'write the format by hand (CONTRIBUTING.md, "A format"), or learn it from examples (`adapter learn`)'
-"""What a user can do if no format can be derived."""
+"""Advice for templates from which no format can be derived."""
 
 _BODIES = {
     "json": "a JSON object that contains the name",
