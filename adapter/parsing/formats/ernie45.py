@@ -1,4 +1,4 @@
-"""ERNIE 4.5 Thinking, X1.1 and 5: the calls of Hermes; the answer in ``<response>`` tags.
+"""ERNIE 4.5 Thinking, X1.1 and 5: JSON in ``<tool_call>`` tags, like Hermes; the answer in ``<response>`` tags.
 
 Format: FastDeploy's `ernie_x1` parser, and users' quotations of the template of baidu/ERNIE-4.5-21B-A3B-Thinking, which
 opens the reasoning in the prompt::

@@ -1,4 +1,4 @@
-"""GigaChat 3.5: DeepSeek's DSML elements, written with ``GCML`` in place of ``DSML``, after reasoning in ``<think>``.
+"""GigaChat 3.5: elements like those of DeepSeek, with ``GCML`` for ``DSML``; reasoning in ``<think>`` before them.
 
 Format: the chat template of the ai-sage/GigaChat3.5 releases; see `dsml`.
 """

@@ -1,4 +1,4 @@
-"""GLM 4.5 and 4.6: keys and values in ``<tool_call>`` tags, one per line.
+"""GLM 4.5 and 4.6: ``<arg_key>`` and ``<arg_value>`` pairs, one tag per line, in ``<tool_call>``.
 
 Format: chat_template.jinja of zai-org/GLM-4.5 and GLM-4.6. Strings are written unescaped, other values as JSON. The
 model opens its reasoning in the answer::

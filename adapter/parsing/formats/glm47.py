@@ -1,4 +1,4 @@
-"""GLM 4.7 to 5.3: the pairs of GLM 4.5 without line breaks; reasoning is opened in the prompt.
+"""GLM 4.7 to 5.3: ``<arg_key>`` and ``<arg_value>`` pairs without line breaks; reasoning is opened in the prompt.
 
 Format: chat_template.jinja of zai-org/GLM-4.7, GLM-4.7-Flash, GLM-5 and GLM-5.3::
 

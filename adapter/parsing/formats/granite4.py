@@ -1,4 +1,4 @@
-"""Granite 4: the calls of Hermes, between Granite's own role tokens.
+"""Granite 4: JSON in ``<tool_call>`` tags, like Hermes, between Granite's own role tokens.
 
 Format: the parsers of inference engines for ibm-granite/granite-4.0-h-small and the other sizes. Results are returned
 in ``<tool_response>`` tags.

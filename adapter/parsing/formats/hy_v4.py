@@ -1,4 +1,4 @@
-"""Hunyuan 4: the pairs of Hunyuan 3 without line breaks and without ``<tool_sep>``.
+"""Hunyuan 4: ``<arg_key>`` and ``<arg_value>`` pairs on one line, in ``<tool_calls>``.
 
 Format: the parsers of inference engines for tencent/Hy4-preview, not compared with the template; see `hy_v3`::
 

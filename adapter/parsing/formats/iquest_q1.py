@@ -1,4 +1,4 @@
-"""IQuest Q1: the pairs of GLM 4.7 in ``<iquest_tool_call>`` tags.
+"""IQuest Q1: ``<arg_key>`` and ``<arg_value>`` pairs in ``<iquest_tool_call>``.
 
 Format: the detector for the family in sgl-project/sglang (function_call/iquest_q1_detector.py); see `arg_key_value`::
 

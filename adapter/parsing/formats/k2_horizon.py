@@ -1,4 +1,4 @@
-"""K2 Horizon: keys and values in ``<ifm|arg_key>`` and ``<ifm|arg_value>`` tags, in ``<ifm|tool_calls>``.
+"""K2 Horizon: ``<ifm|arg_key>`` and ``<ifm|arg_value>`` pairs, in ``<ifm|tool_calls>``.
 
 Format: the parsers of inference engines for IFM's K2-Horizon releases; see `arg_key_value`. The template may request a
 type between key and value, which is also parsed, or one JSON object in each call::

@@ -1,4 +1,4 @@
-"""Kimi K2.5 and K2.6: the calls of Kimi K2; reasoning is opened in the prompt.
+"""Kimi K2.5 and K2.6: JSON arguments after an id, like Kimi K2; reasoning is opened in the prompt.
 
 Format: chat_template.jinja of moonshotai/Kimi-K2.5 and Kimi-K2.6::
 

@@ -1,4 +1,4 @@
-"""Ling 3: the pairs of GLM 4.5; reasoning is opened in the prompt.
+"""Ling 3: calls like GLM 4.5; reasoning is opened in the prompt.
 
 Format: the parsers of SGLang and llama.cpp (ling3) for the inclusionAI/Ling-3 releases. A turn begins with a role
 between ``<role>`` tags. A call may precede the end of the reasoning.

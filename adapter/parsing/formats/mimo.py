@@ -1,4 +1,4 @@
-"""MiMo: the functions of Qwen3-Coder, with each value on the same line as its tags.
+"""MiMo: XML functions, like Qwen3-Coder, with each value on the same line as its tags.
 
 Format: the parsers of inference engines for XiaomiMiMo/MiMo-V2-Flash, not compared with the template. MiMo-7B writes
 `hermes`::

@@ -1,4 +1,4 @@
-"""Poolside Laguna: the pairs of GLM 4.7; reasoning is opened in the prompt when it is requested.
+"""Poolside Laguna: calls like GLM 4.7; reasoning is opened in the prompt if it is requested.
 
 Format: the chat templates of poolside/Laguna-XS.2 and later releases, as in ollama/ollama
 (model/renderers/testdata/laguna_v8_chat_template.jinja2). The first release (laguna_v2) writes each tag on a separate

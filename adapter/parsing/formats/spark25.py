@@ -1,4 +1,4 @@
-"""iFlytek Spark 2.5 and 3: the pairs of GLM 4.5, one per line.
+"""iFlytek Spark 2.5 and 3: ``<arg_key>`` and ``<arg_value>`` pairs, one per line.
 
 Format: the detectors for the family in sgl-project/sglang (function_call/spark25_detector.py and spark3_detector.py).
 The chat template is not public::

@@ -1,4 +1,4 @@
-"""Step 3.5 and 3.7: the calls of Qwen3-Coder; reasoning is opened in the prompt.
+"""Step 3.5 and 3.7: XML functions, like Qwen3-Coder; reasoning is opened in the prompt.
 
 Format: chat_template.jinja of stepfun-ai/Step-3.5-Flash and Step-3.7-Flash.
 """

@@ -1,4 +1,4 @@
-"""TeleChat 4, XingChen 4 and Xing 4: keys and values in ``<tool_call>`` tags, with special tags for the pairs.
+"""TeleChat 4, XingChen 4 and Xing 4: ``<param_key>`` and ``<param_value>`` pairs in ``<tool_call>``.
 
 Format: SGLang's parsers (telechat4, xingchen4, xing4_0), not compared with a template. JSON is also parsed::
 
