@@ -7,7 +7,7 @@
     <arg_value>value, unescaped, over any number of lines</arg_value>
 
 Model families spell the tags differently. Some write a marker after the name, or omit the tag that closes a key
-(`KeyValueTags`). Values are not escaped; `unescaped_value_end` finds their ends. A name without pairs is a call without
+(`KeyValueTags`). Values are not escaped; `tagged_value_end` finds their ends. A name without pairs is a call without
 arguments. If ``{`` follows the name, the arguments are one JSON object.
 """
 
@@ -26,7 +26,7 @@ from adapter.parsing.bodies.tagged_arguments import (
     is_ambiguous_pair,
     reads_as_null,
 )
-from adapter.parsing.bodies.unescaped_value_end import RawValue, remove_broken_close, strip_line_break
+from adapter.parsing.bodies.tagged_value_end import RawValue, remove_broken_close, strip_line_break
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet

@@ -25,7 +25,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.tagged_arguments import PendingCall
-from adapter.parsing.bodies.unescaped_value_end import explain_uncertain_end
+from adapter.parsing.bodies.tagged_value_end import explain_uncertain_end
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, add_value, encode_unescaped
-from adapter.parsing.bodies.unescaped_value_end import explain_uncertain_end, find_named_close
+from adapter.parsing.bodies.tagged_value_end import explain_uncertain_end, find_named_close
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer

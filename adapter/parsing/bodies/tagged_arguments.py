@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.unescaped_value_end import (
+from adapter.parsing.bodies.tagged_value_end import (
     explain_uncertain_end,
     find_named_close,
     find_unpaired_tag,

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.name_value_elements import read_named_value
 from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall
-from adapter.parsing.bodies.unescaped_value_end import remove_broken_close, split_broken_close, strip_line_break
+from adapter.parsing.bodies.tagged_value_end import remove_broken_close, split_broken_close, strip_line_break
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer

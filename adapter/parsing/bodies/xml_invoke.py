@@ -21,7 +21,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.name_and_argument_elements import read_elements
 from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall, unwrap_cdata
-from adapter.parsing.bodies.unescaped_value_end import RawValue, remove_broken_close, strip_line_break
+from adapter.parsing.bodies.tagged_value_end import RawValue, remove_broken_close, strip_line_break
 from adapter.parsing.bodies.xml_invoke_tags import ATTRIBUTES_LIMIT, XmlInvokeTags
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.tagged_arguments import encode_unescaped, reads_as_null
-from adapter.parsing.bodies.unescaped_value_end import find_named_close
+from adapter.parsing.bodies.tagged_value_end import find_named_close
 from adapter.parsing.call_encoders import build_calls_encoder
 
 ATTRIBUTES_LIMIT = 400

@@ -34,7 +34,7 @@ from adapter.parsing.bodies.tagged_arguments import (
     encode_unescaped,
     reads_as_null,
 )
-from adapter.parsing.bodies.unescaped_value_end import RawValue, strip_line_break
+from adapter.parsing.bodies.tagged_value_end import RawValue, strip_line_break
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.call_events import is_placeholder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
