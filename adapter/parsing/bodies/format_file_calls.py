@@ -212,9 +212,7 @@ def build_pairs_decoder(
     `build_pairs_splitter`.
     """
     before, quote = re.escape(before_key.strip()), re.escape(opening.split()[-1]) if value_close.strip() else ""
-    damaged_pair = re.compile(
-        rf"^[ \t]*{before}[ \t]*(?P<key>\w[\w.-]*)(?=[^\w\n]{{2}})[^\w\n]{{0,8}}?{quote}", re.MULTILINE
-    )
+    damaged_pair = re.compile(rf"^[ \t]*{before}[ \t]*(?P<key>\w[\w.-]*)[^\w\n]{{1,8}}{quote}", re.MULTILINE)
 
     def decode(body: str, call: PendingCall) -> None:
         pairs = split(body)

@@ -30,7 +30,7 @@ _SPECS = [
         body="lines",
         head="[[use ",
         between="\n",
-        pairs=KeyValueLayout("]]\n", "\n", "\n[[end]]", "]]\n[[end]]", {"string": " = "}),
+        pairs=KeyValueLayout("]]\n", "\n", "\n[[end]]", "]]\n[[end]]", {"string": ": "}),
     ),
     FormatSpec(
         name="named_elements",
