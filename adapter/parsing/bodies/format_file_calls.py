@@ -32,6 +32,8 @@ from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 
 MAX_CLOSERS = 20
 """Maximum number of closing markers at which a body is tentatively parsed."""
+MAX_RETRIED = 20_000
+"""Maximum length of a damaged body, in characters, that is searched for the next call. Each call is parsed again."""
 
 _PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
 
@@ -92,7 +94,8 @@ class DescribedCall:
             if result.error is None or (not marker and result == CUT):
                 return result
             if not end:
-                first_error, next_call = result.error, self._next_call.search(body)
+                first_error = result.error
+                next_call = self._next_call.search(body) if len(body) <= MAX_RETRIED else None
                 markers = get_marker_set(closing, self._opening)
                 end = len(body) + len(marker) if next_call is None else next_call.start()
             elif next_call is not None:  # the second of two closing markers, so a value contains a call

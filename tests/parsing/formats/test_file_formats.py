@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from adapter.parsing.formats import get_format
@@ -46,6 +48,12 @@ def test_arguments_may_be_one_json_object():
 def test_value_with_the_formats_own_texts_is_parsed_back(format, value):
     turn = parse(get_format(format).encode_calls([("bash", {"command": value})]), TOOLS, format, "stop")
     assert [(call.arguments, call.fixes) for call in turn.calls] == [({"command": value}, ())]
+
+
+def test_time_for_many_unfinished_calls_is_linear():
+    start = time.process_time()
+    parse_lines("<<call bash>>\n" * 100_000 + CLOSE)
+    assert time.process_time() - start < 5
 
 
 def test_error_names_only_texts_that_the_format_has():
