@@ -35,11 +35,11 @@ _HEAD = re.compile(
     r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
     r"[\"']?(?:args|arguments|parameters|input)[\"']?\s*(?:=>|:)\s*(?=\{)"
 )
-_ITEM = re.compile(r"\s*,?\s*(?:--([\w.-]+)(?:\s*(?:=>|[=:])|(?=[\s}]))|[\"']?([\w.-]+)[\"']?\s*(?:=>|:))\s*")
+_ITEM = re.compile(r"\s*+(?:,\s*+)?+(?:--([\w.-]+)(?:\s*(?:=>|[=:])|(?=[\s}]))|[\"']?([\w.-]+)[\"']?\s*(?:=>|:))\s*")
 _NEXT = re.compile(r",?\s*(?:--[\w.-]+[\s=:}]|\})")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _WORD = re.compile(r"[^\s,{}\[\]\"']+")
-_END = re.compile(r"\s*,?\s*\}")
+_END = re.compile(r"\s*+(?:,\s*+)?+\}")
 _tokens = get_marker_set(CLOSE, '"', *BRACKETS)
 _close, _brace = get_marker_set(CLOSE), get_marker_set("}")
 _read_json = TaggedJson(OPEN, CLOSE, may_list=True)

@@ -169,7 +169,7 @@ def _explain(name: str, error: FormatError) -> str:
 
 
 _SPACE = re.compile(r"\s*")
-_BARE_KEY = re.compile(r"[^:={}\[\],\"]+?(?=\s*[:=])")
+_BARE_KEY = re.compile(r"[^:={}\[\],\"]++(?=[:=])")
 _NEXT_KEY = re.compile(r"\w+\s*:")
 _NEXT_MEMBER = re.compile(r"[,{]\s*\w+\s*:")
 _AFTER_VALUE = re.compile(r"\s*(?:[,}\])]|$)")
@@ -178,7 +178,7 @@ _AFTER_STRING = re.compile(rf"{_AFTER_VALUE.pattern}|\s*{_NEXT_KEY.pattern}")
 _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
 _BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*\w[\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
 """An unquoted value in an object, which ends before the next key."""
-_END_QUOTE = re.compile(r"\s*(?:[}\])\s]*\Z|,\s*(?:\w+\s*[:=]|[}\]]))")
+_END_QUOTE = re.compile(r"[}\])\s]*+\Z|\s*+,\s*+(?:\w++\s*+[:=]|[}\]])")
 """Matches the text after the last delimiter of a string that contains delimiters."""
 _OTHER_QUOTE = re.compile(r"([^\"'<>]*)[\"'](?=\s*,\s*\w+\s*:\s*\Z)")
 """A string that ends with another quote than it began with, up to the next string."""

@@ -80,7 +80,7 @@ _MAY_BE_STRIPPED = re.compile(
 _FINAL_WORDS = "assistantfinal"
 _WITHOUT_TOKENS = re.compile(rf"\s*(?:(?P<reasoning>analysis)(?=[A-Z\"'“])|{_FINAL_WORDS}(?=\S))")
 _GLUED = re.compile(
-    rf"(?:functions\.)?([\w.-]+)\s*(?:{re.escape(CONSTRAIN)})?(?:code|json)?\s*(?:{re.escape(MESSAGE)})?\s*(?=\{{)"
+    rf"(?:functions\.)?([\w.-]+)\s*+(?:{re.escape(CONSTRAIN)})?+(?:code|json)?+\s*+(?:{re.escape(MESSAGE)})?+\s*+(?=\{{)"
 )
 _MAY_BE_GLUED = re.compile(r"[\w.-]*+[\s\w<|>]*+")
 _HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
@@ -215,7 +215,7 @@ def _read_broken_header(source: StreamBuffer, consumed: list[str], closed: str, 
     about one turn in 25 of gpt-oss begins like this. If ``closed`` contains words, it is reasoning; any other text is
     dropped.
     """
-    name_match = _KNOWN_CHANNEL.match(source.text, source.position)
+    name_match = _KNOWN_CHANNEL.match(source.text, source.position, source.position + HEADER_LIMIT)
     if consumed[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
         consumed.append(closed + end)
         source.position += len(closed) + len(end)

@@ -77,7 +77,7 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
 )
 """Matches text that may follow such a string if the string is the value of a named argument."""
 
-_NEXT_CALL = re.compile(r"(?:^|[,;\n])\s*([^\W\d]\w*(?:[.-]\w+)*)\s*\(")
+_NEXT_CALL = re.compile(r"(?:[,;]\s*+|\n[^\S\n]*+)([^\W\d]\w*+(?:[.-]\w++)*+)\s*+\(")
 _NORMAL_FIXES = frozenset({"missing-bracket", "json-literal"})
 """Repairs of calls after a damaged one: a list's closing bracket has no opening one there."""
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
@@ -86,7 +86,7 @@ _ASSIGNMENT = re.compile(r"[^\W\d]\w*\s*=(?!=)")
 _PRINT = re.compile(r"print\s*\(")
 _PREFIX = re.compile(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")
 _NUMBER = re.compile(
-    r"[+-]?(?:0[xX]_?[\da-fA-F][\da-fA-F_]*|(?:\d[\d_]*)?\.?\d[\d_]*(?:[eE][+-]?\d+)?|\d[\d_]*\.)(?![\w.])"
+    r"[+-]?(?:0[xX]_?[\da-fA-F][\da-fA-F_]*+|(?:\d[\d_]*+\.?+(?:\d[\d_]*+)?+|\.\d[\d_]*+)(?:[eE][+-]?\d++)?+)(?![\w.])"
 )
 _WORD = re.compile(r"[^\W\d]\w*")
 _LITERALS = {"True": True, "False": False, "None": None}

@@ -182,7 +182,8 @@ def split_broken_close(value: list[str]) -> str | None:
     pieces: list[str] = []
     while value and sum(map(len, pieces)) < TAIL:
         pieces.insert(0, value.pop())
-    value.append("".join(pieces))
+    text = "".join(pieces)
+    value += [text[:-TAIL], text[-TAIL:]]  # in two pieces, so that the next call looks at the end alone
     match = _BROKEN_CLOSE.search(value[-1])
     if match is not None:
         value[-1] = value[-1][: match.start(1)]

@@ -8,6 +8,7 @@ one value.
 from __future__ import annotations
 
 import re
+import time
 from random import Random
 
 import pytest
@@ -19,6 +20,7 @@ from adapter.parsing.parser import Parser, parse
 from adapter.tools.coercion import has_schema_type
 from benchmarks.written_texts import is_whole_answer
 from tests.effort import EFFORT
+from tests.parsing.checks import read
 from tests.parsing.formats.soup import FILE_FORMATS
 
 PARAMETERS = {
@@ -357,3 +359,44 @@ def test_call_without_its_name_or_marker_has_a_reason(damaged):
     assert [(call.name, call.arguments) for call in turn.calls] == [CALLS[0]]
     assert turn.rejected
     assert not turn.invalid
+
+
+SPACES = " " * 40_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("gemma4", f"<|tool_call>call:second_tool{{text{SPACES}b}}<tool_call|>"),
+        ("gemma4", f'<|tool_call>call:second_tool{{text:<|"|>x<|"|>{SPACES}y}}<tool_call|>'),
+        ("pythonic", f"[second_tool(count={'1' * 20_000}x)]"),
+        ("pythonic", "[second_tool(count=!)," + "\n" * 20_000 + ")]"),
+        ("harmony", ("assistantcommentary to=a" + " " * 370 + "x\n") * 30),
+        ("minimax_m2", f'[TOOL_CALL]\n{{tool => "second_tool", args => {{{SPACES}!}}}}\n[/TOOL_CALL]'),
+        ("anthropic", '<invoke name="second_tool">\n<parameter name="text">' + '<invoke name="f"></invoke> x' * 10_000),
+        (
+            "qwen3_coder",
+            "<tool_call>\n<function=second_tool>\n<parameter=text>\n" + "<function=f></function> x" * 20_000,
+        ),
+    ],
+    ids=["key", "delimiter", "digits", "lines", "header", "arrows", "invoke", "function"],
+)
+def test_damaged_bodies_take_linear_time(name, text):
+    """Whitespace and digits were matched in every division, and the end of a value was searched from its start."""
+    parser = Parser(name, TOOLS)
+    start = time.process_time()
+    parser.feed(text)
+    parser.close("stop")
+    assert time.process_time() - start < 2
+
+
+def test_a_channel_after_a_long_gap_does_not_depend_on_the_pieces():
+    read("<|channel|>" + " " * 405 + "analysis hello<|message|>x<|end|>", format="harmony")
+
+
+@pytest.mark.parametrize(
+    ("number", "value"), [("1.", 1.0), (".5", 0.5), ("1_000.5e3", 1000500.0), ("1.e5", 1e5), ("0xFF", 255), ("-7", -7)]
+)
+def test_python_numbers_are_those_of_python(number, value):
+    turn = parse(f"[second_tool(count={number})]", (), "pythonic", "stop")
+    assert [call.arguments for call in turn.calls] == [{"count": value}]
