@@ -58,7 +58,8 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
             continue
         inner = expand_schema(find_member_schema(schema, key))
         is_odd = is_reshaped or key.count('"') % 2 or _DAMAGED_NAME.fullmatch(key)
-        if not inner and properties and not schema.get("additionalProperties") and is_odd:
+        is_unknown = not inner and properties and key not in properties and not schema.get("additionalProperties")
+        if is_unknown and is_odd:
             names = ", ".join(map(repr, properties))
             return f"{key!r} is no argument here, so the call is damaged. Write it again; the names here are {names}."
         parts, schemas = [item], [inner]

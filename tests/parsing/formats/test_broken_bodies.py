@@ -400,3 +400,11 @@ def test_a_channel_after_a_long_gap_does_not_depend_on_the_pieces():
 def test_python_numbers_are_those_of_python(number, value):
     turn = parse(f"[second_tool(count={number})]", (), "pythonic", "stop")
     assert [call.arguments for call in turn.calls] == [{"count": value}]
+
+
+def test_a_parameter_that_accepts_everything_is_known_after_a_repair():
+    """The error said that it is no argument, and listed it among the names."""
+    schema = {"type": "object", "properties": {"value": {}}}
+    tools = [{"type": "function", "function": {"name": "keep", "parameters": schema}}]
+    turn = parse("[keep(value='x' 'y')]", tools, "pythonic", "stop")
+    assert [call.arguments for call in turn.calls] == [{"value": "xy"}]
