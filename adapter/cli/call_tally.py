@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 from adapter.agent.answer_reader import AgentEvent
 from adapter.conversation.guardrails.call_history import PastCall
+from adapter.conversation.guardrails.requested_file_changes import find_text
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.resolved_edits import NEEDLESS
 from adapter.editing.syntax_check import NO_LONGER_PARSES
+from adapter.tools.argument_synonyms import PATH
 from adapter.tools.tool import ToolSet
 
 ACTING = frozenset({"write", "delete", "execute"})
@@ -63,9 +65,10 @@ class CallTally:
             self.changed += result.ok and tool.effect != "execute"
             self.stopped += not result.ok
             arguments = self._arguments.get(result.call_id, {})
-            self.acting_calls.append(PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute"))
+            call = PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute")
+            self.acting_calls.append(call)
             if result.ok and NO_LONGER_PARSES in result.content:
-                self.broken[str(arguments.get("path", ""))] = None
+                self.broken[find_text(call, PATH)] = None
             self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
 
     def format_counts(self) -> str:

@@ -30,7 +30,7 @@ from adapter.core.text.words import STOP_WORDS
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, sounds_like
-from adapter.tools.argument_synonyms import OLD_TEXT
+from adapter.tools.argument_synonyms import OLD_TEXT, PATH
 
 MIN_MISSPELLED, MIN_RATIO = 5, 80
 """Minimum length of a misspelled word, and minimum similarity to the right one in percent: "litsen" and "listen"."""
@@ -140,8 +140,9 @@ class DiffedFile:
 def parse_diff(diff: str) -> list[DiffedFile]:
     """Return the changes in a unified diff, in its order."""
     changes = []
-    for part in re.split(r"(?m)^--- .*\n\+\+\+ ", diff)[1:]:
-        path, *lines = part.splitlines()
+    # A removed line "-- x" and an added line "++ y" look like a header, but no hunk follows them. Only "\n" ends lines.
+    for part in re.split(r"(?m)^--- (?:a/.*|/dev/null)\n\+\+\+ (?=(?:b/.*|/dev/null)\n@@ )", diff)[1:]:
+        path, *lines = (line.removesuffix("\r") for line in part.split("\n"))
         removed, added = (tuple(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
         changes.append(DiffedFile(path.removeprefix("b/"), lines[0].startswith("@@ -0,0 "), removed, added))
     return changes
@@ -163,7 +164,9 @@ def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[Diffed
     deletions = [call for call in tally.acting_calls if call.ok and sounds_like(call.name, "delete")]
     is_replaced = any(change.is_new for change in changes)
     unasked = (call for call in deletions if not is_replaced and loses_text(call, CallHistory(task), tally.tools))
-    return next((f"{call.arguments.get('path')} was deleted, which the task does not ask for" for call in unasked), "")
+    return next(
+        (f"{find_text(call, PATH) or 'a file'} was deleted, which the task does not ask for" for call in unasked), ""
+    )
 
 
 def _find_missing_addition(task: str, changes: Sequence[DiffedFile], *, is_stuck: bool) -> str:

@@ -80,10 +80,12 @@ def run_task(task: str, settings: RunSettings) -> int:
 
 
 def _read_file(root: Path, path: str) -> str:
-    """Return the text of a file in the workspace, or "" if the file is missing, too large or outside it."""
-    file = (root / path).resolve()
-    is_readable = file.is_relative_to(root.resolve()) and file.is_file() and file.stat().st_size <= MAX_CHECKED
-    return file.read_text("utf-8", "replace") if is_readable else ""
+    """Return the text of a file in the workspace, or "" if the file is unreadable, too large or outside it."""
+    with suppress(OSError, RuntimeError, ValueError):  # a name that is too long, a loop of links, a null character
+        file = (root / path).resolve()
+        if file.is_relative_to(root.resolve()) and file.is_file() and file.stat().st_size <= MAX_CHECKED:
+            return file.read_text("utf-8", "replace")
+    return ""
 
 
 def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspace) -> SessionRecorder | None:

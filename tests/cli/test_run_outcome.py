@@ -3,10 +3,13 @@
 import pytest
 
 from adapter.cli.call_tally import CallTally
+from adapter.cli.change_flaws import parse_diff
 from adapter.cli.run_outcome import NO_CALL_HINT, describe_run_outcome
+from adapter.cli.run_task import _read_file
 from adapter.conversation.session_steps import Finished
 from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.dialects import get_dialect
+from adapter.editing.syntax_check import NO_LONGER_PARSES
 
 OK, FAILED = {"ok": True}, {"ok": False}
 REFUSED = {"ok": False, "denied": True}
@@ -509,3 +512,24 @@ def test_file_that_was_to_be_deleted_or_moved_is_gone(task, code):
     tally(ToolResult("copy_file", content="", ok=True))
     texts = {"a.tmp": "0\n"}
     assert describe_run_outcome(Finished("answered", ""), tally, task, lambda path: texts.get(path, ""))[0] == code
+
+
+def test_change_that_breaks_a_file_fails_whatever_the_parameter_is_called():
+    """The tools of some dialects take a ``file_path``."""
+    tally = CallTally(get_dialect("proxyai").tools)
+    tally(ToolCall("c1", "Edit", {"file_path": "a.py", "old_string": "one", "new_string": "(two"}, ""))
+    tally(ToolResult("Edit", content=f"a.py: line 1 {NO_LONGER_PARSES}", ok=True, call_id="c1"))
+    outcome = describe_run_outcome(Finished("answered", "Done."), tally, "Fix it", lambda _: "(two\n")
+    assert outcome == (1, "a.py no longer parses (1 call)")
+
+
+def test_changed_lines_that_look_like_the_header_of_a_diff_are_lines():
+    diff = "--- a/a.sql\n+++ b/a.sql\n@@ -1,2 +1,2 @@\n one\x0c\n--- old\n+++ new\x0cer\r\n"
+    (change,) = parse_diff(diff)
+    assert (change.path, change.removed, change.added) == ("a.sql", ("-- old",), ("++ new\x0cer",))
+
+
+@pytest.mark.parametrize("path", ["a" * 300 + ".py", "loop", "a\0.py", "../a.py", ".", "missing"])
+def test_path_in_the_task_that_cannot_be_read_counts_as_empty(tmp_path, path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert _read_file(tmp_path, path) == ""
