@@ -39,7 +39,7 @@ class Console(Terminal):
         super().__init__()
         self._shown_diff = ""
         self._written = ""
-        self._shown: list[str] = []  # pieces of the model's text
+        self._shown: list[str] = []  # pieces of the model's text; a null character precedes each answer
         self._holds_text = False
         self._pending_tools: deque[str] = deque()
 
@@ -47,6 +47,7 @@ class Console(Terminal):
         match event:
             case AskModel(note=note, again=guardrail, holds_text=holds_text):
                 self._holds_text = holds_text
+                self._shown.append("\0")
                 if note:
                     self.note(note)
                 if guardrail:
@@ -83,10 +84,18 @@ class Console(Terminal):
                     self._pending_tools.popleft()
                 self._show_running()
             case Finished(reason=reason, content=content):
-                if reason not in ("failed", "interrupted") and content not in "".join(self._shown):
+                if reason not in ("failed", "interrupted") and not self._has_shown(content):
                     self.write_flow(ANSWER, content)  # held text, or the last result
                 self._shown.clear()
                 self.end_line()
+
+    def _has_shown(self, content: str) -> bool:
+        """Return whether ``content`` was shown as a whole answer or, unless the last answer was held, within one. A
+        held answer such as "4" may occur by chance in an earlier one."""
+        text = "".join(self._shown)
+        if not self._holds_text:
+            return content in text
+        return content.strip() in (answer.strip() for answer in text.split("\0"))
 
     def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
         """Ask the user for approval. Without a terminal, the request is refused."""

@@ -9,7 +9,7 @@ import pytest
 from adapter.cli.agent_console import Console, _parse_choice, parse_approval_answer
 from adapter.conversation.guardrails.retry_messages import MESSAGES
 from adapter.conversation.guardrails.verdicts import DroppedCall
-from adapter.conversation.session_steps import Finished, RunTools
+from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.events import TextDelta
 from adapter.tools.operations import Option, Question, RunCommand
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
@@ -372,3 +372,16 @@ def test_question_accepts_several_choices():
     assert _parse_choice(several, "x, y") == ("x, y",)
     assert _parse_choice(Question("Which?", options=(Option("a"),), allow_other=False), "x") == ()
     assert _parse_choice(Question("Name?"), "1") == ("1",)
+
+
+@pytest.mark.parametrize(
+    ("final", "printed"), [("4", "There are 4 files?\n4\n"), ("There are 4 files?", "There are 4 files?\n")]
+)
+def test_held_answer_is_printed_even_if_an_earlier_text_contains_it(capsys, final, printed):
+    console = Console()
+    console(AskModel((), 1))
+    console(TextDelta("There are 4 files?", "There are 4 files?"))
+    console(AskModel((), 2, again="own_words", holds_text=True))
+    console(TextDelta(final, final))
+    console(Finished("answered", final))
+    assert capsys.readouterr().out == printed
