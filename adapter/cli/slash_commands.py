@@ -145,10 +145,12 @@ def _save(conversation: ChatSession, name: str) -> None:
     if not name.endswith(".jsonl"):
         text = render_transcript(Transcript.from_text(text, conversation.id or ""))
     try:
-        with os.fdopen(os.open(Path(name).expanduser(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {escape_for_display(name)}: {error.strerror}. Choose another name.") from error
+        descriptor = os.open(Path(name).expanduser(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: the home of an unknown user, as in ~nobody/x
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot write {escape_for_display(name)}: {why}. Choose another name.") from error
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
     conversation.console.note(f"saved to {name}, readable only by you")
 
 

@@ -190,6 +190,7 @@ def test_slash_commands_report_their_results(model, tmp_path):
         *(
             "/save talk.md",
             "/save talk.jsonl",
+            "/save ~no-such-user/talk.md",
             "/undo",
             "/undo",
             "/redo",
@@ -220,6 +221,7 @@ def test_slash_commands_report_their_results(model, tmp_path):
     assert "I am another." in parts["/prompt"]
     assert shown.count("saved to talk.") == 2
     assert "cannot write talk.md: File exists" in shown
+    assert "cannot write ~no-such-user/talk.md: " in shown
     assert "undone: overwrite a.txt" in shown
     assert "nothing to undo" in shown
     assert "redone: overwrite a.txt" in shown
