@@ -257,15 +257,18 @@ class _Fitting:
             return
         content = original.get("content")
         own: Content = content if isinstance(content, str | list) else ""
-        self._set(index, {**original, "content": concat_content(own, note, "\n\n")})
+        # Counted apart, because counting a long message again for each note would take quadratic time.
+        tokens = count_tokens(original) + _count(f"\n\n{note}")
+        self._set(index, {**original, "content": concat_content(own, note, "\n\n")}, tokens)
 
     def _replace(self, index: int, message: JsonObject, kind: str) -> None:
         if count_tokens(message) < self._tokens[index]:
             self.cuts[kind] += self.messages[index] is self._originals[index]
             self._set(index, message)
 
-    def _set(self, index: int, message: JsonObject | None) -> None:
-        tokens = 0 if message is None else count_tokens(message)
+    def _set(self, index: int, message: JsonObject | None, tokens: int | None = None) -> None:
+        if tokens is None:
+            tokens = 0 if message is None else count_tokens(message)
         self._total += tokens - self._tokens[index]
         self.messages[index], self._tokens[index] = message, tokens
 

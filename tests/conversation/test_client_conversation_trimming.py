@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.conversation.client_conversation_trimming import FittedMessages, count_tokens, fit_messages
+from adapter.conversation.token_estimate import estimate_tokens
 
 LINES = "\n".join(f"{number}: some line of a file" for number in range(60))
 SYSTEM = {"role": "system", "content": "Be careful. " * 20}
@@ -172,3 +174,12 @@ def test_any_conversation_keeps_calls_with_results_and_its_ends(pieces, limit):
     ]
     assert roles[-1] == messages[-1]["role"]
     assert fit_messages(messages, limit).messages == fitted.messages
+
+
+def test_notes_after_a_long_message_take_linear_time():
+    """The message was counted again for each summarized turn: 8 s for 1,000 turns."""
+    task = {"role": "user", "content": "Fix the bug. " * 5_000}
+    messages = [task, *(message for number in range(300) for message in turn(number))]
+    with patch(f"{fit_messages.__module__}.estimate_tokens", wraps=estimate_tokens) as counted:
+        assert "turns=" in fit_messages(messages, 30_000).summary
+    assert sum(len(call.args[0]) for call in counted.call_args_list) < 10 * sum(map(len, map(str, messages)))
