@@ -9,6 +9,7 @@ from adapter.core.turn import Turn
 
 _USER_SAYS = re.compile(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
 _MODEL_SAYS = re.compile(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
+_CODE = re.compile(r"^[ \t]*(?P<fence>```|~~~)[^\n]*\n.*?^[ \t]*(?P=fence)", re.DOTALL | re.MULTILINE)
 _ABOUT_TALK = re.compile(
     r"(?i)\b(?:chats?|conversations?|dialog(?:ue)?s?|examples?|interviews?|prompts?|role|scripts?|transcripts?)\b"
 )
@@ -18,10 +19,11 @@ def find_answer_end(content: str, request: str) -> int:
     """Return the index at which the answer ends.
 
     The answer ends before a user message that the model has invented and answered, unless ``request`` is about
-    dialogues.
+    dialogues. A block of code may have such lines: the keys ``user:`` and ``bot:`` in YAML.
     """
-    user = _USER_SAYS.search(content)
-    is_invented = user is not None and _MODEL_SAYS.search(content, user.end()) and not _ABOUT_TALK.search(request)
+    prose = _CODE.sub(lambda code: " " * len(code[0]), content)
+    user = _USER_SAYS.search(prose)
+    is_invented = user is not None and _MODEL_SAYS.search(prose, user.end()) and not _ABOUT_TALK.search(request)
     return user.start() if user is not None and is_invented else len(content)
 
 

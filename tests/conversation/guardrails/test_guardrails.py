@@ -332,6 +332,7 @@ def test_intended_repetition_is_accepted():
         ("It is done.\n\nUser: And b?\nAssistant: Yes.\n", False),
         ("### Response\nIt is done.\n### User\nAnd b?\n### Assistant\n", False),
         ("The entry is\nUser: bob\nState: on\n", True),
+        ("The new file:\n```yaml\ndb:\n  user: postgres\nbot:\n  image: x\n```\n", True),
     ],
 )
 def test_call_in_an_invented_turn_is_dropped(answer, tail):
