@@ -89,7 +89,8 @@ class Session:
     _is_corrected: bool = False  # whether the model received a message about a mistake
 
     def start(self, task: str) -> AskModel:
-        self._entries, self._calls, self._invalid = [], [], ()
+        """Begin a conversation. An earlier one is forgotten."""
+        self._entries, self._calls, self._refused, self._invalid, self._queries = [], [], {}, (), 0
         self._add_message(task)
         return self._build_query()
 
@@ -296,8 +297,12 @@ class Session:
         self._show_results([])
         text, self._notes = self._renderer.escape("\n\n".join([*self._notes, message])), []
         content: Content = text
+        said = (("user", self._history.request), ("assistant", self._content))
+        self._active_guardrails.begin()
+        self._turns, self._content, self._is_corrected = 0, "", False
+        self._unreadable_turns = self._refused_turns = self._call_turns = 0
         if not self._entries:
-            self._task, self._history = text, CallHistory(message)
+            self._task, self._history, self._dropped = text, CallHistory(message), 0
             self._entries = [HistoryEntry("system", self.system), HistoryEntry("user", text)]
             return
         entries = [replace(entry, is_protected=False) for entry in self._list_lasting_entries()]
@@ -305,13 +310,9 @@ class Session:
             self._task += f"\n\n{text}" if len(entries) == 2 else ""
             content = concat_content(entries.pop().content, text, "\n\n")
         self._entries = [*entries, HistoryEntry("user", content, is_protected=True)]
-        said = (("user", self._history.request), ("assistant", self._content))
         self._history = CallHistory(
             message, self._history.calls, len(self._history.calls), (*self._history.messages, *said)
         )
-        self._active_guardrails.begin()
-        self._turns, self._content, self._is_corrected = 0, "", False
-        self._unreadable_turns = self._refused_turns = self._call_turns = 0
 
     def _add_answer(self, turn: Turn, *, reencode: bool = False) -> None:
         """Add an answer to the history. Its results are added later."""

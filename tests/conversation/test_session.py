@@ -314,3 +314,13 @@ def test_copied_message_after_a_repeated_change_ends_the_conversation():
     message = str(query.messages[-1]["content"])
     copied = message[message.index("You") : message.index("tool.") + 5]
     assert session.on_answer(turn(copied)) == Finished("stuck", "Created n.txt.")
+
+
+def test_second_start_begins_a_new_conversation():
+    """Nothing of the first one counts: its turns, its queries, or its message about a mistake."""
+    session = new_session(turns=2)
+    for _ in range(2):
+        query = session.start("Which port is set in a.py?")
+        assert (query.number, query.holds_text) == (1, False)
+        run_calls(session, CALL, "port = 4711")
+        assert isinstance(session.on_answer(turn(CALL)), Finished)
