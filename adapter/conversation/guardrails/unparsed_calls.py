@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 
+from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.core.events import JsonObject
 from adapter.core.json.strict import decode_strict
@@ -32,12 +33,17 @@ MAX_NAME_OFFSET = 200
 """Number of characters after an opening marker that are searched for the call's name."""
 
 
-def has_unparsed_call(answer: CandidateAnswer, request: str, tools: ToolSet) -> bool:
-    """Return whether the answer contains an unparsed call of one of ``tools``, unless ``request`` is about calls."""
-    if is_about_calls(request):
+def has_unparsed_call(answer: CandidateAnswer, history: CallHistory, tools: ToolSet) -> bool:
+    """Return whether the answer contains an unparsed call of one of ``tools``, unless the request is about calls. A
+    marker that occurs in the request or in a result is quoted from there."""
+    if is_about_calls(history.request):
         return False
     prose = _remove_code(answer.content)
-    opened = (prose[match.end() : match.end() + MAX_NAME_OFFSET] for match in _OPEN_CALL.finditer(prose))
+    opened = (
+        prose[match.end() : match.end() + MAX_NAME_OFFSET]
+        for match in _OPEN_CALL.finditer(prose)
+        if match[0] not in history.given_text
+    )
     return _names_tool(answer.rejected, tools) or _names_tool(opened, tools)
 
 

@@ -161,7 +161,7 @@ class ViolationFinder:
             yield _build_violation("empty_answer", error=error, step=step)
         if answer.has_invented and not history.recent:  # after a call, it may be a copy of a real result
             yield Violation("invented_result", render_message("invented_result"), tuple(tools), is_free_first=True)
-        if "wrong_markup" in self.on and has_unparsed_call(answer, history.request, tools):
+        if "wrong_markup" in self.on and has_unparsed_call(answer, history, tools):
             words = render_message("wrong_markup", example=examples.describe(find_named_tool(answer.text, tools)))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif self._is_call_shaped(history, content):

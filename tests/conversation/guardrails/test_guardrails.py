@@ -519,3 +519,10 @@ def test_calls_are_equal_if_their_arguments_have_equal_json():
     assert PastCall("f", {"a": 1, "b": [2]}).equals(PastCall("f", {"b": [2], "a": 1}, "other result"))
     assert not PastCall("f", {"a": 1}).equals(PastCall("f", {"a": True}))
     assert not PastCall("f", {"a": 1}).equals(PastCall("g", {"a": 1}))
+
+
+def test_marker_quoted_from_a_result_is_no_unparsed_call():
+    answer = "The tag <invoke name='read_file'> calls read_file."
+    found = PastCall("read_file", {"path": "a"}, "<p><invoke name='read_file'></p>")
+    assert judged(answer, found, request="Which tag is in a?") == Accept()
+    assert judged(answer, READ, request="Which tag is in a?").guardrail == "wrong_markup"
