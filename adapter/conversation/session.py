@@ -225,7 +225,8 @@ class Session:
     def is_flood(self, text: str, turn: Turn) -> bool:
         """Return whether the rest of an answer need not be received: it has more calls than will be used, only
         repeats itself, or begins like a call, but cannot become one. ``text`` and ``turn`` are the answer so far."""
-        if not turn.invalid and repeats_text(text, 2 if turn.calls else 4):
+        is_code = turn.content.count("```") % 2 == 1  # such as a matrix of zeros
+        if not turn.invalid and repeats_text(text, 2 if turn.calls else 32 if is_code else 4):
             return True
         if turn.invalid and repeats_in_call(turn.invalid[-1].raw, self.tools):
             return True

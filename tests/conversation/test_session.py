@@ -324,3 +324,12 @@ def test_second_start_begins_a_new_conversation():
         assert (query.number, query.holds_text) == (1, False)
         run_calls(session, CALL, "port = 4711")
         assert isinstance(session.on_answer(turn(CALL)), Finished)
+
+
+@pytest.mark.parametrize(("start", "rows", "is_flood"), [("", 32, True), ("```\n", 32, False), ("```\n", 320, True)])
+def test_repeated_lines_in_a_block_of_code_are_allowed_for_longer(start, rows, is_flood):
+    """A model that was asked for a matrix of zeros is not in a loop."""
+    session = new_session()
+    session.start("Show a 32x32 matrix of zeros.")
+    text = start + f"[{'0, ' * 31}0],\n" * rows
+    assert session.is_flood(text, turn(text)) is is_flood
