@@ -28,13 +28,14 @@ def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *,
         name, end = match.group(1), match.end()
         rest = source.text[end : end + endings.longest]
         marker = endings.match(source.text, end)
-        if marker is not None and name and (any_name or name in source.tools):
+        is_too_long = end - source.position > NAME_LIMIT
+        if marker is not None and name and not is_too_long and (any_name or name in source.tools):
             consumed.append(source.text[source.position : marker[1]])
             source.position = marker[1]
             return name
         may_be_name = any_name or source.tools.has_prefix(name)
         may_continue = not rest or (marker is None and endings.may_start_with(rest))
-        if source.final or end - source.position > NAME_LIMIT or not may_be_name or not may_continue:
+        if source.final or is_too_long or not may_be_name or not may_continue:
             return ""
         yield
 

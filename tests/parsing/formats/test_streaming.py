@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.core.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress
-from adapter.core.turn import merge_deltas
+from adapter.core.turn import Turn, merge_deltas
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
@@ -328,3 +328,19 @@ def test_id_of_a_streamed_call_does_not_depend_on_the_pieces():
         if isinstance(event, ToolCall)
     }
     assert len(ids) == 1
+
+
+@pytest.mark.parametrize("name", ["functionary", "inkling"])
+@pytest.mark.parametrize("length", [99, 100, 300])
+def test_a_long_name_is_read_alike_whole_and_in_pieces(name, length):
+    call = FORMATS[name].encode_calls([("f", {})])
+    text = call.replace("f", "f" * length, 1)
+    turns = [Turn.from_events(read_in_pieces(text, name, size)) for size in (3, len(text))]
+    assert turns[0].content == turns[1].content
+    assert [call.name for call in turns[0].calls] == [call.name for call in turns[1].calls]
+
+
+def read_in_pieces(text: str, format: str, size: int) -> list[Event]:
+    parser = Parser(format, [])
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    return events + parser.close(finish_reason="stop")
