@@ -100,7 +100,7 @@ CASES = {
     "templates": [
         *((["derive", file], 2, "") for file in ("missing", "dir", "binary.bin", "deep.json", LONG)),
         *((["derive", file], 1, "") for file in ("bad.jinja", "x.gguf")),
-        (["derive", "bad.jinja", "--emit", "Foo"], 2, ""),
+        (["derive", "bad.jinja", "--emit", "Foo"], 1, "write the format by hand"),
         *((["prompt", "--template", file], 2, "") for file in ("missing", "dir", "binary.bin", "deep.json", "empty")),
         *((["prompt", "--prompts", file], 2, "folder of prompt templates not found") for file in ("missing", "a.txt")),
         (["prompt", "--style", "compat"], 2, "compact"),
