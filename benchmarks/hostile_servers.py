@@ -137,11 +137,13 @@ def _send(handler: BaseHTTPRequestHandler, status: int, value: Any, headers: dic
 
 def native_deltas(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The deltas of an answer that calls a tool ``name``, ``times`` over, each with ``arguments`` in ``pieces``
-    (fragments of ``piece``) and the ``index`` that is given or counts up by ``step``."""
+    (fragments of ``piece``), the ``id`` that is given or one of its own, and the ``index`` that is given or counts up
+    by ``step``."""
     for number in range(spec.get("times", 1)):
         index = spec.get("index", number * spec.get("step", 1))
         function = {"name": spec.get("name", "read_file"), "arguments": spec.get("arguments", "")}
-        yield {"tool_calls": [{"index": index, "id": f"c{number}", "type": "function", "function": function}]}
+        call_id = spec.get("id", f"c{number}")
+        yield {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]}
         for _ in range(spec.get("pieces", 0)):
             yield {"tool_calls": [{"index": index, "function": {"arguments": spec.get("piece", "x")}}]}
         if "end" in spec:
