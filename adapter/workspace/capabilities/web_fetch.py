@@ -294,11 +294,12 @@ def convert_html(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) 
 def is_in_domains(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
     """Return whether the host of ``url`` is in an allowed domain and in no blocked domain.
 
-    If ``allowed`` is empty, all domains are allowed.
+    If ``allowed`` is empty, all domains are allowed. The domain of a malformed address is unknown.
     """
-    host = ""
-    with suppress(ValueError):  # a malformed address is in no domain
+    try:
         host = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return not (allowed or blocked)
     return (not allowed or _is_below(host, allowed)) and not _is_below(host, blocked)
 
 

@@ -82,6 +82,7 @@ def test_limits_and_domains_are_honored(workspace):
         ("https://a.com./x", ["a.com"], [], True),
         ("https://a.com./x", [], ["a.com"], False),
         ("http://[a.com", ["a.com"], [], False),
+        ("http://[a.com", [], ["a.com"], False),
         ("http://[a.com", [], [], True),
     ],
 )
