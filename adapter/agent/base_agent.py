@@ -366,11 +366,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
         if not isinstance(step, AskModel) or self._client is None or self._constraint == "off" or self._session is None:
             return False
-        history, tools = (
-            self._session.history,
-            ToolSet([self._tools[name] for name in step.held_to if name in self._tools]),
-        )
-        self._constraint_fields = build_retry_constraint(self._client, self.format.name, history, tools)
+        tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
+        self._constraint_fields = build_retry_constraint(self._client, self.format.name, self._session.history, tools)
         if step.in_words and not turn.reasoning:
             self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)

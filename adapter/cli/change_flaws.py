@@ -225,8 +225,12 @@ def _find_remaining_names(
         variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
     for path in find_paths(task):
         text = read_file(path)
-        own = next((change for change in changes if change.path == path), None)
-        others = elsewhere if own is None else {name for name in elsewhere - own.find_replaced(task) if name.isdigit()}
+        changed = next((change for change in changes if change.path == path), None)
+        others = (
+            elsewhere
+            if changed is None
+            else {name for name in elsewhere - changed.find_replaced(task) if name.isdigit()}
+        )
         names = (replaced | others) & _find_names_and_numbers(text)
         left = [*sorted(names), *(name for name in variables if name in text)]
         yield from (f"{name} in {path}" for name in left)
