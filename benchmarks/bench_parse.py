@@ -20,7 +20,8 @@ from functools import partial
 
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser, parse
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from benchmarks import written_texts
 from benchmarks.peers import (
     CLOSE,

@@ -37,7 +37,7 @@ from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 from adapter.tools.call_validation import is_valid
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 HERE = Path(__file__).parent
 MAX_TOKENS = 120

@@ -27,7 +27,7 @@ from adapter.parsing.parser import Parser
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 from adapter.prompting.deriving.derive_format import derive_format
 from adapter.prompting.deriving.probe_conversations import BOS, EOS, RenderedConversations, detect_conventions
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 TOOLS = ToolSet(
     [

@@ -37,7 +37,7 @@ from adapter.core.repair_codes import REPAIRS
 from adapter.core.turn import merge_deltas
 from adapter.parsing.formats import FORMATS, guess_format
 from adapter.parsing.parser import Parser
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from benchmarks import stopping
 from tests.parsing.checks import stream_fault
 from tests.parsing.formats.soup import EVERYTHING, FORMAT_NAMES, PIECES, TOOLS

@@ -29,7 +29,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
 from adapter.tools.operations import Patch
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from benchmarks import stopping
 from benchmarks.fuzz_parse import SOUP, samples

@@ -22,7 +22,7 @@ from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 from adapter.prompting.deriving.learn_from_examples import LearningExample, learn_format
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 CASES = Path("fixtures/cases")
 

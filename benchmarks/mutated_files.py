@@ -35,7 +35,8 @@ from adapter.integrations.mcp.server_config import parse_servers
 from adapter.parsing.format_file import read_format_file
 from adapter.recording.transcript import Transcript
 from adapter.tools.operations import ReadText
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.skills import parse_skill
 from adapter.workspace.capabilities.web_fetch import convert_html

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from random import Random
 
 from adapter.parsing.formats import FORMATS
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 TOOLS = ToolSet(
     Tool(name, parameters={"type": "object", "properties": {key: {"type": "string"} for key in keys}})

@@ -39,7 +39,7 @@ from adapter.recording.replay_workspace import CommandReplayPolicy
 from adapter.tools.operations import AgentReport, EditorState, RunProgram, SetTodos
 from adapter.tools.operations import Library as LibraryFound
 from adapter.tools.operations.permissions import ApprovalRequest, ask_approver
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.model_text import Script, call
 from tests.test_layers import tree_at
 

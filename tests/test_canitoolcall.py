@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 
 from adapter.parsing.formats import guess_format
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.each import each
 from tests.parsing.checks import random_pieces, read_pieces
 

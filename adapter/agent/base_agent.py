@@ -51,7 +51,8 @@ from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_validation import is_valid
 from adapter.tools.operations.permissions import ApprovalRequest, Approver
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
 

@@ -27,7 +27,8 @@ from adapter.prompting.intent.text_values import find_paths, find_quoted, find_r
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.prompting.intent.verbs import is_stop_word
 from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 MAX_LINES, MAX_LINE = 60, 200
 """Maximum number of lines that a call is limited to, and their maximum length in characters."""

@@ -20,7 +20,8 @@ from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.operations import Glob, PathList
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:

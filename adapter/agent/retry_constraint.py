@@ -16,7 +16,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import OLD_TEXT
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient

@@ -9,7 +9,8 @@ from adapter.grammars.gbnf import build_gbnf, build_json_schema, calls_begin_wit
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import get_format
 from adapter.protocols.llama_cpp_completion import build_lazy_grammar_fields
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", "textgen": "grammar_string"}
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})

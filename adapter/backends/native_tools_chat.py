@@ -16,7 +16,7 @@ from adapter.conversation.message_rendering import Message
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens
 from adapter.protocols.tool_call_deltas import NativeCalls
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MAX_MALFORMED = 20_000
 """Maximum length, in characters, of malformed arguments in the text. They are only shown, not used."""

@@ -31,7 +31,7 @@ from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.ollama import build_render_request
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.template_prompt import TemplatePrompt
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 PROBE_TIMEOUT_S = 30.0
 """Timeout of one test, in seconds. It is long, because the server may be busy with another request."""

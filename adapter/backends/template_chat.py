@@ -15,7 +15,7 @@ from adapter.parsing.formats import get_format
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.template_prompt import TemplatePrompt, with_template_marks
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 class TemplateChat:

@@ -11,7 +11,7 @@ from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResul
 from adapter.editing.resolved_edits import NEEDLESS
 from adapter.editing.syntax_check import NO_LONGER_PARSES
 from adapter.tools.argument_synonyms import PATH
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 ACTING = frozenset({"write", "delete", "execute"})
 """Effects of tools that change something. A run fails if all calls with such an effect failed."""

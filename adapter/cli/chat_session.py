@@ -21,7 +21,7 @@ from adapter.recording.restore_chat import restore_chat
 from adapter.recording.session_recorder import SessionRecorder
 from adapter.recording.transcript import TranscriptWriter
 from adapter.recording.view.view_page_data import render_message_text
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.core.turn import Turn
     from adapter.parsing.format import Format
     from adapter.protocols.recorded_exchange import RecordedExchange
-    from adapter.tools.tool import ToolDefinitions
+    from adapter.tools.tool_set import ToolDefinitions
 
 
 MAX_REASONS = 5

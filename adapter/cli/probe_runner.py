@@ -35,7 +35,7 @@ from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, S
 from adapter.evaluation.probe.tasks import TASKS, TOOLS
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format, is_format_file
 from adapter.recording.exchange_log import ExchangeLog
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 def run_probe(settings: ProbeSettings) -> int:

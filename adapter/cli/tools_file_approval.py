@@ -12,7 +12,7 @@ from adapter.core.program_lookup import find_program
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, find_local_file
 from adapter.dialects.promptly.tools_file_entries import ShellTool, parse_entries
-from adapter.workspace.approved_content import TrustedContent
+from adapter.workspace.approved_content import ApprovedContent
 from adapter.workspace.changes.journal import find_state_home
 
 MAX_SHOWN = 20
@@ -30,15 +30,15 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
     if not file.is_file():
         return ""
     content = file.read_bytes()
-    trusted = TrustedContent(find_state_home(), "tools")
-    if trusted.holds(content):
+    approved = ApprovedContent(find_state_home(), "tools")
+    if approved.holds(content):
         return content.decode("utf-8", "replace")
     if not is_trusted and not _ask_user(file, content):
         raise UsageError(
             f"./{escape_for_display(file.name)} defines tools that run programs, and you have not approved it. Check "
             "it with `adapter tool list`; then pass --trust-tools, approve it at a terminal, or use another folder"
         )
-    trusted.add(content)
+    approved.add(content)
     return content.decode("utf-8", "replace")
 
 

@@ -17,7 +17,7 @@ from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
 """A message ``{"role": "system" | "user" | "assistant", "content": text}``, which any text-only server accepts. If the

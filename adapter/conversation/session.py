@@ -40,7 +40,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
 """The reason for an incomplete answer without calls, by the server's finish reason."""

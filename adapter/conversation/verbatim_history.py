@@ -26,7 +26,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.marker_tables import build_marker_tables, map_reasoning_markers
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 def build_verbatim_text(events: Iterable[Event]) -> str:

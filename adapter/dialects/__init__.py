@@ -10,7 +10,8 @@ from adapter.core.argument_checks import format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.dialects.dialect import Dialect
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 __all__ = [
     "NO_TOOLS", "Dialect", "call_translation", "dialect", "get_dialect", "list_dialect_names", "load_tools_for_parsing",

@@ -21,7 +21,8 @@ from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_normalization import match_parameter, normalize_call
 from adapter.tools.call_validation import MatchedCall, validate_call
 from adapter.tools.decoded_json_calls import parse_arguments
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 
 def translate_call(

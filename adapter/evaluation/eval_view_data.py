@@ -5,8 +5,8 @@ from __future__ import annotations
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.recording.view.answer_page_data import FAILED, ExchangeStats, build_span_row
 from adapter.recording.view.conversation_grouping import find_question
+from adapter.recording.view.exchange_page_data import FAILED, ExchangeStats, build_span_row
 from adapter.recording.view.view_page_data import PageData
 
 

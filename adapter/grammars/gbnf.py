@@ -31,15 +31,16 @@ from adapter.grammars.call_layout import (
     find_json_call_layout,
     find_key_value_call_layout,
 )
-from adapter.grammars.key_value_rules import KeyValueGrammarBuilder, UnrepresentableValue
-from adapter.grammars.rule_builder import (
+from adapter.grammars.grammar_builder import (
     GrammarBuilder,
     format_gbnf_json_literal,
     format_gbnf_literal,
     join_alternatives,
 )
+from adapter.grammars.key_value_rules import KeyValueGrammarBuilder, UnrepresentableValue
 from adapter.grammars.schema_to_ir import LoweringOptions, SchemaLowering
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 MAX_STRING = 1500
 """Maximum string length, in characters. This is about 512 tokens of SmolLM2, a common limit for a call."""

@@ -21,8 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from adapter.core.events import Json
 from adapter.grammars import schema_ir as ir
 from adapter.grammars.call_layout import KeyValueCallLayout
-from adapter.grammars.regex_to_gbnf import build_string_rule
-from adapter.grammars.rule_builder import (
+from adapter.grammars.grammar_builder import (
     ESCAPE,
     LONGEST_REPETITION,
     GrammarBuilder,
@@ -30,6 +29,7 @@ from adapter.grammars.rule_builder import (
     format_gbnf_literal,
     join_alternatives,
 )
+from adapter.grammars.regex_to_gbnf import build_string_rule
 from adapter.tools.coercion import get_type_name
 
 

@@ -24,7 +24,8 @@ from adapter.core.events import (
 from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 REPLY = Tool(
     name="reply",

@@ -39,7 +39,7 @@ from adapter.tools.decoded_json_calls import (
     looks_like_call,
     lower_keys,
 )
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MAX_OPENING = 3
 """Maximum number of brackets before the first key of a call. The supported structures have at most two."""

@@ -13,7 +13,7 @@ from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.decoded_json_calls import DecodedCall, Normalizer
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers
     from _blake2 import blake2b

@@ -15,7 +15,7 @@ from adapter.parsing.call_encoders import encode_content_alone
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 from adapter.tools.decoded_json_calls import DecodedCall
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 CUT_OFF = (
     "the call was cut off before its end, so nothing was run. "

@@ -18,7 +18,7 @@ from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult
 from adapter.parsing.marker_set import MarkerSet, MarkerSpan
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink
 from adapter.tools.decoded_json_calls import DecodedCall, extract_calls, looks_like_call, parse_arguments
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MAX_SALVAGED = 100
 """Maximum number of calls that are checked for validity if one of them is malformed."""

@@ -13,7 +13,7 @@ from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.parse_state import ParseState
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 LIMIT = 400
 """Maximum number of characters of prose that are parsed again after a body parser has taken them and failed."""

@@ -15,7 +15,7 @@ from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
 from adapter.parsing.unrecognized_calls import find_unread_calls
 from adapter.tools.call_normalization import normalize_call
-from adapter.tools.tool import ToolDefinitions, ToolSet
+from adapter.tools.tool_set import ToolDefinitions, ToolSet
 
 
 class Parser:

@@ -45,7 +45,7 @@ from adapter.parsing.unmarked_calls import UnmarkedCallReader
 from adapter.parsing.wrapper_tag_reader import WrappedCallReader
 from adapter.parsing.wrapper_tags import LINE_START
 from adapter.tools.decoded_json_calls import Normalizer
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MAX_PIECE = 1 << 17
 """Maximum number of characters processed at once. Some steps scan all buffered text (for example, `json` counts the

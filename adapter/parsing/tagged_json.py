@@ -33,7 +33,7 @@ from adapter.parsing.json_calls import (
 )
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 RUBBISH_LIMIT = 40
 """Maximum number of characters between the JSON and the closing marker, on one line. Longer text is prose."""

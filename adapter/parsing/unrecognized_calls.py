@@ -14,7 +14,7 @@ from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.markdown_context import MarkdownContext
 from adapter.tools.decoded_json_calls import ARGUMENT_KEYS, NAME_KEYS
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 SEARCHED = 8000
 """Number of characters that are searched at the start and at the end of each span of content."""

@@ -46,7 +46,7 @@ from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MARK = "¤"
 NO_TOOLS = ToolSet()

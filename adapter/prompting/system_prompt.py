@@ -23,7 +23,8 @@ from adapter.prompting.escaping import escape_control_tokens, map_strings
 from adapter.tools.coercion import list_required, list_types, select_branch
 from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.tools.signatures import describe_type, format_parameters
-from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolDefinitions, ToolSet
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
 """The style in which a system prompt describes tools.

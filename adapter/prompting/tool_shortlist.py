@@ -1,7 +1,7 @@
 """Shorten a long list of tools to those that best match the request, plus a tool that searches the others.
 
-`adapter.prompting.intent.bm25` ranks the tools, without a model. The shortlist affects only the prompt: the model can
-call every tool at any time.
+`adapter.prompting.intent.tool_ranking` ranks the tools without a model. The shortlist affects only the prompt: the
+model can call every tool at any time.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapter.core.events import Json
-from adapter.prompting.intent.bm25 import ToolRanking
-from adapter.tools.tool import Tool, ToolSet
+from adapter.prompting.intent.tool_ranking import ToolRanking
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 FIND = "find_tools"
 FOUND = 5

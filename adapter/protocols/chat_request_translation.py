@@ -33,7 +33,7 @@ from adapter.protocols.request_tools import ToolRequest, apply_shortlist, choose
 from adapter.protocols.template_prompt import Prefill, TemplatePrompt
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MAX_ANSWERS = 128
 """Maximum number of answers to one request (``n``), as in OpenAI's API."""

@@ -31,7 +31,7 @@ from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.protocols.conversation_cache import Call
 from adapter.protocols.recorded_exchange import RecordedDrop
 from adapter.protocols.request_errors import RequestError
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 EXTENSION = "adapter"
 """Request field for this server's extensions: ``{"adapter": {"steps": {...}}}``."""

@@ -13,7 +13,8 @@ from adapter.prompting.intent.candidate_values import MAX_CHOICES
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.tools import argument_synonyms
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 _TEXTS = {
     *argument_synonyms.OLD_TEXT,

@@ -28,7 +28,7 @@ from adapter.protocols.conversation_cache import (
     encode_messages,
 )
 from adapter.protocols.request_errors import RequestError
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 def render_plain_messages(

@@ -27,7 +27,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 class RecordedCall(BaseModel):

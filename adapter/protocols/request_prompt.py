@@ -18,7 +18,7 @@ from adapter.protocols.template_messages import prepare_template_messages, prepa
 from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, find_template_prompt, with_template_marks
 from adapter.protocols.tool_definitions import CACHE_SIZE
 from adapter.protocols.translation_options import CLIENTS_TOOLS, TranslationOptions
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 SESSION = create_prompt_session()
 """The prompt session of all requests. A conversation's prompt must always begin with the same text."""

@@ -17,7 +17,7 @@ from adapter.protocols.plain_text_messages import parse_content, split_texts
 from adapter.protocols.request_errors import RequestError
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MAX_MODEL = 200
 """Maximum length of the part of a model name that is used to guess the format, in characters."""

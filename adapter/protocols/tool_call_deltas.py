@@ -17,7 +17,7 @@ from adapter.protocols.conversation_cache import Call
 from adapter.protocols.custom_and_legacy_tools import ToolTypes
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.decoded_json_calls import parse_arguments
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 def measure_calls(calls: Json) -> int:

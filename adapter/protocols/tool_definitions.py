@@ -17,7 +17,8 @@ from adapter.protocols.request_errors import RequestError, require_objects, requ
 from adapter.protocols.tool_list_cache import build_once
 from adapter.tools.coercion import list_types
 from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, dereference, follow_ref, merge_all_of
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 MAX_TOOLS = 4_096
 """Maximum number of tools in a request. The definitions of more tools would exceed every model's context."""

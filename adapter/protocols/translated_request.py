@@ -28,7 +28,8 @@ from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
 from adapter.protocols.template_prompt import LIMITS, Prefill, continue_text, find_transport, with_shorter_limit
 from adapter.protocols.token_budgets import build_shortened_header
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 if TYPE_CHECKING:  # not needed for replaying a recording
     from adapter.conversation.guardrails.verdicts import Retry

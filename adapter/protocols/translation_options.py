@@ -26,7 +26,8 @@ from adapter.protocols.reasoning_budget import SERVER_FIELDS
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
 from adapter.protocols.token_budgets import Budgets, ContextBudget, validate_context_budget, validate_reasoning_budget
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
 """Dialect of a client's own tools. Prompts describe these tools only by their definitions."""

@@ -20,7 +20,7 @@ from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.recorded_exchange import Observation, RecordedCall, RecordedExchange
 from adapter.protocols.translated_request import ClientSettings, ParserSettings, TranslatedRequest
 from adapter.tools.schema_violation_messages import select_allowed_arguments
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 SYNC_CHARACTERS = 32_000
 """Maximum length of an exchange that is written synchronously, in characters."""

@@ -12,7 +12,8 @@ from adapter.recording.session_recorder import resolve_in_root, restore_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import ApprovalLine, Line, NestedCallLine, ResultLine
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 
 def explain_unrecorded(source: str) -> str:

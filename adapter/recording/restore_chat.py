@@ -12,7 +12,7 @@ from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.recording import transcript_lines
 from adapter.recording.transcript import Transcript
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 REFUSED = f"{ERROR_LABEL} the call was refused and not made"
 

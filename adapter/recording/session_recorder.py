@@ -24,7 +24,8 @@ from adapter.recording import transcript_lines
 from adapter.recording.transcript import TranscriptWriter
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, ask_approver
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import HostEvent, NestedCall
 from adapter.workspace.paths.path_validation import check_path

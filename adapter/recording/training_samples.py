@@ -21,7 +21,7 @@ from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.replay_workspace import build_dialect
 from adapter.recording.transcript import Transcript, group_by_request
 from adapter.recording.transcript_lines import ApprovalLine, ChunkLine, EndLine, ResultLine
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 WRITTEN = "written"
 """The key that contains the verbatim response in a transcript's message."""

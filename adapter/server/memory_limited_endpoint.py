@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request as HttpRequest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adapter.server.translation_threads import WorkQueue
+from adapter.server.translation_threads import TranslationThreads
 
 RESERVE = "adapter.reserve"
 """Key, in an ASGI scope, of the function that reserves memory for the body of the request."""
@@ -19,7 +19,7 @@ class MemoryLimitedEndpoint:
     It is a class, because Starlette would wrap a function in another app that handles exceptions.
     """
 
-    def __init__(self, work: WorkQueue, respond: Callable[[HttpRequest], Awaitable[ASGIApp]]) -> None:
+    def __init__(self, work: TranslationThreads, respond: Callable[[HttpRequest], Awaitable[ASGIApp]]) -> None:
         self._work, self._respond = work, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.backends.context_size import query_context_size
-from adapter.backends.detected_options import ModelOptions, ServerInfo
 from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.model_options import ModelOptions, ServerInfo
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
@@ -27,7 +27,7 @@ from adapter.server.dropped_fields_report import DroppedFields
 from adapter.server.pdf_documents import PdfReader
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
-from adapter.server.translation_threads import WorkQueue
+from adapter.server.translation_threads import TranslationThreads
 from adapter.server.upstream_connection import RETRY_S, SILENCE_S, UpstreamConnection
 
 MAX_PROMPTS = 64
@@ -60,7 +60,7 @@ class ModelServer(UpstreamConnection):
         self.store = store or ResponseStore()
         self.dropped = DroppedFields()
         self.limit = limit or ConcurrencyLimit()
-        self.work = WorkQueue()
+        self.work = TranslationThreads()
         self.pdfs = PdfReader()
         self.options = options
         self.detected = ModelOptions(base_url, options, profile, template, log_message)

@@ -20,7 +20,7 @@ from adapter.core.text.text_cache import TextCache
 from adapter.protocols.request_body_parsing import MAX_TEXT
 from adapter.protocols.request_errors import RequestError
 from adapter.server.request_body import read_json_body
-from adapter.server.translation_threads import WorkQueue
+from adapter.server.translation_threads import TranslationThreads
 from adapter.workspace.files.media import read_pdf_text
 
 PDF = "application/pdf"
@@ -39,7 +39,7 @@ class PdfReader:
         self._texts = TextCache(MAX_CACHED_CHARACTERS)
         self._one_at_a_time = asyncio.Semaphore(1)
 
-    async def read_body(self, http: HttpRequest, work: WorkQueue) -> tuple[int, JsonObject]:
+    async def read_body(self, http: HttpRequest, work: TranslationThreads) -> tuple[int, JsonObject]:
         """Return a body with the text of its PDFs, and its size in bytes. Raises RequestError if there is no text."""
         content, body = await read_json_body(http, work)
         size, text_size = len(content), 0

@@ -13,7 +13,7 @@ from adapter.protocols.request_body_parsing import read_body
 from adapter.protocols.request_errors import RequestError
 from adapter.server.memory_limited_endpoint import RESERVE
 from adapter.server.telemetry.request_info import get_current_request
-from adapter.server.translation_threads import USUAL_BYTES, Reserve, WorkQueue
+from adapter.server.translation_threads import USUAL_BYTES, Reserve, TranslationThreads
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """Maximum size of a request body, in bytes: about twenty screenshots. Translation makes several copies."""
@@ -67,7 +67,7 @@ def _build_too_large_error() -> RequestError:
     return RequestError(f"the request body is larger than {MAX_BODY_BYTES:,} bytes; {advice}", status=413)
 
 
-async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, JsonObject]:
+async def read_json_body(http: HttpRequest, work: TranslationThreads) -> tuple[bytes, JsonObject]:
     """Return the body of a request as bytes, and the JSON object in it.
 
     Web pages must send ``application/json``, which browsers send only after a CORS preflight. Other clients may send

@@ -38,7 +38,7 @@ free nothing and stop all threads for a tenth of a second.
 """
 
 
-class WorkQueue:
+class TranslationThreads:
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._usual, self._large = (ThreadPoolExecutor(1, f"translate-{size}") for size in ("usual", "large"))
         self._free_bytes = room_bytes

@@ -3,5 +3,5 @@
 __all__ = [
     "argument_synonyms", "bounded_validator", "call_normalization", "call_validation", "coercion", "decoded_json_calls",
     "example_calls", "function_tools", "schema_refs", "schema_simplify", "schema_violation_messages", "signatures",
-    "tool", "unbracketed_arguments",
+    "tool", "tool_set", "unbracketed_arguments",
 ]  # fmt: skip

@@ -16,7 +16,8 @@ from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.coercion import coerce_to_schema, list_types
 from adapter.tools.decoded_json_calls import extract_calls, looks_like_call
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
     name: tuple(each for each in names if each != name)

@@ -20,7 +20,8 @@ from adapter.tools.coercion import has_schema_type, list_types
 from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.signatures import format_parameters
-from adapter.tools.tool import Tool, ToolSet, ValidatedCall
+from adapter.tools.tool import Tool, ValidatedCall
+from adapter.tools.tool_set import ToolSet
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

@@ -18,7 +18,8 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 from adapter.core.text.truncate import shorten
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 Normalizer: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]

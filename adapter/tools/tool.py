@@ -1,23 +1,21 @@
-"""Tool definitions: `Tool` describes a tool and validates calls to it; `ToolSet` looks tools up by name.
+"""Tool definitions: `Tool` describes a tool and validates calls to it.
 
-`Tool` is plain data, so that a parser can use tools from any source: a dialect's class, an OpenAI tool definition, an
+It is plain data, so that a parser can use tools from any source: a dialect's class, an OpenAI tool definition, an
 MCP tool or a function.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapter.core.argument_checks import check_types, format_value
+from adapter.core.argument_checks import format_value
 from adapter.core.callback_checks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.truncate import MAX_LINES, shorten
+from adapter.core.text.truncate import MAX_LINES
 from adapter.tools.coercion import find_member_schema, list_required
 from adapter.tools.schema_refs import dereference
 
@@ -180,127 +178,3 @@ def _find_effect(hints: Mapping[str, Json]) -> Effect:
 
 
 _RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
-
-MAX_NAMESPACES = 8
-"""Maximum number of namespaces before a name."""
-
-MAX_NAME = 200
-"""Maximum number of characters of an unknown name in a message."""
-
-MAX_LISTED = 40
-"""Maximum number of tool names in a message. If there are more, the most similar names come first."""
-
-ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]]"
-
-
-class ToolSet(Mapping[str, Tool]):
-    """The tools of one session by name, in the order of their definitions."""
-
-    def __init__(self, definitions: ToolDefinitions = ()) -> None:
-        each = definitions.values() if isinstance(definitions, ToolSet) else definitions
-        check_types("tools", definitions=(each, Iterable))
-        self._tools = {tool.name: tool for tool in map(Tool.from_definition, each)}
-        self._spellings: dict[str, set[str]] = {}
-        for tool in self._tools.values():
-            for name in (tool.name, *tool.aliases):
-                self._spellings.setdefault(_normalize_spelling(name), set()).add(tool.name)
-
-    def __getitem__(self, name: str) -> Tool:
-        return self._tools[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def __eq__(self, other: object) -> bool:
-        return self._tools == other._tools if isinstance(other, ToolSet) else NotImplemented
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __getstate__(self) -> dict[str, object]:
-        # Hashes of strings differ between processes.
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(frozenset(self._tools))
-
-    @cached_property
-    def all_names(self) -> tuple[str, ...]:
-        """The names and aliases of all tools."""
-        return tuple(dict.fromkeys(name for tool in self._tools.values() for name in (tool.name, *tool.aliases)))
-
-    @cached_property
-    def _sorted_names(self) -> list[str]:
-        return sorted(self._tools)
-
-    def has_prefix(self, text: str) -> bool:
-        """Return whether a tool's name begins with ``text``."""
-        index = bisect_left(self._sorted_names, text)
-        return index < len(self) and self._sorted_names[index].startswith(text)
-
-    @cached_property
-    def lower_names(self) -> frozenset[str]:
-        """The names of all tools, in lower case."""
-        return frozenset(name.lower() for name in self._tools)
-
-    @cached_property
-    def _first_words(self) -> frozenset[str]:
-        return frozenset((_WORD.findall(name) or [name])[0] for name in self.lower_names)
-
-    def may_be_named(self, text: str) -> bool:
-        """Return whether ``text`` may contain the name of a tool, in time linear in its length."""
-        lowered = text.lower()
-        if len(text) < 10 * len(self):
-            return not self._first_words.isdisjoint(_WORD.findall(lowered))
-        return any(name in lowered for name in self.lower_names)
-
-    def match(self, name: str) -> Tool | None:
-        """Return the tool that ``name`` refers to, or None.
-
-        ``name`` may be an alias, differ in letter case or separators, have a namespace before it, or end with ``Tool``.
-        A name that is merely similar does not match.
-        """
-        if name in self._tools:
-            return self._tools[name]
-        bare = _INDEX.sub("", _SPECIAL_TOKEN.sub("", name).strip())
-        ends = [found.end() for found in _NAMESPACE_END.finditer(bare)]
-        locals = [bare[end:] for end in ends[-MAX_NAMESPACES:]]
-        for candidate in (bare, *locals, _SUFFIX.sub("", locals[-1] if locals else bare)):
-            found = self._spellings.get(_normalize_spelling(candidate), set())
-            if len(found) == 1:
-                return self._tools[next(iter(found))]
-        return None
-
-    def find_nearest(self, name: str, count: int = 3) -> list[str]:
-        """Return the tool names most similar to ``name``, for messages only."""
-        from rapidfuzz import fuzz, process
-
-        similar = process.extract(
-            name, list(self._tools), scorer=fuzz.WRatio, processor=_normalize_spelling, limit=count
-        )
-        return [match for match, score, _ in similar if score >= 60]
-
-    def explain_unknown(self, name: str) -> str:
-        """Return an error message for the unknown tool ``name``, with the available and the most similar names."""
-        near = self.find_nearest(name)
-        hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-        listed = list(self) if len(self) <= MAX_LISTED else [*near, *(each for each in self if each not in near)]
-        more = f" and {len(self) - MAX_LISTED} more" if len(self) > MAX_LISTED else ""
-        names = ", ".join(listed[:MAX_LISTED]) or "none"
-        return f"unknown tool {shorten(name, MAX_NAME)!r}; this session has: {names}{more}{hint}. Nothing was run."
-
-
-_SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` after a name
-_INDEX = re.compile(r":\d*$")  # Kimi's functions.read_file:0; a label's colon
-_NAMESPACE_END = re.compile(r"[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
-_SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]+")
-_SEPARATORS = re.compile(r"[\s_\-.]+")
-
-
-def _normalize_spelling(name: str) -> str:
-    return _SEPARATORS.sub("", name).lower()

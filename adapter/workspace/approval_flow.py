@@ -25,8 +25,9 @@ from adapter.tools.operations.permissions import (
     ask_approver,
     resolve_rules,
 )
-from adapter.tools.tool import Tool, ToolSet
-from adapter.workspace.approved_content import TrustedContent
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
+from adapter.workspace.approved_content import ApprovedContent
 from adapter.workspace.changes.history import RecordedChange
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.paths.git_data_detection import holds_repository, is_git_data
@@ -90,7 +91,7 @@ class ApprovalFlow:
     sandbox: ActiveSandbox
     approval_lock: AbstractContextManager[object]
     """Held while the user is asked, so that there is only one question at a time."""
-    trusted_skills: TrustedContent
+    approved_skills: ApprovedContent
     """Skills that were approved before, in any session."""
     parent_path: tuple[str, ...] = ()
     """Path from the session's workspace to ``root``, prepended to the paths that rules and approvers see."""
@@ -189,7 +190,7 @@ class ApprovalFlow:
         return self._ask_approver(approval, deadline)
 
     def _is_trusted(self, approval: ApprovalRequest) -> bool:
-        return approval.effect == "skill" and self.trusted_skills.holds(approval.fingerprint.encode())
+        return approval.effect == "skill" and self.approved_skills.holds(approval.fingerprint.encode())
 
     def _ask_approver(self, approval: ApprovalRequest, deadline: Deadline | None) -> ApprovalDecision | None:
         """Ask the approver while the caller's deadline is paused. The result and the errors are those of `require`."""
@@ -208,7 +209,7 @@ class ApprovalFlow:
             if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
         if decision.allowed and approval.effect == "skill":
-            self.trusted_skills.add(approval.fingerprint.encode())
+            self.approved_skills.add(approval.fingerprint.encode())
         if not decision.allowed:
             reason, instead = "", "do not try it again, ask the user what to do instead"
             if decision.reason:

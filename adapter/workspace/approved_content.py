@@ -10,7 +10,7 @@ MAX_BYTES = 4 << 20
 """Maximum size of the file of hashes, in bytes. A larger file is ignored, so that everything needs approval again."""
 
 
-class TrustedContent:
+class ApprovedContent:
     """The approved content of one ``kind``, such as ``skills``, as hashes in a file in the directory ``home``."""
 
     def __init__(self, home: str, kind: str) -> None:

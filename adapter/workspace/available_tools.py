@@ -9,7 +9,8 @@ from adapter.core.argument_checks import check_types
 from adapter.core.errors import UsageError
 from adapter.core.program_lookup import find_program
 from adapter.tools.operations import Effect, Skill
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace.capabilities import local_search
 from adapter.workspace.capabilities.host_capabilities import Host
 

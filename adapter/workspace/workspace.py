@@ -24,9 +24,10 @@ from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, find_effect
 from adapter.tools.operations.capabilities import ABSENT
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
-from adapter.tools.tool import Tool, ToolSet, ValidatedCall
+from adapter.tools.tool import Tool, ValidatedCall
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_policy, require_unchanged
-from adapter.workspace.approved_content import TrustedContent
+from adapter.workspace.approved_content import ApprovedContent
 from adapter.workspace.atomic_calls import run_atomically
 from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
 from adapter.workspace.capabilities.capability_planner import SessionCapabilities
@@ -112,9 +113,9 @@ class Workspace:
         self._context = self._create_context(WorkspaceRoot(root), ())
         self._capabilities = SessionCapabilities(self.host, self._context.root, self)
         approver = ask if isinstance(approve, str) else approve
-        trusted, lock = TrustedContent(self._context.history.store.home, "skills"), self._capabilities.approval_lock
+        approved, lock = ApprovedContent(self._context.history.store.home, "skills"), self._capabilities.approval_lock
         places = self._context.root, self._context.sandbox
-        self._approvals = ApprovalFlow(self._policy, approver, *places, lock, trusted)
+        self._approvals = ApprovalFlow(self._policy, approver, *places, lock, approved)
         self.tools: ToolSet = self._select_available_tools()
 
     @property

@@ -17,7 +17,7 @@ from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
 from adapter.dialects import get_dialect
 from adapter.tools.function_tools import tool
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.model_text import Script, call
 
 

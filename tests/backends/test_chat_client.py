@@ -17,7 +17,7 @@ import pytest
 from adapter.backends.chat_client import ChatClient, Chunk, Usage, build_constraint_fields
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.errors import TransportError
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 

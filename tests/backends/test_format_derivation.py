@@ -17,7 +17,7 @@ from adapter.parsing.formats import get_format
 from adapter.prompting.chat_template import ChatTemplate
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
 from adapter.prompting.system_prompt import system_prompt
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.prompting.deriving.families import KNOWN_FORMS, OBJECT, YAML, each, family
 
 SOURCE = KNOWN_FORMS["keys and values"]

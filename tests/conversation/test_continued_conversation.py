@@ -10,7 +10,8 @@ from adapter.core.errors import UsageError
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 TOOLS = ToolSet([Tool("read_file", effect="read")])
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "%s"}}\n</tool_call>'

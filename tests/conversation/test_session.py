@@ -11,7 +11,8 @@ from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 TOOLS = ToolSet([Tool("read_file", effect="read"), Tool("write_file", effect="write")])
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'

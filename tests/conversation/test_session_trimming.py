@@ -15,7 +15,8 @@ from adapter.conversation.token_estimate import compute_usable_tokens
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 ENCODE = get_format("hermes").encode_result
 TOOLS = ToolSet([Tool("read_file", effect="read")])

@@ -20,7 +20,8 @@ from adapter.protocols.exchange_guardrails import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from tests.engines import BYTES, ONLY_ASCII, write_random_gguf
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.server.clients import connected

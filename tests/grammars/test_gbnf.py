@@ -24,13 +24,14 @@ from adapter.grammars.call_layout import (
     find_key_value_call_layout,
 )
 from adapter.grammars.gbnf import MAX_GRAMMAR, build_gbnf, build_json_schema, calls_begin_with
+from adapter.grammars.grammar_builder import LONGEST_REPETITION
 from adapter.grammars.key_value_rules import KeyValueGrammarBuilder
 from adapter.grammars.reply_tool import REPLY
-from adapter.grammars.rule_builder import LONGEST_REPETITION
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from tests.effort import examples
 from tests.engines import ONLY_ASCII
 

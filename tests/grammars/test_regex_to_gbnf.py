@@ -10,7 +10,7 @@ import pytest
 from adapter.grammars.gbnf import build_gbnf
 from adapter.grammars.regex_to_gbnf import build_string_rule
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from benchmarks.valid_calls import PATTERNS
 from tests.grammars.test_gbnf import arguments_of, parameter, sample
 

@@ -10,7 +10,7 @@ from adapter.core.events import TextDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.grammars.reply_tool import REPLY, ReplyParser, add_reply_tool
 from adapter.parsing.formats.hermes import encode_call
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.effort import examples
 
 TOOLS = ToolSet([{"name": "read_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}])

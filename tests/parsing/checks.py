@@ -34,7 +34,7 @@ from adapter.core.repair_codes import REPAIRS
 from adapter.core.turn import Turn, merge_deltas
 from adapter.parsing.parser import Parser
 from adapter.parsing.stream_buffer import SPACE
-from adapter.tools.tool import ToolDefinitions, ToolSet
+from adapter.tools.tool_set import ToolDefinitions, ToolSet
 from tests.effort import EFFORT
 
 Claim: TypeAlias = Sequence[str]

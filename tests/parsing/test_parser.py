@@ -16,7 +16,8 @@ from adapter.core.turn import merge_deltas
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser, parse
 from adapter.parsing.segmenter import MAX_PIECE
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from tests.parsing.formats.soup import TOOLS
 
 CALL = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'

@@ -7,7 +7,7 @@ import pytest
 from adapter.dialects import get_dialect
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 BLADE = get_dialect("blade").tools
 READ = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'

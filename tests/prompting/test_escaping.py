@@ -23,7 +23,7 @@ from adapter.prompting.escaping import (
     with_control_tokens,
 )
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.each import each
 from tests.effort import examples
 from tests.parsing.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup

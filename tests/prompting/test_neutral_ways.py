@@ -17,7 +17,7 @@ from adapter.parsing.parser import parse
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 
 HOSTILE = (

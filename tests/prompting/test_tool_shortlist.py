@@ -13,7 +13,7 @@ from adapter.protocols.answer_translation import BufferedExchange, StreamedExcha
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
 from adapter.tools.function_tools import tool
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.model_text import Script
 from tests.protocols.test_wire import joined, stream_of
 from tests.server.test_wrap import completion

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adapter.protocols.grounding_constraint import ground_conversation
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 
 def tool(name, *parameters, effect="read", **schemas) -> Tool:

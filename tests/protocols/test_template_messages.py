@@ -18,7 +18,7 @@ from adapter.protocols.conversation_cache import (
 )
 from adapter.protocols.request_errors import RequestError
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.template_server import CHATML
 
 FORMAT = get_format("hermes")

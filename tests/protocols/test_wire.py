@@ -34,7 +34,7 @@ from adapter.protocols.translation_options import (
     TranslationOptions,
     validate_options,
 )
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 

@@ -18,7 +18,8 @@ from adapter.recording.transcript_lines import (
     ResultLine,
     UserMessageLine,
 )
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 HEADER = Header(task="First", system="s", dialect="blade", format="hermes", tools=("read_file",))
 TOOLS = ToolSet([Tool("read_file", effect="read")])

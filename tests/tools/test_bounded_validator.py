@@ -12,7 +12,7 @@ from adapter.tools.bounded_validator import build_bounded_validator, find_violat
 from adapter.tools.call_validation import is_valid, validate_call
 from adapter.tools.function_tools import tool
 from adapter.tools.schema_violation_messages import find_schema_errors, select_allowed_arguments
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.loopback import LoopbackServer, QuietHandler
 
 EXPONENTIAL = [

@@ -22,7 +22,8 @@ from adapter.tools.call_normalization import COMMON_ARGUMENT_ALIASES, match_para
 from adapter.tools.call_validation import is_valid, validate_call
 from adapter.tools.operations import Operation, ReadText
 from adapter.tools.signatures import describe_type
-from adapter.tools.tool import Tool, ToolSet, ValidatedCall
+from adapter.tools.tool import Tool, ValidatedCall
+from adapter.tools.tool_set import ToolSet
 from tests.effort import examples
 from tests.parsing.formats.soup import EVERYTHING, TOOLS, values
 

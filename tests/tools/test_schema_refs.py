@@ -18,7 +18,8 @@ from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.coercion import coerce_text, coerce_to_schema, has_schema_type, list_types
 from adapter.tools.schema_refs import MAX_SCHEMAS, dereference, resolve_pointer, resolve_references
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from tests.parsing.formats.soup import values
 
 DEFS = {

@@ -11,7 +11,8 @@ from adapter.core.events import JsonObject
 from adapter.tools.call_validation import validate_call
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.schema_violation_messages import find_schema_errors
-from adapter.tools.tool import MAX_LISTED, Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import MAX_LISTED, ToolSet
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 TOOLS = ToolSet([Tool("read_file", aliases=("view", "cat")), Tool("write_file"), Tool("get-by-id"), Tool("tool")])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 from tests.parsing.formats.test_wild import definition_of
 

@@ -11,7 +11,7 @@ from adapter.conversation.message_content import get_text
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.prompting.intent.verbs import sounds_like_change
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 _FAILED = re.compile(
     r"""\s*(?:[^\w{]{0,4}(?:tool_)?(?:error|exception|failed|failure|denied|fatal)\b|traceback\b

@@ -13,7 +13,8 @@ from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.events import ERROR_LABEL, Json, JsonObject
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import DESTINATION, PATH, SOURCE
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 MAX_PLACEHOLDER = 80
 """Maximum length of a placeholder, in characters."""

@@ -51,7 +51,7 @@ from adapter.core.events import Json, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.tools.schema_violation_messages import find_missing_arguments, select_allowed_arguments
-from adapter.tools.tool import ToolDefinitions, ToolSet
+from adapter.tools.tool_set import ToolDefinitions, ToolSet
 
 NO_STEPS = Steps()
 

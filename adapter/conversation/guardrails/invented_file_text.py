@@ -12,7 +12,7 @@ from adapter.conversation.guardrails.requested_file_changes import find_text, ha
 from adapter.core.text.words import STOP_WORDS, split_words, stem_word, stem_words
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 SHORT_TEXT = 200
 """Number of characters up to which a text is checked. A longer one may be a translation, or a program."""

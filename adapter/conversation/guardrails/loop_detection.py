@@ -10,7 +10,7 @@ from itertools import takewhile
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.events import JsonObject
 from adapter.prompting.intent.verbs import sounds_like
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 REPETITIONS = 2
 """Maximum number of times that a call may repeat with the same result and no change in between."""

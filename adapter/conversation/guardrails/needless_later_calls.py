@@ -14,7 +14,8 @@ from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.loop_detection import accumulates, asks_for_repetition, is_polling_tool
 from adapter.core.text.words import split_words, stem_words
 from adapter.prompting.intent.verbs import find_related_stems, sounds_destructive, sounds_like
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 _COUNTS = re.compile(
     r"(?i)\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|couple|pair|another|double|[2-9])\b(?!\s*[:.%/-]?\d)"

@@ -7,7 +7,8 @@ import re
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.text.words import stem_words
 from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 SEARCHED = 1_000
 """Number of characters at each end of a request that are searched for a question."""

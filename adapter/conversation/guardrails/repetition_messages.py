@@ -20,7 +20,7 @@ from adapter.conversation.guardrails.retry_messages import Encode
 from adapter.conversation.guardrails.verdicts import Violation
 from adapter.core.events import JsonObject
 from adapter.prompting.intent.verbs import is_question
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 _PROPOSED = re.compile(r"(?P<old>[^\s'\"]{1,200}) does not exist \(did you mean '(?P<new>[^'\n]{1,200})'\?\)")
 """Matches the error for a path that does not exist."""

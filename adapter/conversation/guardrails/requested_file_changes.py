@@ -18,7 +18,8 @@ from adapter.core.text.words import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import READS, asks_for, find_requested_action, is_question, sounds_like
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)*(?![\w.,]*\w)")
 _INSIDE = re.compile(

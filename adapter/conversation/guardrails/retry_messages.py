@@ -20,7 +20,8 @@ from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.value_kinds import find_value_kinds
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.signatures import format_parameters
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
 """A function that writes calls in the model's format, like `Format.encode_calls`."""

@@ -12,7 +12,8 @@ from adapter.core.events import JsonObject
 from adapter.core.json.strict import decode_strict
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.tools.decoded_json_calls import looks_like_call
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 _OPEN_CALL = re.compile(
     r"""<\|?(?:function|function_calls?|invoke|tool_calls?)\b[^<>]{0,80}>|\[TOOL_CALLS?\]|<\|python_tag\|>""",

@@ -57,12 +57,12 @@ from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.conversation.guardrails.verdicts import Violation
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall
 from adapter.core.text.words import stem_words
-from adapter.prompting.intent.bm25 import ToolRanking
+from adapter.prompting.intent.tool_ranking import ToolRanking
 from adapter.prompting.intent.verbs import act_alike, sounds_destructive, sounds_like
 from adapter.tools.call_normalization import find_tool_with_arguments
 from adapter.tools.call_validation import is_valid
 from adapter.tools.schema_violation_messages import find_schema_errors
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 _FIRST_STEP = "Answer the user, or call a tool"
 

@@ -28,7 +28,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 COLUMNS = ("content", "reasoning", "tool_calls", "fixes", "invalid", "format", "error")
 

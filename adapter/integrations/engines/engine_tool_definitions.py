@@ -9,7 +9,8 @@ from typing import Any
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 
 def convert_request_tools(tools: Iterable[Any] | None) -> ToolSet:

@@ -26,7 +26,7 @@ from adapter.integrations.engines.stream_adapter import EngineDelta, StreamAdapt
 from adapter.parsing.format import CUT_OFF, Format
 from adapter.parsing.formats import get_format
 from adapter.parsing.marker_tables import REASONING
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 REASONING_ARGUMENTS = ("enable_thinking", "thinking")
 """Chat template arguments that turn reasoning on or off."""

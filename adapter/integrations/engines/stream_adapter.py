@@ -24,7 +24,7 @@ from adapter.parsing.format import CUT_OFF, Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.marker_tables import REASONING, map_reasoning_markers
 from adapter.parsing.parser import Parser
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 TAIL = 64
 """Number of characters at the end of a stream that distinguish it from other streams of the same length."""

@@ -30,7 +30,7 @@ from adapter.integrations.engines.parser_names import list_parser_names
 from adapter.integrations.engines.stream_adapter import EngineDelta, ReasoningRemainder, StreamAdapter
 from adapter.parsing.formats import get_format
 from adapter.parsing.stream_buffer import SPACE
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 STREAM_ARGUMENTS = "ADAPTER_STREAM_ARGUMENTS"
 """Environment variable that turns on the streaming of arguments. Without it, a call is sent when it is complete."""

@@ -32,7 +32,8 @@ from adapter.integrations.mcp.server_config import McpServer, sanitize_name
 from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.function_tools import with_runner
 from adapter.tools.operations import Effect
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.paths.resolved_path import read_at
 

@@ -10,7 +10,7 @@ import weakref
 from functools import cached_property
 from typing import Any
 
-from adapter.backends.detected_options import ModelOptions, ServerInfo
+from adapter.backends.model_options import ModelOptions, ServerInfo
 from adapter.backends.template_files import TemplateWorker
 from adapter.integrations.openai_client.http_exchange import OpenAIExchange, is_chat
 from adapter.protocols.sse import read_json_or_none

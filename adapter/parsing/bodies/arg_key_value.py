@@ -32,7 +32,7 @@ from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 _end_of_thought = MarkerSet("</think>")
 _MAY_BE_UNOPENED = re.compile(r"\s*+([\w.:-]*+)\s*+(<\S*+)?")

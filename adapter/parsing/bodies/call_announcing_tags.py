@@ -35,7 +35,7 @@ from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.decoded_json_calls import DecodedCall
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 _NAME_LIMIT = 100
 _NAME = re.compile(r"([^\W\d][\w.-]{0,80}+)\s{0,3}+(?=\()|([^\W\d][\w.-]{0,80}+):?\s{0,3}+(?=\{)")

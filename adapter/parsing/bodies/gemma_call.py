@@ -35,7 +35,7 @@ from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.decoded_json_calls import DecodedCall
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 VALUE_LIMIT = 2_000
 """Maximum length, in characters, of a string that lacks its delimiters."""

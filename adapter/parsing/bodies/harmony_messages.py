@@ -20,7 +20,7 @@ from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.decoded_json_calls import DecodedCall
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"

@@ -30,7 +30,7 @@ from adapter.core.json.strict import (
 from adapter.parsing.format import BodyResult
 from adapter.tools.coercion import has_schema_type
 from adapter.tools.decoded_json_calls import DecodedCall
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """Matches a tool's name. It may contain a hyphen, or be the method of an object."""

@@ -17,7 +17,7 @@ from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 BARE_LISTS = "bare lists"
 """Body variant: the format has lists without markers, so a malformed list is an error rather than text."""

@@ -31,7 +31,8 @@ from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.tools.decoded_json_calls import DecodedCall, parse_arguments
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.tools.unbracketed_arguments import TYPE_NAMES, parse_plain_arguments
 
 LINE_LIMIT = 4000

@@ -28,7 +28,7 @@ from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 WORD_LIMIT = 40
 """Maximum length of a misspelt word in a closing tag, in characters. Longer text is prose."""

@@ -26,7 +26,7 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.decoded_json_calls import NAME_KEYS, DecodedCall
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 SECTION_OPEN, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 MISSPELT_OPEN, MISSPELT_CLOSE = "<|tool_call_section_begin|>", "<|tool_call_section_end|>"

@@ -19,7 +19,7 @@ from adapter.parsing.call_encoders import build_calls_encoder, build_result_enco
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
 END = "</s>"

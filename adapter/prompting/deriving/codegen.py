@@ -12,7 +12,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 PLACEHOLDER = "TODO"
 """Placeholder in the generated docstring. A test fails until it names the models and describes their calls."""

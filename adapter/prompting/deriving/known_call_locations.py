@@ -19,7 +19,7 @@ from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies import gemma_call, python_encoder
 from adapter.parsing.bodies.python_parser import read_calls
 from adapter.parsing.format_spec import ID, NUMBER
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MAX_TRIES = 50
 """Maximum number of positions that are tried as the beginning or end of one call."""

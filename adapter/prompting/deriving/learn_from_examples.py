@@ -36,7 +36,7 @@ from adapter.prompting.deriving.probe_conversations import (
     split_tokens,
 )
 from adapter.tools.coercion import get_type_name
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 MIN_EXAMPLES = 3
 """Minimum number of examples with calls from which a format is learned."""

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.known_control_tokens import CHAT_TOKENS
 from adapter.prompting.template_capabilities import MARK
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 Call: TypeAlias = tuple[str, JsonObject]
 PromptRenderer: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 
 from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import ToolRanking, list_request_terms
 from adapter.prompting.intent.candidate_values import has_all_required, narrow_tool
 from adapter.prompting.intent.further_calls import find_further_arguments
 from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted, unquote
+from adapter.prompting.intent.tool_ranking import ToolRanking, list_request_terms
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import list_types
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Matches names of tools to prefer if the request is only a path. Reading a file is harmless."""

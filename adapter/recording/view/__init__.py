@@ -1,6 +1,6 @@
 """The page of `adapter view`: recorded exchanges as a list, and responses that are still being streamed."""
 
 __all__ = [
-    "answer_page_data", "conversation_grouping", "live_exchanges", "page_server", "playground_page",
+    "conversation_grouping", "exchange_page_data", "live_exchanges", "page_server", "playground_page",
     "playground_parser", "view_page", "view_page_data",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ from adapter.core.events import (
 )
 from adapter.core.text.redaction import MAX_BLOCK, MAX_BUFFERED, Redactor
 from adapter.core.turn import Span, Turn
-from adapter.recording.view.answer_page_data import build_call_title, build_span_row, list_exchange_badges
+from adapter.recording.view.exchange_page_data import build_call_title, build_span_row, list_exchange_badges
 
 MAX_TAIL = 8_000
 """Maximum number of characters, from the end of a response, that are shown during the stream."""

@@ -25,14 +25,14 @@ from itertools import islice, takewhile
 from adapter.core.events import Event, JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import RecordedExchange
-from adapter.recording.view.answer_page_data import (
+from adapter.recording.view.conversation_grouping import Conversations, find_question
+from adapter.recording.view.exchange_page_data import (
     NO_ANSWER,
     UNKNOWN,
     ExchangeStats,
     build_exchange_row,
     escape_for_page,
 )
-from adapter.recording.view.conversation_grouping import Conversations, find_question
 from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, build_tail_spans, clip_safe_prefix
 from adapter.recording.view.view_page_data import (
     ReparseOptions,

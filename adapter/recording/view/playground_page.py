@@ -9,7 +9,7 @@ from adapter.core.version import __version__
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parse_policy import POLICIES
 from adapter.recording.html_pages import load_page_asset, render_page
-from adapter.recording.view.answer_page_data import format_pretty_json
+from adapter.recording.view.exchange_page_data import format_pretty_json
 
 FINISH_REASONS = ("stop", "length", "tool_calls")
 

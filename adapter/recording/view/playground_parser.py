@@ -14,8 +14,8 @@ from adapter.parsing.fixture_writer import format_case
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, FROM_TEMPLATE, get_format
 from adapter.parsing.parser import Parser
-from adapter.recording.view.answer_page_data import build_spans, format_pretty_json, list_turn_badges
-from adapter.tools.tool import ToolSet
+from adapter.recording.view.exchange_page_data import build_spans, format_pretty_json, list_turn_badges
+from adapter.tools.tool_set import ToolSet
 
 MAX_TEXT = 1_000_000
 """Maximum length of each text of a request, in characters."""

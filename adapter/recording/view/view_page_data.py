@@ -45,7 +45,9 @@ from adapter.recording.transcript_lines import (
     ResultLine,
     UserMessageLine,
 )
-from adapter.recording.view.answer_page_data import (
+from adapter.recording.view.conversation_grouping import Conversations, find_question
+from adapter.recording.view.edit_diffs import EditDiffs
+from adapter.recording.view.exchange_page_data import (
     ASKED_AGAIN,
     BAD,
     FAILED,
@@ -60,9 +62,7 @@ from adapter.recording.view.answer_page_data import (
     format_pretty_json,
     list_turn_badges,
 )
-from adapter.recording.view.conversation_grouping import Conversations, find_question
-from adapter.recording.view.edit_diffs import EditDiffs
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
 from adapter.tools import operations as ops
 from adapter.tools.operations.capabilities import ABSENT, Capability
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace.capabilities import editor_operations, function_runner, skills, user_questions, web_fetch
 from adapter.workspace.capabilities import memory_notes as memory
 from adapter.workspace.capabilities.host_capabilities import (

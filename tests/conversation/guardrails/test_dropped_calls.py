@@ -22,7 +22,8 @@ from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.schema_violation_messages import select_allowed_arguments
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 
 def definition(name: str, *parameters: str, required: int | None = None, **more: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from adapter.core.errors import UsageError
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.model_text import call
 
 ANSWERS = Path(__file__).parent / "answers"

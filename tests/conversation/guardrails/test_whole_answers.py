@@ -14,7 +14,7 @@ from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.verdicts import Accept
 from adapter.parsing.parser import parse
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.model_text import call
 
 

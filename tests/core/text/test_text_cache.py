@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adapter.core.text.text_cache import TextCache
 from adapter.prompting.escaping import escape_control_tokens
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 
 
 def test_least_recently_used_texts_are_evicted():

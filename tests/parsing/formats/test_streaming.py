@@ -16,7 +16,7 @@ from adapter.core.events import Event, InvalidToolCall, ToolCall, ToolCallDelta,
 from adapter.core.turn import Turn, merge_deltas
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from tests.parsing.checks import random_pieces, stream_fault
 from tests.parsing.formats.soup import EVERYTHING, damaged, soup
 from tests.parsing.formats.test_cases import FOLDER, load

@@ -16,7 +16,7 @@ from adapter.parsing.format_file import parse_format_file, write_format_file
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.deriving.known_call_locations import Call
 from adapter.prompting.deriving.learn_from_examples import LearningExample, build_tools, learn_format
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool_set import ToolSet
 from benchmarks.learned_formats import CASES, measure
 
 WEATHER: Call = ("get_weather", {"city": "Oslo", "days": 3})

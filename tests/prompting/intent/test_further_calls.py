@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from adapter.grammars.gbnf import MAX_CALLS
 from adapter.prompting.intent.further_calls import find_further_arguments
 from adapter.prompting.intent.guided_choice import plan_next_call
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from tests.prompting.intent.test_guided_choice import MAIL, OPEN, PUT, ROUTE, TEXT, TRAINS, WHOLE, tool
 
 NUMBER: Any = {"type": "number"}

@@ -13,10 +13,11 @@ from adapter.core.errors import UsageError
 from adapter.core.text.words import stem_word
 from adapter.grammars.gbnf import build_gbnf
 from adapter.parsing.parser import parse
-from adapter.prompting.intent.bm25 import ToolRanking, list_request_terms
 from adapter.prompting.intent.candidate_values import match_by_proximity
 from adapter.prompting.intent.guided_choice import GuidedChoice, GuidedChoiceSettings, plan_guided_choice
-from adapter.tools.tool import Tool, ToolSet
+from adapter.prompting.intent.tool_ranking import ToolRanking, list_request_terms
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from tests.grammars.test_gbnf import sample
 
 

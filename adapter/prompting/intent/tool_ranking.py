@@ -15,7 +15,8 @@ from adapter.core.text.words import stem_words
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds, get_description
 from adapter.tools.coercion import list_types
-from adapter.tools.tool import Tool, ToolSet
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 
 K1, B = 1.2, 0.4
 """Parameters of BM25: the weight of a word's repetitions (0: none), and the penalty for long definitions."""
