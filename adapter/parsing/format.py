@@ -117,6 +117,7 @@ class OpaqueSection(NamedTuple):
     - ``starts``: markers that begin the next section, even without one of ``ends``.
     - ``glued_starts``: the same, but only if no space precedes the marker, because after a space it is a quotation.
     - ``closes``: markers that always end the section.
+    - ``weak_start``: a marker that begins the next section if the text after it matches the pattern.
     """
 
     is_reasoning: bool
@@ -125,6 +126,7 @@ class OpaqueSection(NamedTuple):
     starts: tuple[str, ...] = ()
     glued_starts: tuple[str, ...] = ()
     closes: tuple[str, ...] = ()
+    weak_start: tuple[str, re.Pattern[str]] = ("", re.compile(""))
 
 
 class BodyResult(NamedTuple):

@@ -8,14 +8,17 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import OpaqueSection
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.parse_state import CONTENT
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
     """Consume the text up to the end of the section, and add it as reasoning or content, whichever the section's header
     declares."""
     state = output.state
-    markers = get_marker_set(*section.ends, *section.starts, *section.glued_starts, *section.closes)
+    weak, after_weak = section.weak_start
+    markers = get_marker_set(
+        *section.ends, *section.starts, *section.glued_starts, *section.closes, *filter(None, (weak,))
+    )
     add = output.add_reasoning if section.is_reasoning else output.add_text
     if section.is_reasoning:
         yield from source.skip_space(state.space)
@@ -30,11 +33,15 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
             if source.final:
                 break
             yield
-        elif marker.lower() in section.starts or (marker.lower() in section.glued_starts and not any(state.space)):
+        elif (
+            marker.lower() in section.starts
+            or (marker.lower() in section.glued_starts and not any(state.space))
+            or (marker.lower() == weak and (yield from source.peek_match(after_weak, NAME_LIMIT, _is_one_word)))
+        ):
             source.push_back(marker)
             break
         elif marker.lower() in section.closes or (
-            marker.lower() not in section.glued_starts and (yield from _ends(section, source))
+            marker.lower() in section.ends and (yield from _ends(section, source))
         ):
             output.flush_whitespace(as_text=not section.is_reasoning)
             output.add_markup(marker)
@@ -42,6 +49,10 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
         else:
             add(marker)
     output.end_section(as_text=not section.is_reasoning)
+
+
+def _is_one_word(text: str) -> bool:
+    return not any(map(str.isspace, text))
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:

@@ -378,8 +378,7 @@ class Segmenter:
         if result.section is not None:
             self._output.add_markup(raw)
             yield from read_opaque_section(result.section, self._source, self._output)
-            if not marker:
-                yield from self._read_markerless()
+            yield from self._read_markerless()
             return
         events = self._call_events.build_events(result, raw)
         if result.calls or result.error is not None:

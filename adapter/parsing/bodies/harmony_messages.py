@@ -44,14 +44,16 @@ _FINAL = CHANNEL + "final" + MESSAGE
 _CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
 _GLUED_HEADERS = ("assistantcommentary to=", "assistantanalysis to=")
 """Beginnings of a call's header whose tokens were stripped, so that it may be glued to the text before."""
+_RECIPIENT_START = "to="
 _REASONING = OpaqueSection(
     is_reasoning=True,
     ends=ENDS,
-    before=_BEFORE,
+    before=(*_BEFORE, _RECIPIENT_START),
     starts=(_FINAL, ASSISTANT + _FINAL),
     glued_starts=tuple(ASSISTANT + header for header in _CALL_HEADERS),
+    weak_start=(_RECIPIENT_START, re.compile(rf"[\w.:-]+{re.escape(MESSAGE)}")),
 )
-_CONTENT = OpaqueSection(is_reasoning=False, ends=ENDS, before=_BEFORE)
+_CONTENT = OpaqueSection(is_reasoning=False, ends=ENDS, before=(*_BEFORE, _RECIPIENT_START))
 _REASONING_WITHOUT_TOKENS = OpaqueSection(
     is_reasoning=True, ends=(), before=(), starts=("assistantfinal", *_GLUED_HEADERS)
 )
@@ -145,8 +147,10 @@ def _consume_space(source: StreamBuffer, consumed: list[str]) -> Reader[None]:
 def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse `` to=NAME...`` at the start of an answer, because the prompt ended with ``<|start|>assistant``."""
     ahead: list[str] = []
+    source.may_be_text = True
     yield from source.skip_space(ahead)
     marker = yield from source.consume_marker(_to)
+    source.may_be_text = not marker
     end = (yield from source.peek_marker(_header_end, HEADER_LIMIT)) if marker else ""
     source.push_back("".join(ahead) + marker)
     if marker and end != MESSAGE:
@@ -166,6 +170,12 @@ def _read_without_message(source: BodySource, consumed: list[str]) -> Reader[Bod
     return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, consumed)).with_fixes(
         "missing-open-tag"
     )
+
+
+def read_without_start(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse a header after the end of a message, if ``<|start|>assistant`` or all tokens are missing."""
+    result = yield from read_rest_of_header(source, consumed)
+    return (yield from read_without_tokens(source, consumed)) if result.not_a_call else result
 
 
 def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
