@@ -26,6 +26,8 @@ _RESHAPING = frozenset({
     *("repeated-argument", "flat-arguments"),
 })  # fmt: skip
 """Repairs that may give a value another place or another extent. They are right only if the result fits the schema."""
+UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
+"""Repairs of a value whose end may have been lost."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|.*[\\\n].*|.*\"\s*:.*", re.DOTALL)
 """Matches a name without letters, and one with a space at an end, a backslash, or the end of another member's name."""
 _QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
@@ -121,7 +123,7 @@ def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
 def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:
     """Return whether ``text`` has a delimiter without its pair at one end, consists of two items of a list, or contains
     a part of a tag."""
-    if "missing-inner-tag" in fixes and _TAG_PIECE.search(text):
+    if not UNCERTAIN_ENDS.isdisjoint(fixes) and _TAG_PIECE.search(text):
         return True
     if "unquoted-string" in fixes and _OPEN_QUOTE.match(text):
         return True

@@ -55,6 +55,9 @@ LINE_STARTS = (LINE_START, "\n{", "\n[", TAG_START)
 CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
 """Languages of code fences that may contain a call, in addition to those that announce one."""
 
+PYTHON_FENCES = ("python", "py")
+"""Languages of code fences that contain a call if they are the first text of an answer."""
+
 
 class MarkerTables(NamedTuple):
     """The markers of a group of formats, in lower case and grouped by role, with the marker sets built from them."""
@@ -231,7 +234,8 @@ def _build_weak_markers(openers: Iterable[str], names: tuple[str, ...]) -> dict[
     after_bracket = rf"[{SPACE}]*+(?:[{{\[\"'“\w]|\Z)"
     objects = rf"[\w+#.-]{{0,{FENCE_KIND}}}\n[{SPACE}]*+(?:\{{{after_brace}|\Z)"
     calls = rf"(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{build_first_two(openers)}|<[A-Za-z_]|\[{after_bracket})"
-    fence = rf"(?![\w+#.-]{{0,{FENCE_KIND}}}\n)|{objects}|{calls}|{ANNOUNCING_WORD}\n"
+    python = rf"(?i:{'|'.join(PYTHON_FENCES)})\n[{SPACE}]*+(?:([\w.-]++)\(|[\w.-]*+\Z)"
+    fence = rf"(?![\w+#.-]{{0,{FENCE_KIND}}}\n)|{objects}|{calls}|{python}|{ANNOUNCING_WORD}\n"
     return {
         LINE_START: WordedCallStart(names),
         FENCE: WeakMarker(f"(?:{fence})", keys),

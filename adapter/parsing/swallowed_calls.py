@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from adapter.parsing.argument_damage import UNCERTAIN_ENDS
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_tables import MarkerTables
@@ -16,9 +17,6 @@ from adapter.parsing.stream_buffer import Reader
 
 MAX_MARKERS = 64
 """Maximum number of opening markers that are tried in one damaged call. Some formats have one before each argument."""
-
-UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
-"""Repairs of a value whose end may have been lost."""
 
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})

@@ -21,7 +21,7 @@ from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import NOT_CLOSED, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
+from adapter.parsing.marker_tables import CALL_FENCES, PYTHON_FENCES, MarkerTables
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import CONTENT, NOTHING
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
@@ -234,6 +234,8 @@ class UnmarkedCallReader:
         is_usual = kind.lower() in CALL_FENCES or announces_calls(kind)
         if char == "{" or (char == "[" and is_usual):
             return "", self._tables.fenced
+        if kind.lower() in PYTHON_FENCES and self._state.last is not CONTENT:  # after a sentence, it is an example
+            return "", build_announced_reader(FENCE + kind, FENCE)
         if not is_usual:
             return "", None
         marker = yield from self._source.consume_marker(self._tables.opening_markers, consumed)

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.decode import decode_json
+from adapter.core.json.decode import decode_json, decode_values
 from adapter.core.text.truncate import shorten
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
@@ -93,6 +93,8 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
         container, fix = "tool_calls", "tool-calls-list"
     elif nesting is not None:
         container, arguments_key, fix = nesting, "arguments", "nested-function"
+        outside = {key: item for key, item in value.items() if key in ARGUMENT_KEYS}
+        value = {nesting: value[nesting] if set(ARGUMENT_KEYS) & value[nesting].keys() else value[nesting] | outside}
     elif (announcing := find_container_key(value, tools)) is not None:
         container, fix = announcing, "nested-function"
     else:
@@ -214,11 +216,15 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
             break
         if not value.strip():
             return {}, ["no-arguments"]
-        decoded = decode_json(value, closed=False)
-        if value[decoded.end :].strip(' \t\r\n"'):  # strict servers write ``{}""``
+        if value.lstrip().startswith("```"):
+            (decoded, *more), fences = decode_values(value, closed=False)
+        else:
+            decoded, fences = decode_json(value, closed=False), ()
+            more = value[decoded.end :].strip(' \t\r\n"')  # strict servers write ``{}""``
+        if more:
             raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_quote(value)}")
         value = decoded.value
-        fixes += ["string-arguments", *decoded.fixes]
+        fixes += ["string-arguments", *fences, *decoded.fixes]
     match value:
         case dict():
             return value, fixes

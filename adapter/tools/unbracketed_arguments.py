@@ -3,7 +3,7 @@
 ::
 
     query=abc, limit=3            query: abc              "query": "abc", "limit": 3
-    query="abc", limit=3          limit: 3                None, for a tool that needs no arguments
+    query="abc" limit=3           limit: 3                None, for a tool that needs no arguments
 
 Only names of the tool's parameters begin a pair, so that ``FOO=1 make`` is a value. Any other text is the value of the
 tool's only required parameter (or its only one), if that parameter is a string.
@@ -56,7 +56,7 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
     """Return the values by parameter, an empty object if ``text`` does not begin with a parameter, and None if it
     repeats or describes one."""
     pairs: JsonObject = {}
-    separator = _compile_separator(tuple(tool.properties))
+    separator, after_literal = _compile_separators(tuple(tool.properties))
     text = "\n" + text
     match = separator.match(text)
     while match is not None:
@@ -64,7 +64,7 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
         if key in pairs:
             return None
         literal = _decode_literal(text, start)
-        following = separator.match(text, literal.end) if literal is not None else None
+        following = after_literal.match(text, literal.end) if literal is not None else None
         if literal is not None and (following or not text[literal.end :].strip()):
             pairs[key] = literal.value
         else:
@@ -78,12 +78,12 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
 
 
 @lru_cache(maxsize=256)
-def _compile_separator(keys: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the text before a value: a line break or a comma, one of ``keys``, and ``=`` or a colon."""
+def _compile_separators(keys: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return two patterns for the text before a value: a line break or a comma, one of ``keys``, and ``=`` or a colon.
+    In the second, which is for the text after a literal, a space suffices."""
     names = "|".join(map(re.escape, sorted(keys, key=len, reverse=True))) or "(?!)"
-    return re.compile(
-        rf"\s{{0,9}}[,;\n]\s{{0,9}}(?:[-*]\s)?(?P<quote>[\"'`]?)(?P<key>{names})(?P=quote)\s?(?:=(?!=)|:)\s{{0,9}}"
-    )
+    pair = rf"\s{{0,9}}(?:[-*]\s)?(?P<quote>[\"'`]?)(?P<key>{names})(?P=quote)\s?(?:=(?!=)|:)\s{{0,9}}"
+    return re.compile(rf"\s{{0,9}}[,;\n]{pair}"), re.compile(rf"(?:\s{{0,9}}[,;\n]|\s){pair}")
 
 
 def _decode_literal(text: str, start: int) -> DecodedJson | None:

@@ -19,6 +19,7 @@ from adapter.parsing.stream_buffer import StreamBuffer
 from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import Tool
+from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
 """Regular expression for attributes that may follow a parameter's name in its tag. They have no meaning."""
@@ -128,7 +129,11 @@ class PendingCall:
 
     def _place_loose_text(self) -> None:
         text = self.loose_text.strip().removesuffix(f"</{self.name}>").rstrip()
-        if text and (key := self.find_loose_parameter()):
+        plain = parse_plain_arguments(text, self.tool) if text and self.tool and not self.arguments else None
+        if plain and plain[1] == "plain-arguments":
+            self.arguments |= plain[0]
+            self.fix(plain[1])
+        elif text and (key := self.find_loose_parameter()):
             self.add_text(key, text)
         elif text and (missing := self._list_missing()):
             names = ", ".join(missing)

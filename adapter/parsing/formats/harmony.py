@@ -23,6 +23,7 @@ FORMAT = Format(
     aliases=("openai", "gpt_oss", "gptoss", "llm_jp_harmony"),
     openers=messages.OPENERS,
     body_variants=frozenset({messages.HEADER_WORDS}),
+    read_header=messages.read_rest_of_header,
     read_stripped_start=messages.read_without_start,
     encode_calls=build_calls_encoder(
         encode_json_arguments,
