@@ -217,14 +217,15 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
         if not value.strip():
             return {}, ["no-arguments"]
         if value.lstrip().startswith("```"):
-            (decoded, *more), fences = decode_values(value, closed=False)
+            values, fences = decode_values(value, closed=False)
+            has_more = len(values) > 1
         else:
-            decoded, fences = decode_json(value, closed=False), ()
-            more = value[decoded.end :].strip(' \t\r\n"')  # strict servers write ``{}""``
-        if more:
+            values, fences = [decode_json(value, closed=False)], ()
+            has_more = value[values[0].end :].strip(' \t\r\n"') != ""  # strict servers write ``{}""``
+        if has_more:
             raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_quote(value)}")
-        value = decoded.value
-        fixes += ["string-arguments", *fences, *decoded.fixes]
+        value = values[0].value
+        fixes += ["string-arguments", *fences, *values[0].fixes]
     match value:
         case dict():
             return value, fixes
