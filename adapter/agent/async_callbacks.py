@@ -70,8 +70,8 @@ class AsyncCallbacks:
     def _wrap_callback(
         self, callback: Callable[..., Any], role: str, *, is_cancellable: bool = True
     ) -> Callable[..., Any]:
-        """Return a plain function that calls ``callback``. ``is_cancellable`` states whether cancelling the agent
-        also cancels the call, which is so for all functions except observers."""
+        """Return a plain function that calls ``callback``. ``is_cancellable`` states whether cancelling the agent also
+        cancels the call. It is False only for observers."""
         if not is_async(callback):
             return callback
 

@@ -35,12 +35,12 @@ MAX_LINES, MAX_LINE = 60, 200
 MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
 MAX_ITEM = 200
-"""Maximum length of a text that is added as it is, in characters."""
+"""Maximum length of a text that is added unchanged, in characters."""
 _GLOB = re.compile(r"(?<!\S)\*[\w./*-]*\w")
 _OPENS = (":", "{", "[", "(")
 """Characters at the end of a line that begins a block. Additions belong at the end of the block."""
 _STRUCTURED = (*_OPENS, ",", ";", "}", "]", ")", ">")
-"""Characters at the ends of lines in files to whose end no text can be added."""
+"""Characters at the ends of lines, such as brackets, that show that text cannot simply be appended to the file."""
 MAX_NEW_LINES = 200
 """Maximum number of new texts that a call may be limited to."""
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
@@ -139,8 +139,8 @@ def _find_stated_items(path: str, history: CallHistory) -> list[str]:
 
 
 def _replace_names(lines: Sequence[str], history: CallHistory) -> Iterator[str]:
-    """Yield each line with one of its numbers, or of its names in the request, replaced by another one from the
-    request. A number is replaced only by a number."""
+    """Yield copies of each line in which one number, or one name that the request contains, is replaced by another from
+    the request. A number is replaced only by a number."""
     if find_started_action(history) != "edit":
         return
     request = history.request

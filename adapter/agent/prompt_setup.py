@@ -100,10 +100,8 @@ def find_guided_choice(client: ChatClient, guide: str, constraint: Constraint | 
 def build_constraint_fields(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the request fields for an unconstrained answer, and those for an answer that is constrained to a call.
-
-    Raises UsageError if there is a constraint and ``chat`` is not a `ChatClient`.
-    """
+    """Return two sets of request fields: for an unconstrained answer, and for an answer that is constrained to a call.
+    Raises UsageError if there is a constraint and ``chat`` is not a `ChatClient`."""
     if constraint in (None, "off"):
         return {}, {}
     if (client := find_chat_client(chat)) is None:
@@ -150,7 +148,7 @@ def build_guided_request(
 
 
 def require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
-    """Raise UsageError unless an agent without a folder has custom tools, and no others."""
+    """Raise UsageError unless all tools of an agent without a folder are custom tools."""
     chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
     if chosen is not NO_TOOLS:
         raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")

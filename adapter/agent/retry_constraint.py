@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def build_retry_constraint(client: ChatClient, format: str, history: CallHistory, tools: ToolSet) -> JsonObject:
-    """Return the request fields that constrain an answer to a call of ``tools``, or no fields if there are none or
-    the server cannot constrain answers. ``format`` is the name of the call format."""
+    """Return the request fields that constrain an answer to a call of ``tools``. Return no fields if there are no
+    tools, or if the server cannot constrain answers. ``format`` is the name of the call format."""
     from adapter.backends.constraint_fields import build_constraint_fields
     from adapter.backends.small_model_detection import invents_values
 

@@ -19,7 +19,7 @@ WORDS_GRAMMAR = r"root ::= [^{<\x60\x5b \t\n] [^{<\x60]*"
 """GBNF for an answer that cannot contain a call: no JSON, tags or code fences."""
 
 MAX_VALUE = 200
-"""Maximum length of strings for short text, in characters. A small model beyond it rarely ends the string."""
+"""Maximum length of strings for short text, in characters. A small model rarely ends a string that is longer."""
 
 
 def build_constraint_fields(
@@ -63,7 +63,7 @@ def build_constraint_fields(
 
 
 def build_no_call_fields(kind: Kind) -> JsonObject:
-    """Return the request fields that forbid calls although the prompt describes tools, or {} if there are none."""
+    """Return the request fields that forbid calls although the prompt describes tools, or {} without such fields."""
     return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 
 

@@ -57,7 +57,7 @@ class ServerInfo:
 
     @property
     def lifetime_s(self) -> float:
-        """Number of seconds for which this is valid: 0 while the server is not ready, and its model not known."""
+        """Seconds for which this information is valid: 0 while the server is not ready and its model is unknown."""
         if self.kind == "llama.cpp":
             return KNOWN_FOR_S if self.options.prompt.template else 0.0
         if self.kind == "ollama":
@@ -125,8 +125,8 @@ class ModelOptions:
     def find_alternative(
         self, exchange: BufferedExchange | StreamedExchange, status: int, content: bytes
     ) -> JsonObject | None:
-        """Return the request to send instead of one that got an error, or None. It does without what the server
-        rejected: the reasoning budget, as vLLM without ``--reasoning-parser``, or the tools."""
+        """Return the request to send instead of one that failed, or None. It omits the part that the server rejected:
+        the tools, or the reasoning budget, which vLLM without ``--reasoning-parser`` rejects."""
         if status >= 400 and VLLM_FIELD.encode() in content and (body := exchange.remove_budget()) is not None:
             self._options.rejected.has_budget = True
             self.log_once("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
@@ -139,7 +139,7 @@ class ModelOptions:
         self.log_once(f"the chat template ({find_transport(body)}) failed, so a generated prompt was sent: {error}")
 
     def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
-        """Return whether the server rejected the tools. From then on, a generated prompt for ``model`` has them."""
+        """Return whether the server rejected the tools. If so, later prompts for ``model`` are generated."""
         if not refuses_tools(status, content.decode("utf-8", "replace")):
             return False
         toolless = self._options.rejected.toolless

@@ -54,7 +54,7 @@ def find_status(error: BaseException) -> int | None:
 
 
 def find_reason(error: BaseException) -> str:
-    """Return the server's message, or if there is none the root cause's, without a final period."""
+    """Return the server's message, or else the message of the root cause, without a final period."""
     body = getattr(error, "body", None)
     is_text = isinstance(body, str) and not hasattr(error, "status_code")  # the error event was only a message
     message = body.get("message") if isinstance(body, dict) else body if is_text else None

@@ -83,7 +83,7 @@ class Profile(_ProfileTable):
         return f"profile of {self.model.name}: {self.setup.name} ({score})"
 
     def list_staleness_reasons(self, model: Model) -> tuple[str, ...]:
-        """Return short clauses with the reasons why the profile may not apply to ``model``, the server's model now."""
+        """Return the reasons, as short clauses, why the profile may not apply to the server's current ``model``."""
         reasons = []
         if self.model.file and model.file and self.model.file != model.file:
             reasons.append(f"it was made for the file {self.model.file}, but the server has loaded {model.file}")

@@ -15,7 +15,7 @@ SMALL = 400_000_000
 """Maximum number of parameters of a small model. Guided tool choice was tested with a model of 135 million parameters;
 models with 500 million do better without it."""
 INVENTIVE = 1_000_000_000
-"""Models with at most this many parameters are assumed to invent values. A model with 500 million parameters did."""
+"""Models with at most this many parameters are assumed to invent values. A model with 500 million parameters did so."""
 
 
 class SmallModelCheck:

@@ -19,7 +19,7 @@ from adapter.tools.tool_set import ToolSet
 
 
 class TemplateChat:
-    """A chat whose prompts the model's chat template renders, as ``template`` describes. Calls are in ``format``."""
+    """A chat whose prompts are rendered by the model's chat ``template``. Calls are in ``format``."""
 
     def __init__(self, tools: ToolSet, format: str | Format, template: TemplatePrompt) -> None:
         self.template_prompt = template

@@ -90,8 +90,8 @@ class Console(Terminal):
                 self.end_line()
 
     def _has_shown(self, content: str) -> bool:
-        """Return whether ``content`` was shown as a whole answer or, unless the last answer was held, within one. A
-        held answer such as "4" may occur by chance in an earlier one."""
+        """Return whether ``content`` was already shown as a whole answer or as a part of one. A held answer must equal
+        a whole answer, because a short one such as "4" may occur in others by chance."""
         text = "".join(self._shown)
         if not self._holds_text:
             return content in text

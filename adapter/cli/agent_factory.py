@@ -209,7 +209,7 @@ def _make_agent(
 def build_host(config: Config) -> Host:
     """Build the host with the capabilities that the configuration defines. Raises UsageError for an invalid URL.
 
-    It has no editor, because a terminal has no open one and the tools for it cost tokens.
+    The host has no editor, because none is open in a terminal, and tools for it would cost tokens.
     """
     search, docs = config.search, config.docs
     return Host(

@@ -38,7 +38,7 @@ _LISTED = re.compile(
     r"(?i)\b(?:add|append|insert|put)\s+(?!(?:entries|items|it|more|one|something|that|them|this)\b)[`'\"]?([\w-]+)[`'\"]?"
     r"\s+(?:in|into|on|to)\s+(?:the\s+)?(?:[\w-]+\s+){0,3}(?:array|enum|list)\b"
 )
-"""Matches what a task adds to a list: "add pear to the list of fruits"."""
+"""Matches the item that a task adds to a list: "add pear to the list of fruits"."""
 _VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
 """Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
 _FILLS = re.compile(r"(?i)\b(?:fill|füll\w*|rellen\w*|rempli\w*|compila|preenche\w*)\b")
@@ -54,7 +54,7 @@ _ITEM = re.compile(r":\s+[-*+]\s+([^\n:]+?)\.?\s*\Z")
 _INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\.\w+)")
 """Matches the path that something is saved to."""
 _SETTINGS = re.compile(r"(?i).*(?:\.(?:cfg|conf|ini|json|properties|toml|ya?ml)|(?:^|/)\.env[.\w]*)")
-"""Matches paths of files in which a value of the task is probably to be set."""
+"""Matches paths of settings files, in which a task probably sets a value."""
 _SET_NUMBER = re.compile(
     r"(?<![\w.,/-])(?<!\bby\s)(?<!\bum\s)(?<!\bline\s)\d+(?:\.\d+)*(?=\s*(?:[.,;!?)]\s|[.!?)]?\Z))", re.IGNORECASE
 )
@@ -114,7 +114,8 @@ class DiffedFile:
         return bool(added) and {term for term in added if not term.isdigit()} <= find_terms(task) | removed
 
     def has_word_of(self, task: str, *, is_addition: bool) -> bool:
-        """Return whether the changed lines, or the added ones, have a word or number of the task, besides the path."""
+        """Return whether a changed line (or, for ``is_addition``, an added line) contains a word or number of the task.
+        The path of the file does not count."""
         terms = find_terms("\n".join(self.added if is_addition else [*self.added, *self.removed]))
         return not find_terms(task.replace(self.path, "")).isdisjoint(terms)
 
@@ -153,14 +154,16 @@ def _find_names_and_numbers(text: str) -> set[str]:
 
 
 def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
-    """Return that a file to delete or move is still there, or "" if none is, or if other files are meant."""
+    """Describe a file that the task deletes or moves, but that still exists, or return "". If the task excepts files
+    ("all except a.md"), nothing is reported."""
     done = {"delete": "deleted", "move": "moved"}.get(find_file_action(task))
     remaining = (path for path in list_first_paths(task) if done and not _EXCEPT.search(task) and read_file(path))
     return next((f"{path} was not {done}" for path in remaining), "")
 
 
 def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:
-    """Describe a deletion of a file in which the task requests a change, or return "". A new file may replace it."""
+    """Describe the deletion of a file that the task wanted to change, not delete, or return "". Nothing is reported if
+    the run created a new file, which may replace the deleted one."""
     deletions = [call for call in tally.acting_calls if call.ok and sounds_like(call.name, "delete")]
     is_replaced = any(change.is_new for change in changes)
     unasked = (call for call in deletions if not is_replaced and loses_text(call, CallHistory(task), tally.tools))
@@ -170,8 +173,8 @@ def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[Diffed
 
 
 def _find_missing_addition(task: str, changes: Sequence[DiffedFile], *, is_stuck: bool) -> str:
-    """Describe an addition that adds nothing, or return "". If the model did not finish, a change must have a word of
-    the task."""
+    """Describe an addition that adds nothing, or return "". If the run is stuck, also report that no change contains a
+    word of the task."""
     action = find_file_action(task)
     is_addition = action == "add"
     if is_addition and changes and not any(line.strip() for change in changes for line in change.added):
@@ -182,11 +185,11 @@ def _find_missing_addition(task: str, changes: Sequence[DiffedFile], *, is_stuck
 
 
 def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
-    """Describe what shows that a change is not the requested one, or return "".
+    """Describe how a change differs from the one that the task requests, or return "".
 
-    If the task states the change, an addition removes nothing; without that, it must not only replace lines. Other
-    changes may replace all lines, but if one is replaced as requested, the others must be mentioned. A number must not
-    be written in place of that in the task.
+    An addition must not remove lines that the task does not mention. Another change may replace all lines of a file,
+    but if the task mentions only some of them, the others must remain. If the task states a number that the change does
+    not contain, the change must not contain an invented number.
     """
     removed, added, asked = (find_terms("\n".join(text)) for text in (change.removed, change.added, [task]))
     known = "\n".join([task, *change.removed, *tally.results])
@@ -239,8 +242,9 @@ def _find_remaining_names(
 def _find_missing_names(
     task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
 ) -> Iterator[str]:
-    """Yield the names of code in the task, such as "add_tax", what it adds to a list, a list item at its end, and the
-    numbers to fill in, if they are neither in a changed line, nor in a file of the task, nor in a result."""
+    """Yield the parts of the task that the run does not contain: names of code, such as "add_tax", items to add to a
+    list, a list item at the end of the task, and numbers to fill in. The changed lines, the files that the task names
+    and the results of calls are searched."""
     known = _list_known_text(task, tally, changes, read_file)
     names = [name for name in _CODE_NAME.findall(task) if name not in known]
     names += [name for name in _LISTED.findall(task) if name.lower() not in known.lower()]
@@ -260,7 +264,7 @@ def _list_known_text(
 def find_omissions(
     task: str, tally: CallTally, read_file: Callable[[str], str], changes: Sequence[DiffedFile] = ()
 ) -> Iterator[str]:
-    """Yield what a task asks for in any language, and the run has not done: files that do not exist, values that a file
+    """Yield the parts of a task in any language that the run has not done: files that do not exist, values that a file
     of settings does not have, and misspelled words that a file still has."""
     if asks_for_answer(task):
         return
@@ -288,7 +292,8 @@ def _corrects(new: str, old: str) -> bool:
 
 
 def _find_unused_values(task: str, tally: CallTally) -> list[str]:
-    """Return the values of the task that no change has used; numbers, which may be positions, only if none was used."""
+    """Return the values in the task that no change has used. Numbers, which may be positions, are returned only if none
+    was used."""
     paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.acting_calls)))
     values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
     is_none_used = bool(values) and set(values) <= set(unused)

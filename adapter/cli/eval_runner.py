@@ -176,7 +176,7 @@ def _make_harnesses(
 def _run_planned(
     planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console
 ) -> str:
-    """Run the planned runs that the log lacks. Return the reason for an early end, or ""."""
+    """Run the planned runs that are not in the log yet. Return the reason for an early end, or ""."""
     until = time.monotonic() + time_limit_s
 
     def check_time() -> None:

@@ -108,7 +108,8 @@ OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "fin
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Convert the words after ``adapter parse`` to arguments of `print_parse_result`. None means: let Typer do it."""
+    """Convert the words after ``adapter parse`` to arguments of `print_parse_result`. Return None for words that only
+    Typer can parse."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

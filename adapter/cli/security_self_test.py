@@ -30,7 +30,7 @@ CANARY = "canary-7f3a91c2"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The result for one row of SECURITY.md. ``effect`` describes what the attack did; it is "" if the row is right."""
+    """The result for one row of SECURITY.md. ``effect`` describes what the attack did; it is "" if the row holds."""
 
     row: str
     effect: str

@@ -1,7 +1,7 @@
 """Trim a client's conversation to a token budget, with cuts that later requests of the conversation repeat.
 
 A client sends the whole conversation with each request, and the model server caches the prefix that two prompts have in
-common. Therefore, a cut must not depend on later messages. The conversation is read from its beginning, and wherever a
+common. Therefore, a cut must not depend on later messages. The conversation is read from its beginning. Wherever a
 request would have exceeded the budget, it is cut to well below the budget, so that many requests fit before the next
 cut. Reading takes linear time; the token counts of strings are cached.
 """
@@ -26,7 +26,7 @@ ACCURACY = 0.9
 LONG_TEXT = 1_000
 """Number of characters that remain of an old user or model message."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
-"""Maximum number of summarized calls that a note lists: in total, and per token of the budget. Others are counted."""
+"""Maximum number of summarized calls in a note: in total, and per token of the budget. Others are only counted."""
 MAX_COUNTS = 16_384
 """Maximum number of strings whose token counts are cached."""
 
@@ -174,7 +174,7 @@ class _Fitting:
         self._replace(index, _remove_media(original, lambda text: shorten_result(text, size, call, tool)), "results")
 
     def _shorten_last_results(self, end: int) -> None:
-        """Shorten the results of the last turn in proportion to their lengths."""
+        """Shorten the results in the last turn in proportion to their lengths."""
         results = [index for index in range(end, len(self.messages)) if index in self._call_of]
         total = sum(self._tokens[index] for index in results)
         share = compute_share(self._total - self._limit * CUT_TO, total)

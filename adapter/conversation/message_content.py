@@ -17,7 +17,7 @@ def concat_content(first: Content, second: Content, between: str) -> Content:
 
 
 def get_text(content: Json) -> str:
-    """Return the text of a message's content, without images and other parts. Of any other value, return ""."""
+    """Return the text of a message's content without images and other parts, or "" for any other value."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()

@@ -1,4 +1,4 @@
-"""Shorten old tool results, which two modules do: `session_trimming` and `client_conversation_trimming`."""
+"""Shorten old tool results, for `session_trimming` and `client_conversation_trimming`."""
 
 from __future__ import annotations
 

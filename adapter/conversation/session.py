@@ -185,8 +185,8 @@ class Session:
         return verdict.guardrail == "own_words" and self._is_repeating and has_changed
 
     def _with_result(self, content: str) -> str:
-        """Append the result of a repeated call to an answer that has no word in common with it, unless the user asked a
-        question and the answer has a number, which may be a count."""
+        """Append the result of a repeated call to an answer that has no word in common with it. An answer with a number
+        is not changed if the user asked a question, because the number may be a count."""
         words = set(stem_words(self._repeated_result))
         is_used = not words or not words.isdisjoint(stem_words(content))
         is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
@@ -223,8 +223,9 @@ class Session:
         return Turn.from_events(events), tuple(dropped)
 
     def is_flood(self, text: str, turn: Turn) -> bool:
-        """Return whether the rest of an answer need not be received: it has more calls than will be used, only
-        repeats itself, or begins like a call, but cannot become one. ``text`` and ``turn`` are the answer so far."""
+        """Return whether the rest of an answer need not be received. This is so if the answer has more calls than will
+        be used, repeats itself, or begins like a call but cannot become one. ``text`` and ``turn`` are the answer so
+        far."""
         is_code = turn.content.count("```") % 2 == 1  # such as a matrix of zeros
         if not turn.invalid and repeats_text(text, 2 if turn.calls else 32 if is_code else 4):
             return True

@@ -96,9 +96,7 @@ class RunTools:
 class Finished:
     reason: Reason
     content: str
-    """The model's last message. If it wrote none, the last result, unless the task was a single call that changed
-    something.
-    """
+    """The model's last message. If it wrote none: the last result, or "" after a single call that changed something."""
 
 
 Step: TypeAlias = AskModel | RunTools | Finished

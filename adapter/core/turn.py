@@ -126,7 +126,7 @@ class Turn:
 
 
 class HasCalls(Protocol):
-    """A turn or a part of a turn whose calls can be run."""
+    """A turn, or a part of a turn, that has calls to run."""
 
     @property
     def calls(self) -> Sequence[ToolCall]: ...
@@ -137,7 +137,7 @@ _WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
 
 
 def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Drop events without text and join adjacent deltas. How the text was split no longer matters."""
+    """Drop events without text, and join adjacent deltas, so that the chunks do not affect the result."""
     merged: list[Event] = []
     run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
     for event in events:

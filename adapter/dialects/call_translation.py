@@ -137,7 +137,7 @@ def _validate_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> Matche
 
 
 def _translate_to(call: MatchedCall, target: Tool) -> MatchedCall | None:
-    """Translate the foreign call into a call to ``target``. Return None unless the operation stays the same."""
+    """Translate the foreign call into a call to ``target``. Return None if this would change the operation."""
     wanted = _build_operation(call)
     named: JsonObject = {}
     minimal = _build_operation_without(call, call.arguments.keys() - set(call.tool.required))
@@ -169,8 +169,8 @@ def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
 
 
 def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether two operations are equal, ignoring fields that have a default value in ``one`` and are unset in
-    ``minimal``, the operation of the call without its optional arguments."""
+    """Return whether two operations are equal. A field is ignored if it has its default value in ``one`` and is unset
+    in ``minimal``, the operation of the call without its optional arguments."""
     if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):

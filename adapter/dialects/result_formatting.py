@@ -27,7 +27,7 @@ def _number_lines(file: ops.FileText) -> list[str]:
 
 
 def format_numbered_lines(file: ops.FileText) -> str:
-    """Return numbered lines under a header with the range and the total."""
+    """Return numbered lines below a header that states their range and the total number of lines."""
     if file.total_lines == 0:
         return format_file(file)
     total = "a large file" if file.total_lines is None else file.total_lines
@@ -36,7 +36,7 @@ def format_numbered_lines(file: ops.FileText) -> str:
 
 
 def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
-    """Return the lines that fit, numbered, into ``max_bytes`` (at least one), and whether more lines follow."""
+    """Return as many lines as fit, numbered, into ``max_bytes`` (at least one), and whether more lines follow."""
     lines = split_lines(file.text)
     size = 0
     for count, (number, line) in enumerate(enumerate(lines, file.start_line)):
@@ -154,7 +154,7 @@ def format_grouped_matches(found: ops.GrepResult, pattern: str) -> str:
 
 
 def format_omitted_matches(found: ops.GrepResult) -> list[str]:
-    """Return a list with a line about the matches beyond the limit, or an empty list if there are none."""
+    """Return one line that states how many matches are beyond the limit, or an empty list if there are none."""
     shown, files = len(found.hits), pluralize(len(found.files), "file")
     if found.total <= shown:
         return []

@@ -97,11 +97,11 @@ class ToolMetadata:
 
     Args:
         action: The operation that a call performs: its class, or a partial with fixed fields. The call's arguments are
-            its other fields, in order. None if the class defines ``to_operation()``, and then also the ``effect``.
+            its other fields, in order. None if the class itself defines ``to_operation()`` and the ``effect``.
         second_names: Further documented names.
         aliases: Undocumented names that models use.
 
-    The other fields are those of `adapter.tools.tool.Tool`.
+    For the other fields, see `adapter.tools.tool.Tool`.
     """
 
     name: str
@@ -193,7 +193,7 @@ class NestedModel(BaseModel):
 
 
 def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    """Return the aliases of an argument, except those that are names of arguments of ``model``."""
+    """Return the aliases of an argument, except names of other arguments of ``model``."""
     return tuple(
         alias
         for item in model.model_fields[name].metadata

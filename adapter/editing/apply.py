@@ -248,7 +248,7 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
 
 
 def _resolve_jointly(search: DocumentIndex, patches: Sequence[Patch], options: _Options) -> Sequence[Resolution]:
-    """Resolve each patch, and resolve it again if the other patches show that it belongs to another line."""
+    """Resolve each patch. Resolve a patch again if the other patches show that it belongs to another line."""
     resolutions = [_resolve(search, patch, options) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
@@ -284,7 +284,7 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
-    """Return whether two changes have the same old text but different line numbers, and so different places."""
+    """Return whether two changes have the same old text, but different line numbers and therefore places."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 

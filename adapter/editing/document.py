@@ -18,7 +18,8 @@ BYTE_ORDER_MARK = "\ufeff"
 MAX_LISTED = 12
 """Maximum number of lines listed in a message."""
 _PROSE_FILES = frozenset(["adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
-"""File extensions of texts that may contain headings, code fences or patches, as files without an extension may."""
+"""Extensions of text files that may contain headings, code fences or patches. Files without an extension may also
+contain them."""
 
 
 def is_prose_file(path: str) -> bool:
@@ -86,7 +87,8 @@ class TextDocument:
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
     def find_line_end(self, line: int) -> str:
-        """Return the end of ``line``, or else the one above it or, for the first line, the most frequent one."""
+        """Return the end of ``line``. If it has none, return the end of the line above or, for the first line, the most
+        frequent one."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def normalize(self, new_text: str) -> str:

@@ -12,8 +12,8 @@ from adapter.editing.resolved_edits import ResolvedEdit
 
 
 class LineEdit(NamedTuple):
-    """An edit that replaces ``text[start:end]`` with ``replacement``. ``patch`` and ``order`` are the 0-based number of
-    its patch and its own number within the patch."""
+    """An edit that replaces ``text[start:end]`` with ``replacement``. ``patch`` is the 0-based number of its patch, and
+    ``order`` the 0-based number of the edit within the patch."""
 
     start: int
     end: int

@@ -32,7 +32,7 @@ SHOWN_PLACES = 4
 MAX_DISTANCE = 20
 """Maximum number of lines between a match and a line above it that distinguishes it from other matches."""
 MIN_SCORE = 0.5
-"""Minimum score of a fuzzy match that is shown. If its score is lower, the most similar lines are shown instead."""
+"""Minimum score of a fuzzy match that is shown. If the score is lower, the most similar lines are shown instead."""
 MAX_WANTED = 200
 """Maximum number of old lines that are compared with the file to find the most similar block."""
 MAX_ANCHORS = 3

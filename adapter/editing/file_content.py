@@ -1,9 +1,8 @@
 """Check and repair the text that a model writes as a whole file.
 
-Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. A wrapping, or one
-inside another, is removed if the file parses only without it. A code fence around a file of code is always removed; so
-are the escapes of a text whose line breaks are all escaped, if it ends with one. A patch, or a part of the file, is
-refused.
+Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. Such a wrapping is removed
+if the file parses only without it. Two kinds are always removed: a code fence around a file of code, and the escapes of
+a text that ends with an escaped line break and has no other line breaks. A patch, or a part of the file, is refused.
 """
 
 from __future__ import annotations
@@ -61,7 +60,8 @@ def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
 
 
 def _describe_syntax_error(text: str, path: str) -> str:
-    """Describe the first syntax error of a new file. Without the parser's reason, the parser may be wrong."""
+    """Describe the first syntax error of a new file, or return "". An error for which the parser gives no reason is not
+    reported, because the parser may be wrong."""
     with suppress(UncheckableError):
         problem = find_syntax_error(text, path)
         if problem and problem.reason:

@@ -1,5 +1,5 @@
-"""Edit Jupyter notebooks by the source of their cells, because models read and write that rather than the notebook's
-JSON.
+"""Edit Jupyter notebooks by the source of their cells, because models read and write source code rather than the
+notebook's JSON.
 
 A notebook stores each line of a cell as a JSON string. The sources of all cells are patched as one text, and only the
 cells that changed are encoded again.

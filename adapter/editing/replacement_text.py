@@ -325,7 +325,8 @@ def merge_text(written: str, actual: str, new: str) -> str:
 
 
 def _is_extended(text: str, longer: str) -> bool:
-    """Return whether ``longer`` is ``text`` with one part without quotes or dashes added, at its end after no word."""
+    """Return whether ``longer`` is ``text`` with one added part that has no quotes or dashes. A part that is added at
+    the end must not follow a word."""
     if not re.search(r"\w", text):
         return longer.startswith(text) and longer[len(text) :][:1].isspace()
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, longer, strict=False)))
@@ -334,7 +335,7 @@ def _is_extended(text: str, longer: str) -> bool:
 
 
 def _find_kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """Return the runs of common tokens: at the start, at the end, and those elsewhere that have enough letters."""
+    """Return the runs of common tokens: at the start, at the end, and elsewhere if they have enough letters."""
     equal = [code for code in LCSseq.opcodes(old, new) if code.tag == "equal"]
     return [
         code

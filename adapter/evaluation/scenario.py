@@ -78,7 +78,7 @@ class Scenario:
     easy: bool = False
     """True if the task suits very small models."""
     required: tuple[str, ...] | None = None
-    """Tools that every correct solution calls, for harnesses that enforce steps; by default, those of the oracle."""
+    """Tools that every correct solution calls, for harnesses that enforce steps; by default, the oracle's tools."""
 
     @property
     def messages(self) -> list[JsonObject]:

@@ -132,8 +132,8 @@ _TYPES: Mapping[type, str] = {
 
 
 def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
-    """Build a rule for a character of text, except ``excluded``, or for a few that begin with ``<`` but no marker. The
-    rule also matches ``escape``."""
+    """Build a rule for a character of text, except ``excluded``, or for a few characters that begin with ``<`` but not
+    with a marker. The rule also matches ``escape``."""
 
     def build_continuation(remainders: list[str]) -> str:
         """Build the rule for the text after a marker's prefix. Each of ``remainders`` would complete a marker."""

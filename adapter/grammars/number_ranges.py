@@ -100,7 +100,7 @@ def _split_places(number: Decimal) -> tuple[int, str]:
 
 
 def _build_fraction_range(lowest: str, highest: str) -> str:
-    """Return a rule for the decimal places between two fractions, whose decimal places are equally many."""
+    """Return a rule for the decimal places between two fractions with the same number of decimal places."""
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}"{_build_fraction_rest(lowest[1:], highest[1:])}'
     return _split_by_first_digit(lowest, highest, _build_fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")

@@ -30,7 +30,7 @@ def build_string_rule(
 
     ``shortest`` and ``longest`` limit the length in characters. If ``is_bare`` is true, the value is verbatim text
     between tags instead of a JSON string. It then excludes ``<`` and line breaks, which a parser could confuse with
-    those of the tags. Return None if the pattern is not supported, or if a grammar cannot represent any matching text.
+    parts of the tags. Return None if the pattern is not supported, or if a grammar cannot represent any matching text.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))

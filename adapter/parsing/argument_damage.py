@@ -1,4 +1,6 @@
-"""Find arguments that a lost or additional character has changed, so that the model is told instead of a tool."""
+"""Find arguments that a lost or additional character has changed, so that the model gets an error and no tool gets
+wrong values.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,11 @@ _RESHAPING = frozenset({
     *("unescaped-quote", "missing-bracket", "extra-bracket", "missing-comma", "unquoted-string", "joined-strings"),
     *("repeated-argument", "flat-arguments"),
 })  # fmt: skip
-"""Repairs that may give a value another place or another extent. They are right only if the result fits the schema."""
+"""Repairs that may move a value, or change where it ends. They are correct only if the result fits the schema."""
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
 """Repairs of a value whose end may have been lost."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|.*[\\\n].*|.*\"\s*:.*", re.DOTALL)
-"""Matches a name without letters, and one with a space at an end, a backslash, or the end of another member's name."""
+"""Matches a name without letters, or with a space at an end, a backslash, or the end of another member's name."""
 _QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
 _BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
 _OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)|[<|:]\S*?[>|:]")

@@ -114,14 +114,15 @@ class UntaggedJson:
         return result._replace(calls=(*result.calls, *later.calls), error=later.error)
 
     def _salvage(self, text: str, error: str | None, source: BodySource) -> BodyResult:
-        """Return the error, and the intact calls in ``text`` if it was not cut."""
+        """Return the error and, if ``text`` was not cut off, the intact calls in it."""
         if self.name is not None or source.was_cut:
             return BodyResult(error=error or CUT_OFF)
         return salvage_calls(text, error or CUT_OFF, self.arguments_key, source.tools)
 
     def _consume_values(self, source: BodySource, consumed: list[str]) -> Reader[tuple[list[Value], str | None]]:
         """Parse values separated by semicolons or commas, up to the first that cannot be parsed. Return the values, and
-        the error of the one that cannot be parsed. The error is None if there is none, or if the text was cut off."""
+        the error in the value that cannot be parsed. The error is None without such a value, or if the text was cut
+        off."""
         values: list[Value] = []
         start = attempts = 0
         piece: list[str] = []

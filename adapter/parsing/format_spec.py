@@ -45,7 +45,7 @@ NUMBER, ID = "{number}", "{id}"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLayout:
-    """The texts around the keys and values of a call. Those of a call with two arguments are::
+    """The texts around the keys and values of a call. A call with two arguments is::
 
         {first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
 
@@ -114,7 +114,8 @@ class KeyValueLayout:
 class FormatSpec:
     """The texts around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``.
 
-    Fields without a description are those of `Format`. ``colon``, ``comma`` and ``indent`` are the layout of the JSON.
+    Fields without a description have the same meaning as in `Format`. ``colon``, ``comma`` and ``indent`` are the
+    layout of the JSON.
     """
 
     name: str

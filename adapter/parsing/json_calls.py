@@ -174,7 +174,7 @@ def _find_valid_calls(
     """Return the valid calls in ``text``, and whether it contains anything else.
 
     The calls after the first malformed one may be part of its value. They are only valid if nothing else follows. A
-    call before an object that is no call is malformed, because it was closed too early.
+    call before an object that is not a call is malformed, because it was closed too early.
     """
     calls, later = list[DecodedCall](), list[DecodedCall]()
     is_broken, position, failures = False, 0, 0

@@ -47,7 +47,7 @@ def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 class MarkdownContext:
     """The current line and the code fence around it. Previous lines are not kept.
 
-    ``has_fences``: whether text in code fences is considered quoted. In reasoning, only inline code is.
+    ``has_fences``: whether text in code fences is considered quoted. In reasoning, only inline code counts as quoted.
     """
 
     __slots__ = (

@@ -98,7 +98,7 @@ def parse(
     turn: str = "",
     policy: str | ParsePolicy = SAFE,
 ) -> Turn:
-    """Parse one complete answer. The arguments and guarantees are those of `Parser`.
+    """Parse one complete answer. For the arguments and guarantees, see `Parser`.
 
     `Turn.rejected` also contains text that looks like a call but is not in any known format.
     """

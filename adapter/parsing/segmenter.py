@@ -216,7 +216,7 @@ class Segmenter:
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _handle_part(self, kind: str, marker: str) -> Reader[None]:
-        """Handle a marker that begins or ends reasoning, an answer or a turn. If it can do neither here, the marker is
+        """Handle a marker that may begin or end reasoning, an answer or a turn. If it does neither here, the marker is
         text."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (

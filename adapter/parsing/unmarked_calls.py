@@ -116,7 +116,7 @@ class UnmarkedCallReader:
         return bool(raw)
 
     def reread_worded(self, raw: str) -> Reader[bool]:
-        """Do the same for ``raw``, which begins with a marker and was not a call in the marker's format."""
+        """Parse ``raw`` like `read_worded`. It begins with a marker, but is not a call in the marker's format."""
         if not self._state.line.is_blank or self._source.reread_characters > MAX_GIVEN_BACK:
             return False
         self._source.reread_characters += len(raw)

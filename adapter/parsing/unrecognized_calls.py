@@ -74,8 +74,8 @@ _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
     """Return the apparent calls in the content of ``turn`` for which no reason has been reported yet.
 
-    Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
-    those for quoted calls.
+    Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and the
+    reasons for quoted calls.
     """
     content, has_calls = turn.content, bool(turn.calls)
     if not any(mark in content for mark in _STRUCTURE):

@@ -189,7 +189,7 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
 
 
 def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Select the tokens to pass to `with_control_tokens` from those that a server or model file lists.
+    """Select the tokens to pass to `with_control_tokens` from the ``tokens`` that a server or model file lists.
 
     The result excludes tokens that can be ordinary text, and tokens that are already escaped in every format.
     """

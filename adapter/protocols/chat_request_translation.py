@@ -40,8 +40,8 @@ MAX_ANSWERS = 128
 
 
 def needs_translation(body: Json, options: TranslationOptions | None = None) -> bool:
-    """Return whether a request has tools, calls, or system messages or roles that a template may reject, or a
-    reasoning budget of the user's."""
+    """Return whether a request must be translated: it has tools, calls, or system messages or roles that a template may
+    reject, or the user has set a reasoning budget."""
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []

@@ -88,7 +88,7 @@ class ChoiceDeltas:
         return {EXTENSION: notice} if notice else {}
 
     def _send_reasoning(self, text: str) -> list[JsonObject | str]:
-        """Return the deltas for reasoning. That of a retry is held back while it repeats what was sent."""
+        """Return the deltas for reasoning. A retry's reasoning is held back while it repeats what was already sent."""
         shown, repeated = self._last_reasoning, self._repeated
         if not shown:
             return [{"reasoning_content": text}]

@@ -72,7 +72,7 @@ class Conversation:
         self._built = dict([*beginning._built.items()][-MAX_BUILT:])
 
     def begins_with(self, other: Conversation) -> bool:
-        """Return whether the messages begin with those of ``other``. Values such as 1 and True count as equal."""
+        """Return whether ``other``'s messages are a prefix of these. Values such as 1 and True count as equal."""
         count = len(other.compared)
         if not 0 < count <= len(self.compared) or self.compared[count - 1] != other.compared[-1]:
             return False  # the last messages usually differ

@@ -71,8 +71,9 @@ class RetryPolicy:
         """Return the guardrails for a client's request, or None if no guardrail applies.
 
         Raises RequestError for invalid steps. If ``is_enforced`` is True, this answer is constrained to calls. If
-        ``may_enforce`` is True, the answer to a retry may be. If ``requires_valid_calls`` is True, invalid calls are
-        retried even if the guardrails for them are off. If ``must_call`` is True, the answer must contain a call.
+        ``may_enforce`` is True, the answer to a retry may be constrained to calls. If ``requires_valid_calls`` is True,
+        invalid calls are retried even if the guardrails for them are off. If ``must_call`` is True, the answer must
+        contain a call.
         """
         steps = parse_request_steps(body, described)
         on = self.on | BROKEN_CALLS if requires_valid_calls else self.on

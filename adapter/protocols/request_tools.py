@@ -77,7 +77,7 @@ def parse_tool_request(
 
 
 def choose_request_format(body: JsonObject, options: TranslationOptions) -> str | None:
-    """Return the user's format, or that detected from the chat template, or a guess from the model's name."""
+    """Return the user's format, or else the format detected from the chat template or guessed from the model's name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
     guessed = _guess_format(options.prompt.model or model, options.prompt.template) or _guess_format(model, None)
     return options.prompt.format or options.prompt.recognized or guessed

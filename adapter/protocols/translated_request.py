@@ -116,7 +116,7 @@ class TranslatedRequest:
     tools: ToolSet
     """The tools that may be called. It is empty for ``tool_choice: "none"``."""
     turn: str = ""
-    """Part of the call ids, so that they differ from those of other turns."""
+    """Part of the call ids, so that they differ between turns."""
     beginning: str = ""
     """`hash_beginning` of the client's messages. It is part of the key under which ``memory`` stores the answer."""
     shortened: str = ""
@@ -149,7 +149,7 @@ class TranslatedRequest:
 
     @property
     def reasoning_limit(self) -> float | None:
-        """Number of reasoning tokens that this library allows, above the budget if the server enforces that."""
+        """Number of reasoning tokens that this library allows, above the budget if the server enforces the budget."""
         if self.reasoning_budget is None:
             return None
         has_field = not self.body.keys().isdisjoint(SERVER_FIELDS.values())
@@ -178,8 +178,7 @@ class TranslatedRequest:
 
     def with_continued_call(self, raw: str, reasoning: str) -> TranslatedRequest | None:
         """Return the follow-up request for the rest of a call that a limit cut off. Return None if the client set the
-        limit, or if the text cannot be continued. The parameters are those of `with_closed_reasoning`.
-        """
+        limit, or if the text cannot be continued. For the parameters, see `with_closed_reasoning`."""
         opening, closing = next(iter(get_format(self.parsing.format).reasoning.items()), ("", ""))
         begun = f"{opening}\n{reasoning}\n{closing}\n\n{raw}" if reasoning else raw
         limits = [self.body[name] for name in LIMITS if isinstance(self.body.get(name), int)]

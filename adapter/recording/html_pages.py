@@ -70,7 +70,7 @@ def render_page(name: str, *, connects: bool = False, runs_python: bool = False,
 
 
 def _show_hidden(value: object) -> object:
-    """Escape hidden characters in a value of a page, such as those that reverse the direction of text."""
+    """Escape hidden characters in a value of a page, such as characters that reverse the direction of text."""
     return escape_for_display(value, keep="\n\t") if type(value) is str else value
 
 

@@ -34,7 +34,7 @@ class AccessControl:
     """ASGI middleware that checks hosts, origins and API keys.
 
     If ``is_loopback`` is True, the server listens only on this machine, and every ``Host`` header must name this
-    machine or one of ``trusted_hosts``, such as that of a local proxy. Clients must send ``api_key`` in OpenAI's or
+    machine or one of ``trusted_hosts``, such as the name of a local proxy. Clients must send ``api_key`` in OpenAI's or
     Anthropic's headers, except to the path ``form``, whose page asks for it. Web pages of ``origins`` are allowed.
     """
 

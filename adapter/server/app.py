@@ -170,7 +170,8 @@ def serve(settings: ServerSettings) -> None:
 
 
 def _build_view_path(settings: ServerSettings) -> str:
-    """Return the path of the live view. It has a key, unless clients need an API key, which also opens the view."""
+    """Return the path of the live view. It contains a random key, unless clients need an API key, which then also
+    grants access to the view."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 

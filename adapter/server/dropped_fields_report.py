@@ -16,7 +16,7 @@ MAX_NAMES = 1_000
 """Maximum number of field names that are counted, because clients can send any name."""
 
 
-class DroppedFields:
+class DroppedFieldsReport:
     """Counts dropped request fields by route and name."""
 
     def __init__(self) -> None:

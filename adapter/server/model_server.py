@@ -23,7 +23,7 @@ from adapter.protocols.token_budgets import AUTO
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server.concurrency_limit import ConcurrencyLimit
-from adapter.server.dropped_fields_report import DroppedFields
+from adapter.server.dropped_fields_report import DroppedFieldsReport
 from adapter.server.pdf_documents import PdfReader
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
@@ -58,7 +58,7 @@ class ModelServer(UpstreamConnection):
     ) -> None:
         super().__init__(base_url, patience_s, template, retry_s)
         self.store = store or ResponseStore()
-        self.dropped = DroppedFields()
+        self.dropped = DroppedFieldsReport()
         self.limit = limit or ConcurrencyLimit()
         self.work = TranslationThreads()
         self.pdfs = PdfReader()

@@ -85,8 +85,8 @@ class UpstreamConnection:
     """A connection to the OpenAI-compatible API of the model server at ``base_url``.
 
     The server gets the key in ``OPENAI_API_KEY``, unless it runs on this machine. A client's key is never passed on.
-    ``patience_s`` is the maximum time without data, in seconds, ``retry_s`` that of `retry_until_ready`, and
-    ``template`` the user's chat template.
+    ``patience_s`` is the maximum time without data, in seconds, and ``template`` is the user's chat template. For
+    ``retry_s``, see `retry_until_ready`.
     """
 
     def __init__(
@@ -169,7 +169,8 @@ class UpstreamConnection:
             response.close()
 
     async def request_json(self, method: str, path: str, content: bytes = b"") -> JsonObject:
-        """Send a request, and return the JSON object in the answer. Raises UpstreamError if there is none."""
+        """Send a request, and return the JSON object in the answer. Raises UpstreamError if the answer is something
+        else."""
         response = await self.send(method, path, content, _JSON)
         try:
             status, body = response.status, await self.read_body(response)

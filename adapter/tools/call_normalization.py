@@ -189,7 +189,7 @@ def is_contradiction(first: Json, second: Json) -> bool:
 
 
 def match_parameter(key: str, tool: Tool) -> str | None:
-    """Return the only parameter of ``tool`` of which ``key`` is a spelling or an alias, or None."""
+    """Return the only parameter of ``tool`` that ``key`` may name, as another spelling or an alias, or None."""
     spelt = normalize_key(key.strip(_AROUND_NAMES))
     same = [name for name in tool.properties if normalize_key(name) == spelt]
     if len(same) == 1:

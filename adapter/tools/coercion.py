@@ -68,7 +68,7 @@ def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset
 
 
 def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
-    """Return the only branch of ``schema`` that accepts the type ``name``, or ``schema`` if there is not just one."""
+    """Return the only branch of ``schema`` that accepts the type ``name``, or ``schema`` if none or several do."""
     if not isinstance(schema, Mapping):
         return {}
     branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in list_types(each)]

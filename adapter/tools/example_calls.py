@@ -1,4 +1,4 @@
-"""Build example calls only from known values: those in an invalid call, the conversation or the tool's schema."""
+"""Build example calls only from known values, which an invalid call, the conversation or the tool's schema contains."""
 
 from __future__ import annotations
 

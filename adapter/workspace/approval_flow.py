@@ -193,7 +193,7 @@ class ApprovalFlow:
         return approval.effect == "skill" and self.approved_skills.holds(approval.fingerprint.encode())
 
     def _ask_approver(self, approval: ApprovalRequest, deadline: Deadline | None) -> ApprovalDecision | None:
-        """Ask the approver while the caller's deadline is paused. The result and the errors are those of `require`."""
+        """Ask the approver while the caller's deadline is paused. It returns and raises the same as `require`."""
         if self.ask is None:
             raise DeniedError(
                 f"{approval.tool} needs the user's approval ({approval.summary}), but no approver is available. "

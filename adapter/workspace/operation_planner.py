@@ -38,8 +38,8 @@ def plan_operation(
 ) -> Plan:
     """Plan an operation. Raises ToolError if the operation cannot succeed.
 
-    ``capabilities``: the session's capabilities beyond files and processes; None outside a session. ``deadline``: that
-    of the code that makes the call, paused while the user answers.
+    ``capabilities``: the session's capabilities beyond files and processes; None outside a session. ``deadline``: the
+    deadline of the code that makes the call, which is paused while the user answers.
     """
     if isinstance(operation, ops.HostOperation):
         if capabilities is None:

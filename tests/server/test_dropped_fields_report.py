@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from adapter.server import dropped_fields_report
-from adapter.server.dropped_fields_report import DroppedFields
+from adapter.server.dropped_fields_report import DroppedFieldsReport
 from tests.scripted_server import CHAT, ScriptedServer, as_json
 from tests.server.test_wrap import completion
 from tests.serving import serving_here
@@ -25,7 +25,7 @@ def test_dropped_field_is_logged_once_and_counted(capfd):
 
 def test_counted_names_are_bounded(monkeypatch, capsys):
     monkeypatch.setattr(dropped_fields_report, "MAX_NAMES", 3)
-    dropped = DroppedFields()
+    dropped = DroppedFieldsReport()
     for number in range(10):
         dropped.with_header(lambda *_: None, "chat", [f"tool {number}"])  # type: ignore[arg-type]
     assert len(dropped.counts) == 3

@@ -87,7 +87,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 
 def wants_text(request: str) -> bool:
-    """Return whether ``request`` is to write or translate something. The answer may then speak for another person."""
+    """Return whether ``request`` asks to write or translate a text. The answer may then speak for another person."""
     return _WRITING.search(request[-2_000:]) is not None
 
 

@@ -90,8 +90,7 @@ def build_call_key(name: str, arguments: JsonObject) -> str:
 
 
 def may_change(name: str, tools: ToolSet) -> bool:
-    """Return whether a call of ``name`` may change the results of other calls. Without annotations, this is guessed
-    from the name."""
+    """Return whether a call of ``name`` may change other calls' results. Without annotations, the name decides."""
     tool = tools.match(name)
     if tool is not None and (tool.effect != "read" or tool.validate is not None):
         return tool.effect != "read"

@@ -115,8 +115,8 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
 
 
 def _repeats_name(name: str, value: str) -> bool:
-    """Return whether a value has no words but those of its parameter's name and generic ones: "old_text_to_apply", "Old
-    content", "This is the new file content."."""
+    """Return whether a value consists only of generic words and the words of its parameter's name: "old_text_to_apply",
+    "Old content", "This is the new file content."."""
     words, own = _split_words(value), _split_words(name)
     if len(words) < 2 or not re.fullmatch(r"[A-Za-z_ /]+[.!]?", value):
         return False
@@ -131,8 +131,8 @@ def _list_invented(value: str) -> list[str]:
 
 
 def _is_counted(value: str) -> bool:
-    """Return whether a number or phone number is an obvious dummy, whose digits only count up: ``12345``, ``+1 (123)
-    456-7890``."""
+    """Return whether a number or phone number is an obvious dummy, because its digits only count up: ``12345``, ``+1
+    (123) 456-7890``."""
     digits = re.sub(r"\D", "", value)
     return len(digits) > 4 and digits in "11234567890" and not re.search(r"[^\W\d_]", value)
 
@@ -190,9 +190,10 @@ def _read_definitions(tools: ToolSet) -> tuple[str, frozenset[tuple[str, ...]]]:
 
 
 def copies_error(call: PastCall, history: CallHistory) -> bool:
-    """Return whether an argument begins like the error message of an earlier call, which the model has then copied.
+    """Return whether an argument begins like the error message of an earlier call, so that the model has probably
+    copied it.
 
-    The earlier call must have called the same tool, or have an argument in common with ``call``. A model may search for
+    The earlier call must have called the same tool, or have an argument in common with ``call``: a model may search for
     the errors of other calls.
     """
     texts = [*list_strings(call.arguments)]

@@ -62,7 +62,7 @@ MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
 
 MAX_DROPPED = 3
-"""Maximum number of dropped calls of an answer. A model that writes more lists all tools one after another."""
+"""Maximum number of dropped calls of an answer. A model that writes more calls is listing all tools."""
 
 
 class Guardrails(ViolationFinder):

@@ -19,7 +19,8 @@ EQUAL_FAILURES = 5
 """Number of consecutive calls of one tool with the same error that count as a repetition."""
 
 RECENT = 4
-"""A repetition is noticed at once if it is within this many calls. A model may not remember older results."""
+"""A repetition is noticed at once if the first call is among this many last calls. A model may not remember older
+results."""
 
 BLOCK = 200
 """Number of characters that an answer does not repeat by chance."""
@@ -162,8 +163,8 @@ def find_repeated_failure(
 def _find_changes(history: CallHistory) -> list[bool]:
     """Return for each call whether it may have changed something.
 
-    A command may have changed something even if it failed. A call does not count if an equal call with the same result
-    precedes it, because two calls that alternate are a loop.
+    A command may do so even if it fails. A call that repeats an earlier call and its result does not count, because two
+    alternating calls are a loop.
     """
     seen, found = set[tuple[str, str]](), list[bool]()
     for call in history.recent:
@@ -175,9 +176,8 @@ def _find_changes(history: CallHistory) -> list[bool]:
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
-    """Return whether two calls do the same, even if they differ in arguments that the tool ignores, or if one edit is
-    made with different editing tools.
-    """
+    """Return whether two calls do the same. They may differ in arguments that the tool ignores, or make one edit with
+    different editing tools."""
     if one.name == two.name:
         return one.equals(two) or select_known_arguments(one, tools) == select_known_arguments(two, tools)
     if not (sounds_like(one.name, "edit") and sounds_like(two.name, "edit")):
@@ -186,7 +186,7 @@ def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
 
 
 def select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
-    """Return the arguments without those that a tool of a dialect ignores."""
+    """Return the arguments of ``call`` without those that a dialect's tool ignores."""
     tool = tools.match(call.name)
     if tool is None or tool.validate is None or not tool.properties:
         return call.arguments

@@ -58,8 +58,8 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
 
 
 def is_expected(call: PastCall, earlier: Sequence[PastCall], history: CallHistory) -> bool:
-    """Return whether the request asks for more calls than ``earlier``: it states a larger number, or ``call`` has a
-    value that the user or a result gave and that no call in ``earlier`` has."""
+    """Return whether ``call``, after ``earlier``, is requested: the request states a larger number of calls, or
+    ``call`` has a value from the user or a result that no earlier call has."""
     numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(history.request))
     if any(len(earlier) < number for number in numbers):
         return True
@@ -77,11 +77,8 @@ def _list_names(call: PastCall) -> list[str]:
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with values that the model
-    invented.
-
-    A value is invented if the user did not give it. Targets that were read before this answer do not count.
-    """
+    """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with values that the user
+    did not give. Targets that were read before this answer do not count."""
     targets = _list_targets(call)
     if not may_change(call.name, tools):
         return False

@@ -115,8 +115,8 @@ def find_refused_tool(content: str, history: CallHistory, tools: ToolSet) -> Too
 
 
 def _find_disclaimed_tool(content: str, request: str, tools: ToolSet) -> Tool | None:
-    """Return the tool for the thing that a general disclaimer, such as "As an AI, I can't check the weather.", is
-    about; None if ``content`` is not such a disclaimer, or says what can be done instead."""
+    """Return the tool for the subject of a general disclaimer, such as "As an AI, I can't check the weather." Return
+    None if ``content`` is not a disclaimer, or offers an alternative."""
     if not refuses(content) or not _DISCLAIMER.search(content) or _INSTEAD.search(content):
         return None
     topics = {*stem_words(request), *stem_words(content)}
@@ -124,7 +124,8 @@ def _find_disclaimed_tool(content: str, request: str, tools: ToolSet) -> Tool | 
 
 
 def _find_object(tool: str) -> set[str]:
-    """Return the stems of the words in a tool's name that are not verbs, or its last one: "get_weather"."""
+    """Return the stems of the words in a tool's name that are not verbs: "weather" for "get_weather". If all are verbs,
+    return the stem of the last one."""
     stems = stem_words(tool)
     return {*stems} - VERB_STEMS or {*stems[-1:]}
 

@@ -1,4 +1,4 @@
-"""Tell the model that it repeated a call, and what is left to do or which other call may help."""
+"""Inform the model that it repeated a call, and name the remaining work or another call that may help."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def describe_repetition(
 
 
 def _describe_call(name: str, call: PastCall, history: CallHistory) -> str:
-    """Return the name of the tool to call next. If it is that of the repeated ``call``, say what must be different."""
+    """Return the name of the tool to call next. For the repeated tool, add that the arguments must differ."""
     unread = find_unread_paths(history)
     other = f"for {retry_messages.shorten_to_line(unread[0], 60)}" if unread else "with other arguments"
     return f"{name} {other}" if name == call.name else name
@@ -89,7 +89,7 @@ def _describe_failure(
 
 def _build_corrected_arguments(call: PastCall, error: str, tools: ToolSet) -> JsonObject:
     """Return the known arguments, with the value that ``error`` proposes: "env does not exist (did you mean '.env'?)".
-    Return {} if it proposes none."""
+    Return {} if the error proposes no value."""
     proposed, tool = _PROPOSED.search(error), tools.match(call.name)
     if proposed is None or tool is None:
         return {}

@@ -1,8 +1,8 @@
 """Determine which change to a file was requested, and what remains to be done.
 
 Small models talk about the change, read the file again and again, or make only a part of the change. Only requests that
-begin with a change and name a file count, so that a false alarm is rare. For the deletion of the only file that a
-request names, any verb for a change in the request counts.
+begin with a change and name a file count, so that a false alarm is rare. If a request names only one file, any verb for
+a change counts as a reason to delete it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 """Matches placeholders in an answer: "The author is [Your Name]."."""
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
-"""Matches what an answer quotes from a file: ``It says "hello".``."""
+"""Matches a quotation from a file in an answer: ``It says "hello".``."""
 _PATCHES = ("diff", "edits", "patch", "patches")
 _TEXTS = (*OLD_TEXT, *NEW_TEXT)
 CHANGES = ("add", "edit", "update")
@@ -177,7 +177,7 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 
 
 def find_change_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools that can make the rest of the requested change; none if nothing remains."""
+    """Return the tools that can make the rest of the requested change, or () if nothing remains."""
     action = find_started_action(history)
     if not action or (has_changed(history) and not find_unused_values(history)):
         return ()
@@ -231,7 +231,7 @@ def find_unread_paths(history: CallHistory) -> list[str]:
 
 
 def find_readers(tools: ToolSet) -> tuple[str, ...]:
-    """Return a tuple of the first tool that reads a file, or an empty tuple."""
+    """Return the first tool that reads a file, as a tuple, or ()."""
     readers = (
         name
         for name, tool in tools.items()
@@ -246,8 +246,8 @@ def _takes_file(tool: Tool) -> bool:
 
 
 def find_tools_for_omitted_change(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for the next step of the requested change. Return none if a change was made, or if the answer
-    explains why there is none."""
+    """Return the tools for the next step of the requested change. Return () if a change was made, or if the answer
+    explains why none was made."""
     action = find_file_action(history.request)
     makers = _find_tools(action, tools) if action else ()  # whose effect may not be declared
     is_made = has_changed(history) or not action or any(call.ok and call.name in makers for call in history.recent)
@@ -257,9 +257,8 @@ def find_tools_for_omitted_change(content: str, history: CallHistory, tools: Too
 def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the request needs.
 
-    One way is to delete a file that the request mentions, but does not ask to delete, or not as a whole. The other is
-    to overwrite a file with a text that lacks most of its known lines, although only a change within the file was
-    requested.
+    It may delete a file although the request does not ask to delete the whole file. Or it may overwrite a file with a
+    text that lacks most of the known lines, although the request concerns only a part of the file.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
@@ -307,11 +306,11 @@ def list_known_lines(path: str, history: CallHistory) -> Iterator[str]:
 
 
 def find_readers_for_invented_content(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tool that reads a file if the answer seems to invent the content of a file.
+    """Return the tool that reads a file, as a tuple, if the answer seems to invent the content of a file.
 
     This is so if the request is a question about a file, no tool was called, and the answer has a placeholder, or a
-    number or quotation ("it says ...") that does not occur in the conversation. A short answer without a reason is also
-    invented, unless the question is about a value that it states, or how to do something.
+    number or quotation ("it says ...") that does not occur in the conversation. A short answer without a reason also
+    counts as invented, unless the question asks how to do something, or about a value that it states.
     """
     if history.recent or not is_question(history.request) or not find_paths(history.request):
         return ()

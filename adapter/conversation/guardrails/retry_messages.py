@@ -37,8 +37,8 @@ MAX_CHOICES = 3
 class Examples:
     """Encode example calls in the model's format.
 
-    The values come from the model's call. A missing value comes from the user's request, if only one value there, or
-    only paths, fit the parameter. The folder in which something is read or run is the current one.
+    The values come from the model's call. A missing value is taken from the user's request if exactly one value there
+    fits the parameter, or if only paths fit it. A missing folder is the current one.
     """
 
     encode: Encode
@@ -180,7 +180,7 @@ MESSAGES: dict[str, Wordings] = {
         "Write only your own answer, and nothing after it.",
     ),
 }
-"""The messages that differ only in their values."""
+"""The messages, except those that other functions of this module build."""
 
 
 def render_message(message: str, **values: object) -> Wordings:
@@ -222,8 +222,8 @@ def build_failed_call_message(
     """Build the message for a repeated call that failed.
 
     ``example`` is the call without the ``wrong`` arguments, or "". ``invented`` is an argument that occurs neither in
-    the request nor in a result, or "". The model should call one of ``others`` or, if there are none, one of
-    ``lookups``, which change nothing.
+    the request nor in a result, or "". The message suggests ``others`` or, if there are none, ``lookups``: tools that
+    change nothing.
     """
     if example:
         instead = f"Call it without {join_with_and(wrong)}:\n{example}"

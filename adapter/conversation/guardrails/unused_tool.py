@@ -27,7 +27,8 @@ def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool
     """Return the tool that the request asks for, if no tool was called in the conversation and ``content`` neither asks
     something nor gives a reason; otherwise None.
 
-    For a question, it is a tool that reads what the question names, if ``content`` has an invented number.
+    If the request is a question and ``content`` has an invented number, return the tool that reads the thing in
+    question.
     """
     if history.calls or not 0 < len(content) <= MAX_LENGTH or _REASON.search(content) or wants_text(history.request):
         return None
@@ -48,13 +49,15 @@ def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool
 
 
 def _find_object(name: str, prefixes: Mapping[str, int]) -> set[str]:
-    """Return the stems of what a reading tool returns, which is its last word if all are verbs: ``get_weather``."""
+    """Return the stems of the words in a reading tool's name that are not verbs: "weather" for ``get_weather``. If all
+    are verbs, return the stem of the last one."""
     return _split_name(name, prefixes)[1] or {stem_word(word) for word in split_words(name)[-1:]}
 
 
 def _split_name(name: str, prefixes: Mapping[str, int]) -> tuple[set[str], set[str]]:
     """Return the stems of the words in a tool's name, and those that are not verbs. A prefix that several tools have,
-    such as the name of their server, does not count. ``prefixes``: how many names begin with each word."""
+    such as the name of their server, does not count. ``prefixes`` has the number of tool names that begin with each
+    word."""
     words = [word for word in split_words(name) if stem_word(word) in VERB_STEMS or prefixes.get(word, 0) < 2]
     stems = {stem_word(word) for word in words}
     return stems, stems - VERB_STEMS

@@ -203,7 +203,7 @@ class ViolationFinder:
     def answer_has_ended(self, history: CallHistory, content: str) -> bool:
         """Return whether the model continued after the end of its answer, with a user message that it invented.
 
-        Calls after the end are ignored. The answer before the end may be good, so that no retry is needed.
+        Calls after the end are ignored. The text before the end may be a good answer, which needs no retry.
         """
         return "invented_turn" in self.on and find_answer_end(content, history.request) < len(content)
 
@@ -239,7 +239,7 @@ class ViolationFinder:
         return next(near, "")
 
     def _find_runners(self, name: str) -> tuple[str, ...]:
-        """Return the tool that runs commands if ``name`` means to run something: ``run_report``."""
+        """Return the tool that runs commands, as a tuple, if ``name`` means to run something (``run_report``)."""
         runners = tuple(each for each in self.tools if sounds_like(each, "run"))
         return runners if len(runners) == 1 and sounds_like(name, "run") else ()
 

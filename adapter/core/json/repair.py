@@ -264,9 +264,8 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether JSON punctuation is next to the quote that was just consumed, so that the quote looks like the
-        start or the end of a nested string. If it does, the string that begins at ``start`` continues at least to the
-        next such quote."""
+        """Return whether the quote that was just consumed is next to JSON punctuation, so that it may begin or end a
+        nested string. The string that begins at ``start`` then continues at least to the next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 
@@ -287,7 +286,7 @@ class JsonRepairer:
         return _PUNCTUATION_ESCAPE.sub(r"\1", raw)
 
     def is_triple_quoted(self, after: re.Pattern[str]) -> bool:
-        """Return whether a triple-quoted string begins here, and not a string whose text begins with quotes."""
+        """Return whether a triple-quoted string begins here, rather than a string whose text begins with quotes."""
         quotes = self.text[self.position : self.position + 3]
         if quotes not in ('"""', "'''"):
             return False

@@ -159,7 +159,7 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the numbers of leading ``pieces`` that can be split off without changing what is redacted."""
+        """Return the numbers of leading ``pieces`` that can be split off without affecting the redaction."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
@@ -180,7 +180,8 @@ class Redactor:
         return min(starts)
 
     def _find_spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
-        """Yield for each credential the start of the text before it, its own start and end, and its replacement."""
+        """Yield four values for each credential: the start of the text that identifies it, the credential's start and
+        end, and its replacement."""
         spans = [
             (match.start(), match.start(), match.end(), self._build_replacement(match[0]))
             for match in self._values.finditer(text)

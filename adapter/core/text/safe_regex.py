@@ -88,7 +88,7 @@ _OPENS = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
 
 
 def _remove_captures(pattern: str) -> str:
-    """Make capturing groups non-capturing. This package never uses the captured text."""
+    """Make capturing groups non-capturing. No caller uses the captured text."""
     parts, position = [], 0
     while position < len(pattern):
         opening = _OPENS.match(pattern, position)
@@ -123,7 +123,7 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
 
 
 def find_required_texts(pattern: str) -> tuple[str, ...]:
-    """Return literal strings of which each match of ``pattern`` contains one; none if they are unknown."""
+    """Return strings of which every match of ``pattern`` contains at least one, or () if none are known."""
     if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
         return ()
     alternatives = [[""]]

@@ -1,8 +1,8 @@
 """Truncate tool results to fit a small context window, with a hint about the next step.
 
-The rule is from the Zaguan Blade document: of a result over 50 KB or 2,000 lines, the first 100 and last 50 lines are
-shown. A line limit alone would not shorten a line of 1 MB, so the result is then also cut to the byte limit, which it
-never exceeds.
+The rule is from the Zaguan Blade document: if a result exceeds 50 KB or 2,000 lines, only its first 100 and last 50
+lines are shown. A line limit alone would not shorten a line of 1 MB, so the result is then also cut to the byte limit,
+which it never exceeds.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
-"""Minimum number of exact and unique lines in a match in which one unchanged line may differ."""
+"""Minimum number of exact and unique lines in a match in which one unchanged line may differ, or whose location is
+beyond doubt."""
 NEAR = 2
 """Maximum distance, in lines, between a match and its lines that occur out of order."""
 MAX_DRIFTED = 0.5
@@ -174,7 +175,8 @@ class MatchFeatures:
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes or inserts between, with adjacent equal ones that the diff may mean."""
+    """Return the rows that a hunk removes, or inserts between. Adjacent equal rows are included, because the diff may
+    mean them."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
         return range(hunk.start, hunk.end)
@@ -246,7 +248,7 @@ def _check_displaced(match: MatchFeatures) -> str:
 
 
 def _check_scope(match: MatchFeatures) -> str:
-    """Require the lines that enclose the change (a function, a section, a key) to match, and its guard."""
+    """Require the lines that enclose the change (a function, a section, a key) and the change's guard to match."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)

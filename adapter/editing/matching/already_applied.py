@@ -75,7 +75,7 @@ def _find_enclosing_start(view: str, match: TextMatch, old: str, new: str, is_pa
 
 
 def _are_alike(new_keys: Sequence[str], others: Sequence[str], old_keys: Sequence[str]) -> bool:
-    """Compare two lists of lines. Those in ``old_keys`` may differ in quote style or a trailing comma."""
+    """Return whether the lists are equal. Lines in ``old_keys`` may differ in quote style or a trailing comma."""
     pairs = zip(new_keys, others, strict=True)
     return all(key == other or (key in old_keys and loosen_line(key) == loosen_line(other)) for key, other in pairs)
 
@@ -89,7 +89,8 @@ def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: in
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
     """Return whether the document's lines ``rows`` equal ``new`` and not ``old``, ignoring indentation. If the patch
-    changes only whitespace, all of that change must be in the document, shifted like the lines that keep theirs."""
+    changes only whitespace, the document must have the whole change. It may be shifted by as much as the lines whose
+    indentation the patch keeps."""
     sides = _list_nonblank_lines(old), _list_nonblank_lines(new), [search.document.lines[row] for row in rows]
     before, after, current = ([line.rstrip() for line in side] for side in sides)
     widths = [[measure_indent(line) for line in side] for side in sides]
@@ -109,7 +110,7 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the pairs of the model's and the document's indentation ascend on both sides."""
+    """Return whether pairs of indentations (the model's, the document's) ascend together on both sides."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
@@ -131,8 +132,8 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
     """Return the 0-based first line of ``new`` if it is in the place of ``old``. Return None if it is not, or if the
     place is uncertain.
 
-    ``hint`` is the expected 0-based line. ``old`` should be where most of its lines are unchanged. The second value is
-    true if the place of ``new`` is confirmed by such lines or by its similarity to ``old``.
+    ``hint`` is the expected 0-based line. The expected place of ``old`` is where most of its lines are unchanged. The
+    second value is true if the place of ``new`` is confirmed by such lines or by its similarity to ``old``.
     """
     ranges = find_applied_lines(search, old, new)
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
@@ -199,8 +200,8 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
 def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
-    """Return a line at which the patch seems to be applied already, or None. It does if the document has all added
-    lines there, or if the new text matches the document at least as well as the old text."""
+    """Return a line at which the patch seems to be already applied, or None. A patch seems applied if the document has
+    all added lines there, or if the new text matches the document at least as well as the old text."""
     lines = (find(search, best, old, new) for find in (_find_insertion, _find_better_fit))
     return next((line for line in lines if line is not None), None)
 

@@ -126,8 +126,8 @@ class DocumentIndex:
     def find_verbatim(self, wanted: Sequence[str], reach: int, apart_from: range) -> int | None:
         """Return the first line of a range of at most ``reach`` lines that contains ``wanted`` in order, or None.
 
-        The range must not begin in the lines ``apart_from``. If at least three lines are wanted, one of them may be
-        missing; a single line is never searched. Trailing whitespace is ignored.
+        The range must not begin in the lines ``apart_from``. Trailing whitespace is ignored. If at least three lines
+        are wanted, one of them may be missing. A single line is never searched.
         """
         needed = len(wanted) - (len(wanted) > 2)
         view = self.document.view

@@ -32,8 +32,8 @@ MAX_SEED_PLACES = 40
 MAX_SIMILAR_SEEDS = 4
 """Maximum number of searches for lines similar to an old line, because each search reads the whole document."""
 MAX_SHARING = 200
-"""Maximum number of lines that contain a word of a one-line old text. If there are more, searching the whole document
-is as fast."""
+"""Maximum number of document lines that share a word with a one-line old text. If there are more, searching the whole
+document is as fast."""
 MIN_SEED_LIKENESS = 65.0
 MIN_SEED_CHARACTERS = 4
 MAX_ROWS = 3_000

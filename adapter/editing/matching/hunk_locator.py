@@ -88,7 +88,8 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 
 
 def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
-    """Convert a hunk with one distinctive old line, which is part of exactly one line, to a patch within that line."""
+    """Convert a hunk whose only old line is distinctive, and a part of exactly one document line, to a patch within
+    that line. Return None for other hunks."""
     old, new = (normalize_newlines(text).removesuffix("\n") for text in (hunk.old_text, hunk.new_text))
     is_part = not hunk.in_order and "\n" not in old + new and search.document.view.count(old) == 1
     return Patch(old, new, hunk.start_line) if is_part and is_distinctive(old) else None
@@ -129,7 +130,8 @@ def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[
 
 
 def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
-    """Return the 0-based lines that match the last header of ``below``, each below a match of the header before it."""
+    """Return the 0-based lines that match the last of the headers ``below``. Each follows a match of the previous
+    header."""
     lines: list[int] = []
     for depth, name in enumerate(below):
         found = _find_header_lines(search, name)

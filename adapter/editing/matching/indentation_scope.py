@@ -26,8 +26,8 @@ def is_condition(line: str) -> bool:
 
 
 def has_same_guard(old: Sequence[str], row: int, lines: Sequence[str], line: int) -> bool:
-    """Return whether the nearest guard above ``old[row]``, if there is one, is also the nearest above ``lines[line]``.
-    If it is not, the code may be meant for another platform or configuration."""
+    """Return whether the nearest guard above ``old[row]``, if any, is also the nearest guard above ``lines[line]``. If
+    not, the code may be meant for another platform or configuration."""
     guard = _find_guard(old[:row])
     return not guard or guard == _find_guard(lines[max(0, line - MAX_SCOPE) : line])
 
@@ -39,8 +39,8 @@ def _find_guard(lines: Sequence[str]) -> str:
 def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:
     """Yield the indexes of the lines that enclose the line ``at``, innermost first.
 
-    An enclosing line is above the line, and indented less than ``depth`` and than all enclosing lines in between. If
-    the line is in a comment, the lines of the comment that enclose it are also yielded.
+    An enclosing line is above the line ``at``. It is indented less than ``depth``, and less than all enclosing lines
+    between them. If the line is in a comment, the lines of the comment that enclose it are also yielded.
     """
     for index in range(at - 1, -1, -1):
         if lines[index].strip() and measure_indent(lines[index]) < depth:

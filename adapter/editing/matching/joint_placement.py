@@ -73,7 +73,7 @@ def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Remove places with which the other patches of the chain would have none in ascending order."""
+    """Remove the places that leave no place, in ascending order, for another patch of the chain."""
     earliest = _choose_first_ascending([places[index] for index in chain])
     latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):
@@ -83,7 +83,7 @@ def _narrow(places: _Places, chain: Sequence[int]) -> None:
 
 
 def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
-    """Return the first place of each patch after that of the previous one, up to a patch without such a place."""
+    """Return each patch's first place after that patch's predecessor. Stop at a patch that has no such place."""
     ascending: list[int] = []
     for possible in places:
         line = next((line for line in possible if not ascending or line > ascending[-1]), None)
@@ -107,7 +107,7 @@ def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
 
 
 def _find_shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Return the offsets to assume for line numbers: 0, and the only other one that fits all patches."""
+    """Return the possible offsets of line numbers: 0, and another one if it is the only one that fits all patches."""
     possible = [{line - number for line in places[index]} for index, number in numbers.items()]
     shared = set[int].intersection(*possible) if possible else set[int]()
     if 0 in shared or len(shared) != 1 or len(possible) < 2:

@@ -118,8 +118,8 @@ class LineComparer:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Return whether ``text`` has the whole word ``word``, or too many longer words with it, as fast as
-    ``str.find``."""
+    """Return whether ``text`` has the whole word ``word``. Return True also if too many longer words contain it to
+    check them all."""
     start = text.find(word)
     for _ in range(MAX_WORD_PLACES):
         if start < 0:

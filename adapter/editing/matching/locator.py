@@ -181,8 +181,8 @@ class _Locator(MatchTask):
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
         """Return the match to edit, or None if the choice is ambiguous, and the first lines of all matches if they
-        matter. It is the only match, the only one with an equal layout, the one at the line hint, or without a hint the
-        only one of whole words."""
+        matter. The match to edit is the only match, the only one with an equal layout, or the one at the line hint.
+        Without a hint, it may also be the only match of whole words."""
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0], ()

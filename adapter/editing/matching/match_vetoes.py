@@ -17,7 +17,8 @@ from adapter.editing.repairs.reindent import get_indent
 from adapter.editing.resolved_edits import Rejection
 
 MIN_REPEATED = 3
-"""Minimum number of lines below a match that the end of a new text repeats by mistake."""
+"""Minimum number of lines that the end of a new text must share with the lines below a match to count as a
+repetition."""
 VERBATIM_REACH = 8
 """Maximum number of additional lines in a place where the lines of an old text occur verbatim."""
 

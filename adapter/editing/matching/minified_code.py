@@ -24,7 +24,7 @@ _SCRIPT = re.compile(r"\s*[{\[]|(?!\s*<).*(?:\bfunction\b|=>|\breturn\b)")
 _JOINS = re.compile(r"\w\w|\+\+|--|//|/\*|<!")
 """Matches the adjacent characters of two tokens that mean something else without a space between them."""
 _OPEN, _CLOSED = set(";{([,:"), set(";)]},:")
-"""A line break does not end a statement after a token of the first kind, or before a token of the second."""
+"""Tokens at which a line break does not end a statement: after the first kind, and before the second."""
 
 
 def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:

@@ -96,8 +96,8 @@ class PieceCandidates:
         return {self._score(lines, start, end) for start, end in found}
 
     def _find_anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Yield the indexes of the rarest lines and of those at both ends, each with its places in the file. Places of
-        a frequent line count only near an end of the file to which the piece belongs."""
+        """Yield the indexes of the rarest lines, the first line and the last line, each with its places in the file.
+        The places of a frequent line count only near the end of the file to which the piece belongs."""
         counts = sorted((len(self._places[line]), at) for at, line in enumerate(lines) if line in self._places and line)
         for at in {*(at for _, at in counts[:ANCHORS]), 0, len(lines) - 1}:
             places = self._places.get(lines[at], [])
@@ -131,8 +131,8 @@ class PieceCandidates:
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
     def _find_similar(self, lines: Sequence[str], place: int, anchor: int) -> Sequence[int]:
-        """Return the line near ``place`` that the first of ``lines`` probably replaces, and ``anchor``, at which they
-        end, if they may also be a new block."""
+        """Return the file lines near ``place`` that the first of ``lines`` may replace: the most similar one and, if
+        ``lines`` may also be a new block that ends at ``anchor``, the line ``anchor``."""
         near = range(max(0, place - NEAR), min(len(self._old), place + NEAR + 1))
         likeness = ((ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near)
         best, _, found = max(likeness, default=(0.0, 0, 0))

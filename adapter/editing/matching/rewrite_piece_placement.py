@@ -24,8 +24,9 @@ from adapter.editing.matching.rewrite_piece_candidates import SIMILAR, Piece, Pi
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
-"""From this number of missing lines, and this share of the span's names in them, the lines are considered forgotten
-rather than deleted, unless the ends of the piece are certain. Models do not shorten a text by one or two lines."""
+"""Missing lines count as forgotten rather than deleted if there are at least this many, and they contain at least this
+share of the span's names, unless the ends of the piece are certain. Models do not shorten a text by one or two
+lines."""
 SHORTENED = 4
 """Factor by which missing lines must outnumber the lines that replace them to be considered forgotten."""
 MARGIN = 3.0
@@ -106,7 +107,7 @@ class PiecePlacer(PieceCandidates):
         return chosen, self._find_duplicate(chosen)
 
     def _find_gone_names(self, omitted: Set[int]) -> list[list[int]]:
-        """Return the ``omitted`` lines with each name that the pieces remove, which a larger span would remove."""
+        """Return, by name, the ``omitted`` lines with names that the pieces remove. A larger span would remove them."""
         written = set(_NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
         replaced = "\n".join(line for index, line in enumerate(self._old) if index not in omitted)
         gone = set(_NAME.findall(replaced)) - written
@@ -117,7 +118,7 @@ class PiecePlacer(PieceCandidates):
         return [*kept.values()]
 
     def _find_moved_lines(self, spans: Sequence[Placement], omitted: Set[int]) -> list[list[int]]:
-        """Return, each twice, the unique ``omitted`` lines that a piece adds: one replaces two other hints."""
+        """Return the unique ``omitted`` lines that a piece adds, each twice, because it counts as two hints."""
         written = {line for each in map(self._fit, self._pieces, spans) for line in each.added}
         counts = Counter(line.strip() for line in self._old)
         moved = [index for index in omitted if (line := self._old[index].strip()) in written and counts[line] == 1]
@@ -236,8 +237,9 @@ class PiecePlacer(PieceCandidates):
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
 
     def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
-        """Return, as text, the lines next to ``span`` that are similar to the first or last added ones. The model may
-        have meant to replace them if ``piece`` ends at a line like ``}`` that also closes the block around them."""
+        """Return, as text, the lines next to ``span`` that are similar to the first or the last added lines, or an
+        empty string. The model may have meant to replace them if ``piece`` ends at a line like ``}`` that also closes
+        the block around them."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         hunks, fit = find_changes(actual, lines), self._fit(piece, span)
         if piece.depth is not None and hunks and fit.kept_above < DISTINCTIVE_LETTERS:
@@ -321,7 +323,7 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
 
 
 def _build_key(line: str) -> tuple[str, ...]:
-    """Return a line's indentation, and the words of its declaration or its first three, or an empty tuple."""
+    """Return a line's indentation and the words of its declaration or its first three words, or an empty tuple."""
     if declared := _DECLARED.match(line):
         return (get_indent(line), *_NAME.findall(declared[0]))
     words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]

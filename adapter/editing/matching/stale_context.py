@@ -62,8 +62,8 @@ _CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 
 
 class AnchoredChange(NamedTuple):
-    """A located change: ``old`` is replaced with ``new`` from the 0-based line ``first`` on. ``note`` lists the lines
-    of the old text that may differ from the file."""
+    """A located change: ``old`` is replaced with ``new`` starting at the 0-based line ``first``. ``note`` lists the
+    lines of the old text that may differ from the file."""
 
     old: str
     new: str
@@ -265,7 +265,7 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count these rows in the old text: if the document has fewer, the location may be one that differs."""
+        """Count these rows in the old text. If the document has fewer, one that has changed may be meant."""
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 

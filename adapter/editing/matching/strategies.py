@@ -94,7 +94,7 @@ def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iter
 
 
 def _is_indented_less(document: TextDocument, interpretation: Interpretation, start: int) -> bool:
-    """Return whether only missing indentation of the texts keeps the match from being one of whole lines."""
+    """Return whether the match would consist of whole lines if the texts had the document's indentation."""
     old, end = interpretation.old, start + len(interpretation.old)
     line_start = document.get_view_offset(document.find_line(start))
     is_closed = old.endswith("\n") or document.view[end : end + 1] in ("", "\n")

@@ -124,7 +124,7 @@ def _find_divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _build_hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """Convert the two halves of a block to a hunk, without line hints (``:start_line:12``) and a dashed line above
+    """Convert the two halves of a block to a hunk, and drop line hints (``:start_line:12``) and a dashed line above
     them."""
     first, start = _skip_hints(old)
     first_new = _skip_hints(new)[0] if first else 0

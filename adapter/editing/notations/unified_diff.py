@@ -115,7 +115,7 @@ class _DiffParser:
         return self.edits
 
     def _is_in_hunk(self, number: int) -> bool:
-        """Return whether lines like a header are changed lines: the hunk is incomplete, and no ``@@`` follows."""
+        """Return whether header-like lines are changed lines, because the hunk is incomplete and no ``@@`` follows."""
         if self.hunk is None or self.head is None or self.head.old_count is None:
             return False
         old_count = sum(text[:1] in ("", " ", "-") for text in self.hunk)
@@ -200,7 +200,7 @@ class _DiffParser:
 
 
 def _find_insertion_line(head: _Head) -> int:
-    """Return the line before which to insert: ``-3,0`` inserts after line 3. Raises FormatError without such counts."""
+    """Return the line before which to insert: ``-3,0`` inserts after line 3. Raises FormatError without counts."""
     if head.line is not None and head.old_count == 0:
         return head.line + 1
     raise FormatError(

@@ -52,16 +52,16 @@ MIN_ALIKE = 90
 MIN_PARTNER = 60
 """Minimum similarity, in percent, of a new line and the removed line whose place it takes."""
 MIN_REPLACED = 2
-"""Minimum number of lost lines whose placeholder can be a comment beside removed comments, or above new code."""
+"""Minimum number of lost lines for which a comment can stand that is next to removed comments, or above new code."""
 MAX_PER_HUNK = 50
 """Maximum number of comments of a hunk that are compared with its removed lines."""
 MIN_COPIED = 0.5
-"""Minimum share of a new file's lines that are copies of old ones, so that any short comment can be a placeholder. With
-fewer, the file is written anew."""
+"""Minimum share of a new file's lines that are copies of old ones, so that any short comment can be a placeholder. If
+there are fewer copies, the file was probably rewritten."""
 MAX_REPLACEMENT_WORDS = 8
 """Maximum number of words of a comment that can stand for code without naming what is omitted."""
 MAX_NAMED_WORDS = 3
-"""Maximum number of words of a comment such as ``existing child nodes`` that stands for what it names."""
+"""Maximum number of words of a comment that stands for the things that it names, such as ``existing child nodes``."""
 _REST = ("rest", "remaining", "remainder")
 _OMITTED = {"omitted", "elided", "snipped", "truncated"}
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -160,7 +160,8 @@ def _has_comment_beside(new: Sequence[str], index: int, written: range) -> bool:
 
 def _stands_for_code(written: Sequence[str], removed: Sequence[str], above: Sequence[str]) -> bool:
     """Return whether the comment ``written[0]``, below the lines ``above``, replaces some of the ``removed`` lines. A
-    comment on new code does not, unless that code uses a name they assign or replaces only the last of them."""
+    comment on new code does not, unless the new code uses a name that the removed lines assign, or replaces only the
+    last of them."""
     comment, below = written[0].strip(), "".join(written[1:2])
     if any(fuzz.ratio(line.strip(), comment) >= MIN_PARTNER for line in removed):  # commented out, or reworded
         return False
@@ -229,7 +230,8 @@ def _has_only_known_words(words: Sequence[str]) -> bool:
 
 
 def _find_edges_for_lost_lines(removed: Sequence[str], written: Sequence[str]) -> set[int]:
-    """Return the first and the last index of ``written`` if only that line is like the edge of ``removed``."""
+    """Return the first and the last index of ``written``, each only if its line is similar to the line at the same edge
+    of ``removed``, and no other written line is."""
     filled = [index for index, line in enumerate(written) if line.strip()]
     code = [line.strip() for line in removed if re.search(r"\w", line)]
     pairs = [(filled[0], code[0]), (filled[-1], code[-1])] if filled and code else []

@@ -122,8 +122,8 @@ def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
 
 
 def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: frozenset[str] = frozenset()) -> str:
-    """Undo these kinds of escapes, except line breaks in strings and regular expressions, unless ``in_strings`` is true
-    or they are next to one of ``known_lines``, the lines of the unescaped old text."""
+    """Undo the escapes of these ``kinds``. Line breaks in strings and regular expressions stay escaped, unless
+    ``in_strings`` is true or they are next to one of ``known_lines``, the lines of the unescaped old text."""
     protected = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known_lines)
     for lead in _ESCAPED_LEAD.finditer(text):
         if lead.start() in protected:

@@ -67,7 +67,7 @@ class SetupTrial:
         A setup that never called an expected tool ranks last; wrong arguments do not matter for this, because they may
         be chance. A setup that solved only tasks with calls, or only tasks without, ranks below setups that solved both
         kinds: a model that never calls a tool is right whenever no call is needed, and a model that always calls one
-        never finishes. After that, correct answers count, then valid answers, then a low number of tokens. The two
+        never finishes. Further criteria are correct answers, then valid answers, then a low number of tokens. The two
         kinds of tasks have equal weights, however many tasks there are of each.
         """
         done = self.outcomes[:tasks]

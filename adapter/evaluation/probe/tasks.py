@@ -25,7 +25,7 @@ TaskKind: TypeAlias = Literal["one call", "nested values", "several calls", "aft
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """A call. If it is an expected call, ``arguments`` are those that a correct call must contain."""
+    """A call. In an expected call, ``arguments`` has the arguments that a correct call must contain."""
 
     name: str
     arguments: JsonObject

@@ -123,7 +123,7 @@ def build_unique_column_name(name: str, others: Container[str]) -> str:
 
 
 def get_nested(row: Json, path: str) -> Json:
-    """Return the value at ``path``, a key, or keys and list indexes separated by dots, or None if there is none."""
+    """Return the value at ``path`` (a key, or keys and list indexes separated by dots), or None if there is none."""
     if isinstance(row, dict) and path in row:
         return row[path]
     for key in path.split("."):
@@ -146,7 +146,7 @@ def _get_text(row: JsonObject, column: str) -> str:
 
 
 def _parse_tools_column(row: JsonObject, column: str) -> ToolSet:
-    """Return the tools in a column, as JSON text or a list without nulls, which Parquet adds for missing keys."""
+    """Return the tools in a column: JSON text, or a list, without the nulls that Parquet adds for missing keys."""
     settings = get_nested(row, column)
     if settings is None:
         return _NO_TOOLS

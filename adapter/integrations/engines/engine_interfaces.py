@@ -87,9 +87,9 @@ VLLM_STREAMING = (
 )
 """Parameters of the streaming methods of both kinds of parsers. A tool parser also gets the request."""
 VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
-"""Names of the method that parses reasoning, from vLLM 0.11.1 on and before. Streaming adds ``_streaming``."""
+"""Names of the method that parses reasoning: since vLLM 0.11.1, and before. Streaming adds ``_streaming``."""
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")
-"""Name of a streamed message's reasoning field, in vLLM 0.11.1 and later, and before."""
+"""Names of a streamed message's reasoning field: since vLLM 0.11.1, and before."""
 
 SGLANG_DETECTORS = (ModuleLocation("0.5.1", "sglang.srt.function_call.base_format_detector"),)
 SGLANG_CALLS = (ModuleLocation("0.5.1", "sglang.srt.function_call.core_types"),)

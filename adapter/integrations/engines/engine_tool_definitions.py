@@ -26,7 +26,7 @@ def _build_tool_set(definitions: tuple[str, ...]) -> ToolSet:
 
 
 def _convert_tool(definition: JsonObject) -> Tool:
-    """Convert a tool definition. Of an invalid definition, only the tool's name is kept."""
+    """Convert a tool definition. If it is invalid, only the tool's name is kept."""
     try:
         return Tool.from_definition(definition)
     except UsageError:

@@ -140,7 +140,7 @@ class StreamAdapter:
         return delta
 
     def emit_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
-        """Convert events for the engine's client, with the raw text of calls, truncated ones if ``with_cut_off``."""
+        """Convert events for the engine's client, with calls as raw text, truncated ones only if ``with_cut_off``."""
         delta = EngineDelta()
         for event in events:
             match event:

@@ -203,7 +203,7 @@ class _BaseTransport:
             response = retried
 
     def _send_first(self, exchange: OpenAIExchange) -> _Steps:
-        """Send the first request, and send it again without what the server or the chat template rejects."""
+        """Send the first request. If a part of it is rejected, send it again without that part."""
         if exchange.answer is None:
             return (yield self._client.send(exchange.http_request, stream=True))
         body: JsonObject | None = exchange.answer.request.body
@@ -232,7 +232,7 @@ class _BaseTransport:
             return exchange.build_refusal(error)
 
     def _finish(self, streamed: StreamedExchange, response: Any, exchange: OpenAIExchange) -> _Steps:
-        """At the end of a stream, return the response to a retry, if one is needed, or else None and the last text."""
+        """At the end of a stream, return the response to a retry and "", or None and the last text without a retry."""
         body = streamed.build_next_body()
         if body is None:
             return None, streamed.close()

@@ -86,14 +86,14 @@ GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
 TELECHAT = KeyValueTags(
     key_open="<param_key>", key_close="</param_key>", value_open="<param_value>", value_close="</param_value>"
 )
-"""The tags of TeleChat 4. Those around a call are the same as GLM's."""
+"""The tags of TeleChat 4. The tags around a call are the same as GLM's."""
 
 
 class KeyValueReader:
     """Parse a call after its opening tag.
 
-    ``own`` names the formats whose own notation these tags are. Several formats share the ``<tool_call>`` tag. Inside
-    it, GLM's pairs also count as the own notation of every format whose ``tool_call_body`` is ``"pairs"``.
+    ``own`` names the formats that use these tags as their own notation. Several formats share the ``<tool_call>`` tag.
+    Inside it, GLM's pairs also count as the own notation of every format whose ``tool_call_body`` is ``"pairs"``.
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:

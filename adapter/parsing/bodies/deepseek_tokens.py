@@ -42,7 +42,7 @@ STEP_TAGS = XmlInvokeTags(
 
 
 def _list_spellings(words: str) -> tuple[str, ...]:
-    """Return all spellings of a token: those of DeepSeek and Step, and the misspellings that models write."""
+    """Return all spellings of a token in DeepSeek and Step, and the misspellings that models write."""
     return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in "｜|" for gap in "▁_ ")
 
 

@@ -57,7 +57,7 @@ def _build_tags(language: str, words: tuple[str, ...], *, opening: str = "<", en
 
 
 def _build_opening_tags(language: str, word: str) -> tuple[str, ...]:
-    """Return the starts of a tag. The official spellings also begin without the bracket."""
+    """Return the starts of an opening tag, including the official spellings without their bracket."""
     tags = _build_tags(language, (word, f" {word}"))
     return (*tags, *(tag[1:] for tag in tags[:2]))
 
@@ -102,8 +102,8 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
 
 
 def _read_broken_tag(calls: MarkerSet | None, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a tag whose word is misspelt: with ``calls``, the opening tag of a section directly before one of them, and
-    otherwise a closing tag directly after a call."""
+    """Parse a tag whose word is misspelt. If ``calls`` is given, it is a section's opening tag directly before one of
+    these markers; otherwise, it is a closing tag directly after a call."""
     ahead: list[str] = []
     word = yield from source.consume_until(">", WORD_LIMIT, ahead)
     if word is None and source.final and source.after_call and calls is None:

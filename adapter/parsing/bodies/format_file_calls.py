@@ -211,7 +211,7 @@ def build_pairs_decoder(
 ) -> DecodeBody:
     """Return a decoder for key-value pairs. A value is an error if its end is uncertain.
 
-    ``next_call`` is the text that begins a call, and ``closing`` ends it. The other texts are those of
+    ``next_call`` is the text that begins a call, and ``closing`` ends it. For the other texts, see
     `build_pairs_splitter`.
     """
     before, quote = re.escape(before_key.strip()), re.escape(opening.split()[-1]) if value_close.strip() else ""
@@ -238,8 +238,8 @@ def build_pairs_decoder(
 def find_uncertain_text(text: str, key: str, opening: str, value_close: str, next_call: str, closing: str) -> str:
     """Return text in a value that may begin or end a value or a call, or "".
 
-    It is the beginning of a call without its end, a sign that is also next to the value, or the text after a value,
-    without the one before it, at the end of a line.
+    It is the text that begins a call, if the text that ends the call does not follow; an unpaired sign at the start or
+    the end of the value that the texts around it also contain; or an unpaired ``value_close`` at the end of a line.
     """
     if text.rfind(next_call) > text.rfind(closing):
         return next_call

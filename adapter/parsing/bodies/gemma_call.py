@@ -100,7 +100,7 @@ class GemmaCall:
         """Parse a call of one of the session's tools whose opening token is missing. Either a server stripped it, or
         the model omitted it.
 
-        If ``call:`` is also missing, the name must be exactly that of the tool, and the first argument must be one of
+        If ``call:`` is also missing, the name must equal the tool's name exactly, and the first argument must be one of
         its parameters.
         """
         match = yield from source.peek_call(_BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
@@ -191,7 +191,7 @@ _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
 class _GemmaReader:
-    """A recursive parser that reads the text once. ``closed`` tells whether missing brackets may be added."""
+    """A recursive parser that reads the text once. ``closed`` states whether missing brackets may be added."""
 
     def __init__(self, text: str, quote: str, closed: bool) -> None:
         self.text, self.quote, self.closed = text, quote, closed

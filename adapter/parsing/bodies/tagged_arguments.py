@@ -55,7 +55,7 @@ class PendingCall:
     problem: str | None = None
     """The reason why the call is invalid although it can be parsed to its end."""
     loose_text: str = ""
-    """Text between the parameters, in no tag of its own."""
+    """Text between the parameters that is not in a tag."""
 
     def has_parameter(self, key: str) -> bool:
         """Return whether the tool is known and declares ``key``."""
@@ -118,7 +118,7 @@ class PendingCall:
         self.loose_text += text
 
     def find_loose_parameter(self) -> str:
-        """Return the only parameter that text without a tag can be the argument of, or ""."""
+        """Return the only parameter whose value can be text without a tag, or ""."""
         missing = self._list_missing()
         if self.tool is not None and not self.tool.required and not self.arguments:
             missing = list(self.tool.properties)

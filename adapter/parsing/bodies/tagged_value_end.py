@@ -132,7 +132,7 @@ class RawValue:
         return ends
 
     def _is_begun_close(self, source: StreamBuffer) -> bool:
-        """Return whether the rest of the text is the start of a tag that closes the call, and of no opening tag."""
+        """Return whether the rest of the text is the start of a tag that closes the call, and not of an opening tag."""
         rest = source.text[source.position : source.position + self._after_value.longest]
         return source.final and self._begun_closes.may_start_with(rest) and not self._opens.may_start_with(rest)
 
@@ -165,8 +165,8 @@ class RawValue:
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether the apparent end of the call belongs to the value. It does if the value or the call ends again
-        before the next call begins, or if such an end may have been cut off."""
+        """Return whether the apparent end of the call belongs to the value. It belongs to the value if the value or the
+        call ends again before the next call begins, or if such an end may have been cut off."""
         marker = yield from source.peek_marker(self._later, SEARCH_LIMIT)
         if not marker:
             return source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT

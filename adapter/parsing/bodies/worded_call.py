@@ -1,4 +1,4 @@
-"""Parse a call in the notation of no format: words that announce a call, the tool's name, and the arguments.
+"""Parse a call in no format's notation: words that announce the call, the tool's name, and the arguments.
 
 ::
 
@@ -83,8 +83,7 @@ _ONLY_MODULE = re.compile(rf"[*#\s]*|\s*(?:print\s*\(\s*)?{_MODULE}\.").fullmatc
 
 
 def _may_begin_word(text: str, words: tuple[str, ...]) -> bool:
-    """Return whether ``text`` may be the start of one of ``words``, of a word before a call, or of several that are
-    joined."""
+    """Return whether ``text`` may be the start of one of ``words``, or of one or several announcing words."""
     begun = text.lstrip("_").lower()
     return _is_word(begun) is not None and any(
         word.lower().startswith(begun[: len(word)]) for word in (*ANNOUNCING_WORDS, *_OTHER, *words)
@@ -204,8 +203,7 @@ def _read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _peek(pattern: re.Pattern[str], words: tuple[str, ...], source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of ``pattern`` if it is complete. ``words`` may occur in it, in addition to those that announce
-    a call."""
+    """Return the match of ``pattern`` if it is complete. It may contain ``words`` in addition to announcing words."""
     while True:
         ahead = source.text[source.position : source.position + NAME_LIMIT]
         match = pattern.match(ahead)

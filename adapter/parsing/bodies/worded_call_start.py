@@ -19,10 +19,10 @@ FIRST_WORDS = (
 """The first words of lines that announce a call without beginning with the tool's name."""
 
 _OTHER_SIGNS = r"{\[>|`+}\])\"',;./$&%"
-"""Signs that begin no line with a call, or that are markers themselves."""
+"""Signs at which no line with a call begins, or that are markers themselves."""
 _SIGNS = rf"[ \t]{{0,9}}+[^\w\s<{_OTHER_SIGNS}]{{0,9}}+[ \t]?+<{{0,3}}+"
 _ROUGH_SIGNS = rf"[^A-Za-z0-9_\n\r\f\v{_OTHER_SIGNS}]{{0,22}}+"
-"""A pattern that matches more than that, in less time."""
+"""A faster pattern than `_SIGNS`, which also matches some other text."""
 _ANY_FIRST_WORD = "|".join(map(re.escape, FIRST_WORDS))
 _FIRST_LETTERS = 4
 """Number of letters that a search compares before it compares words."""

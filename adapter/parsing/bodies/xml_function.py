@@ -328,8 +328,8 @@ def _consume_value(source: StreamBuffer, value: list[str], function: _Function) 
 def _closes(
     source: StreamBuffer, marker: str, value: list[str], function: _Function, holds_parameter: bool
 ) -> Reader[bool]:
-    """Return whether the tag that was just consumed ends the value. It does only if the grammar allows the text after
-    the tag.
+    """Return whether the tag that was just consumed ends the value. It does so only if the grammar allows the text
+    after the tag.
 
     ``holds_parameter``: whether the tag may also close a parameter inside the value.
     """

@@ -1,4 +1,4 @@
-"""GigaChat 3.5: elements like those of DeepSeek, with ``GCML`` for ``DSML``; reasoning in ``<think>`` before them.
+"""GigaChat 3.5: elements like DeepSeek's, with ``GCML`` for ``DSML``; reasoning in ``<think>`` before them.
 
 Format: the chat template of the ai-sage/GigaChat3.5 releases; see `dsml`.
 """

@@ -1,7 +1,7 @@
 """MiniCPM 3 and 4: Python calls in a fence, between ``<|tool_call_start|>`` and ``<|tool_call_end|>``.
 
-Format: the parsers of inference engines for openbmb/MiniCPM3-4B and MiniCPM4-8B, not compared with the templates. The
-tokens are those of `lfm2`, whose lists of calls are also parsed::
+Format: the parsers of inference engines for openbmb/MiniCPM3-4B and MiniCPM4-8B, not compared with the templates.
+`lfm2` has the same tokens, and its lists of calls are also parsed::
 
     <|thought_start|>
     ...

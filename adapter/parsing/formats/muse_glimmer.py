@@ -1,4 +1,4 @@
-"""Muse Glimmer: elements in ``<atem:function_calls>``, in messages with headers like those of Harmony.
+"""Muse Glimmer: elements in ``<atem:function_calls>``, in messages with headers like Harmony's.
 
 Format: the chat template of the family in ollama/ollama (model/renderers/testdata/glimmer_chat_template.jinja); see
 `harmony` and `invoke_tags`::

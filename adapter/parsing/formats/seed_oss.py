@@ -1,7 +1,7 @@
 """Seed-OSS: XML functions in ``<seed:tool_call>``.
 
-Format: chat_template.jinja of ByteDance-Seed/Seed-OSS-36B-Instruct. The body is that of `qwen3_coder`, but a value is
-on the same line as its tags::
+Format: chat_template.jinja of ByteDance-Seed/Seed-OSS-36B-Instruct. The body is the same as in `qwen3_coder`, but a
+value is on the same line as its tags::
 
     <seed:think>...</seed:think>
     <seed:tool_call>

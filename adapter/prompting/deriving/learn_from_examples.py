@@ -84,10 +84,11 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
 def find_format_spec(
     examples: Sequence[LearningExample], name: str, ends: tuple[str, ...] | None = None
 ) -> tuple[FormatSpec | None, dict[str, str]]:
-    """Return the first specification that parses all examples, and why the notations tried before it do not fit.
+    """Return the first specification that parses all examples, and the reasons why the notations tried before it do not
+    fit.
 
-    If there is none, return None and why the notations in which the calls were found do not fit, or why none was found.
-    ``ends`` are the tokens that may end the outputs; by default, the known ones.
+    If no specification fits, return None and the reasons for the notations in which the calls were found, or the reason
+    why no calls were found. ``ends`` are the tokens that may end the outputs; by default, the known ones.
     """
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}
@@ -125,7 +126,7 @@ def _locate(example: LearningExample, ends: tuple[str, ...], locate: Locator) ->
 
 
 def _find_misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
-    """Return the first difference between the calls parsed by ``format`` and the examples', or ""."""
+    """Return the first difference between the calls parsed by ``format`` and the calls in the examples, or ""."""
     tools = build_tools(all_examples)
     for number, example in enumerate(examples, 1):
         turn = parse(example.text, tools, format, policy="strict")
@@ -163,7 +164,7 @@ class _Located:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The text around and between the calls of the examples. The fields are those of `FormatSpec`."""
+    """The text around and between the calls of the examples. The fields have the same meaning as in `FormatSpec`."""
 
     head: str
     tail: str

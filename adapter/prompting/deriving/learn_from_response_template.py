@@ -150,8 +150,8 @@ class _AnswerWriter:
 
 
 class _Transform:
-    """The places of a call's name and arguments in the template's field. ``name_group`` is the group of
-    ``open_pattern`` that matches the name; "" if the name is in the content."""
+    """The encoding of a call in a field of the template: where its name and arguments are. ``name_group`` is the group
+    of ``open_pattern`` that matches the name, or "" if the name is in the content."""
 
     def __init__(self, field: Mapping[str, Json], groups: frozenset[str]) -> None:
         transform = _require_mapping(field.get("transform", {"function": "{content}"}), "transform")

@@ -86,9 +86,10 @@ class RoundTripFailure:
 def render_round_trip_samples(
     frame: PromptFrame, markers: Sequence[str], *, ends_line: bool = False
 ) -> tuple[RoundTripSample, ...]:
-    """Render the sample answers. One sample contains ``markers``, those of the model family, as data.
+    """Render the sample answers. One sample contains ``markers``, the model family's, as data.
 
-    With ``ends_line``, only a line break ends a value, so that it is uncertain whether a further one belongs to it.
+    With ``ends_line``, only a line break ends a value, so it is uncertain whether a second line break belongs to the
+    value.
     """
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
     quoted = frame.render_calls(_CALLS[_QUOTES])
@@ -132,7 +133,7 @@ def _render_plain(frame: PromptFrame) -> str | None:
 def find_round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """Return a failure for each sample that ``format`` misreads, and with ``writes`` for each that it miswrites."""
+    """Return a failure for each sample that ``format`` misreads, and if ``writes``, for each that it miswrites."""
     failures = []
     for sample in samples:
         texts = {} if sample.rendered is None else {"the template": sample.rendered}

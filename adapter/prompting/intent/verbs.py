@@ -68,7 +68,7 @@ _BEGINNING = re.compile(
 )
 """Matches the first word of a sentence, after "can you", "please" or "in a.md, "."""
 _LAST_VERB = re.compile(r"([^\W\d_]+n)(?=\s*(?:[.,;:!?\n]|\Z))")
-"""Matches what may be an infinitive at the end of a German sentence."""
+"""Matches a word that may be an infinitive at the end of a German sentence."""
 MAX_BEGINNING = 400
 """Number of characters at the beginning of a request that are searched for its verb."""
 _SENTENCE_END = re.compile(r"[.!;\n](?=\s)|[?？](?=\s|\Z)")
@@ -118,8 +118,8 @@ def find_related_stems(text: str) -> set[str]:
 
 
 def find_requested_action(request: str) -> tuple[str, int]:
-    """Return the action with whose verb a sentence of ``request`` begins, and the index of the verb. In German, the
-    verb may also be the last word; the index is then 0.
+    """Return the action whose verb begins a sentence of ``request``, and the index of the verb. In German, the verb may
+    also be the last word; the index is then 0.
 
     Return "" and 0 if there is none. Questions do not count, except polite requests: "Can you fix a.md?".
     """

@@ -54,7 +54,7 @@ class WholeFileRewrite(Patch):
 
 @dataclass(frozen=True, slots=True)
 class ParameterNames:
-    """The names of a patch's parameters in error messages, or None for those that the tool lacks."""
+    """The names of a patch's parameters in error messages, or None for a parameter that the tool lacks."""
 
     old_text: str = "old_text"
     new_text: str = "new_text"

@@ -204,8 +204,11 @@ def _write_memory(capabilities: SessionCapabilities, operation: ops.WriteMemory)
 
 
 def _run_batch(capabilities: SessionCapabilities, operation: ops.RunBatch) -> ops.BatchResults:
-    """Run the calls in parallel, and return their results in order. Calls that write run one after the other, so that
-    two edits of a file both apply, and so do equal calls, so that a replay knows which result is whose."""
+    """Run the calls in parallel, and return their results in order.
+
+    Calls that write run one after the other, so that two edits of a file both apply. Equal calls also run one after the
+    other, so that a replay can assign their results.
+    """
     if not operation.calls:
         raise ToolError(f"the batch is empty; give 1 to {ops.MAX_BATCH} calls, each with a tool and its parameters")
     calls, surplus = operation.calls[: ops.MAX_BATCH], operation.calls[ops.MAX_BATCH :]

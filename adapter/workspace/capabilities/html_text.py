@@ -95,8 +95,8 @@ def _find_position_after(page: str, ending: str, position: int, *, keep: bool = 
 
 
 def _take_start_tag(page: str, start: int) -> tuple[Token | None, int]:
-    """Return the tag at ``start``, which a ``<`` outside quotes also ends, and the position after it. If the page ends
-    within the tag, return None in its place."""
+    """Return the tag at ``start``, and the position after it. A ``<`` outside quotes also ends the tag. If the page
+    ends within the tag, return None in its place."""
     name = _NAME.match(page, start + 1)
     assert name is not None
     position = name.end()

@@ -55,7 +55,8 @@ class _Service:
         self._key_header = key_header
 
     def _send_request(self, template: str, values: Mapping[str, str], body: Json = None) -> bytes:
-        """Return the response to a request. Raises ToolError, without the address and the key in its message."""
+        """Send a request, and return the body of the response. Raises ToolError on failure; its message contains
+        neither the address nor the key."""
         import httpx2
 
         headers = {"Accept": "application/json, text/plain", "User-Agent": "toolcall-adapter"}

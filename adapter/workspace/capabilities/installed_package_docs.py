@@ -121,7 +121,7 @@ def _read_code(distribution: metadata.Distribution) -> tuple[list[DocSection], l
 
 
 def _list_modules(distribution: metadata.Distribution) -> list[metadata.PackagePath]:
-    """Return the files of the public modules, those in the fewest directories first."""
+    """Return the files of the public modules, the least nested first."""
     modules = [file for file in distribution.files or () if file.suffix == ".py"]
     public = [file for file in modules if not any(_is_private(part) for part in file.with_suffix("").parts)]
     return sorted(public, key=lambda file: (len(file.parts), str(file)))

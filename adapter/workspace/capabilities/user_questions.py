@@ -1,4 +1,4 @@
-"""Validate the model's questions, and ask the user those that are not answered yet."""
+"""Validate the model's questions, and ask the user the questions that are not answered yet."""
 
 from __future__ import annotations
 

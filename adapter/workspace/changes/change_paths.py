@@ -59,7 +59,7 @@ class ChangePaths:
 
     @contextmanager
     def lock_directories(self) -> Iterator[None]:
-        """Lock the directories of the change against all processes, including those of other workspaces and users."""
+        """Lock the directories of the change against all processes, including other workspaces' and other users'."""
         opened: list[tuple[int, int, int, str]] = []
         with ExitStack() as stack:
             for parts in self._list_directories():

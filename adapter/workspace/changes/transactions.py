@@ -179,7 +179,7 @@ class _FileChange:
 
     def close(self) -> None:
         """End the change: keep the old content, so that the change can be undone, or drop it if it is not to be kept.
-        If this change undoes another one, drop the record of that one."""
+        If this change undoes another one, also drop the record of the undone change."""
         name = "" if self._record.kept_as == "nothing" else self._keep_all()
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):

@@ -107,8 +107,8 @@ class UndoPlan:
             self._merge(step, resolved, now, old, put, present)
 
     def _merge(self, step: ChangeStep, resolved: ResolvedPath, now: str, *contents: bytes | None) -> None:
-        """Revert the change in a file that was edited since, and keep the later edits. ``contents`` are those before
-        the change, after it and now; each is None if it is too large or was not stored."""
+        """Revert the change in a file that was edited since, and keep the later edits. ``contents`` are the contents
+        before the change, after it and now; each is None if it is too large or was not stored."""
         old, put, present = contents
         if put is None or present is None or tree_ops.fingerprint_bytes(put) != step.after:
             self.failures.append(f"{resolved.display_path} was changed since")

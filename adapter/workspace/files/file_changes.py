@@ -146,7 +146,7 @@ def _apply_patches(
 
 
 def _list_notes(context: WorkspaceContext, requested: Sequence[ops.Patch], result: PatchResult) -> tuple[str, ...]:
-    """Return a note for each tolerated difference, and one if only the user's edit mode allowed it."""
+    """Return a note for each tolerated difference, and a note if only the user's edit mode allowed the difference."""
     notes = tuple(note for match in result.matches for note in match.notes)
     return (*notes, *result.notes, *describe_choice(requested, result.matches, context.edits))
 

@@ -36,7 +36,7 @@ class IgnoreFile:
     mentions: re.Pattern[str]
     """Pattern that matches every path that any rule matches. Most paths match no rule: one search rules them out."""
     keeps: re.Pattern[str]
-    """Pattern that matches every path that any ``!`` line matches. For others, the order of rules does not matter."""
+    """Pattern that matches every path that any ``!`` line matches. For other paths, rule order does not matter."""
 
     def decide(self, path: str) -> bool | None:
         """Return True if ``path`` is ignored, False if a ``!`` line keeps it, None if no rule matches it.

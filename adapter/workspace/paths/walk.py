@@ -161,7 +161,7 @@ class Walk:
         return sorted(entries)
 
     def _filter(self, entries: Sequence[_Entry], prefix: str, rules: Sequence[IgnoreFile]) -> list[_Entry]:
-        """Return the entries of a directory without those that are hidden, skipped or ignored."""
+        """Return the entries of a directory that are not hidden, skipped or ignored."""
         above = self._join_below_root(prefix)
         kept: list[_Entry] = []
         for entry in entries:

@@ -49,9 +49,8 @@ def list_public_directories() -> tuple[str, ...]:
 
 @cache
 def list_secret_paths() -> tuple[str, ...]:
-    """Return the paths in /etc that not all users may read, such as passwords and keys. There are none unless run as
-    root.
-    """
+    """Return the paths in /etc that not all users may read, such as passwords and keys. The result is empty unless this
+    process runs as root."""
     return () if os.getuid() else tuple(_find_secrets("/etc"))
 
 

@@ -385,7 +385,7 @@ class ActiveSandbox:
         return self._hidden is not None or self._frozen is not None
 
     def _add_denied(self, frozen: list[str], hidden: list[str]) -> None:
-        """Add the paths denied by rules to both lists. Raises ToolError if there are too many entries."""
+        """Add the paths that rules deny to ``frozen`` and ``hidden``. Raises ToolError if there are too many."""
         pending, seen = [""], 0
         while pending:
             directory = pending.pop()

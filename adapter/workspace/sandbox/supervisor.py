@@ -276,7 +276,7 @@ def _call_libc(function: str, *arguments: int | bytes) -> int:
 def _watch(
     program: int, control: int, child_events: int, max_processes: int, is_wrapped: bool
 ) -> tuple[int | None, str]:
-    """Wait until the program ends or must be ended. Return its exit status, and the reason why it must be ended."""
+    """Wait until the program ends or must be ended. Return its exit status and "", or None and the reason to end it."""
     host = os.getppid()
     processes = _count()
     poller = select.poll()
