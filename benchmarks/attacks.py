@@ -20,7 +20,7 @@ without such a sandbox. No case may delete or move the root of the file system.
     id = {do = [["read", "a.txt"]], gives = "hello"}
 
 Keys of a case: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model, whose
-tools are Blade's or those of ``dialect``), ``below`` (answers of its sub-agents, for Maki), ``server`` (a third-party
+tools are Blade's or belong to ``dialect``), ``below`` (answers of its sub-agents, for Maki), ``server`` (a third-party
 tool called remote: its description, schema and result), ``says`` (a model server's status and answers, in which
 ``{SENT}`` is the header with the key; the transcript is judged), ``mcp`` (an MCP server with ``calls``, and its
 ``later`` form in later sessions) and ``native`` (calls of a model server; for both, see `benchmarks.hostile_servers`),

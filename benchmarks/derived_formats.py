@@ -2,7 +2,7 @@
 
     python -m benchmarks.derived_formats FOLDER [--held-out | --seen]
 
-``FOLDER`` has chat templates (``*.jinja``). Each template that writes calls renders those in `CALLS`, which the
+``FOLDER`` has chat templates (``*.jinja``). Each template that writes calls renders the calls in `CALLS`, which the
 derivation does not use, alone and after words. They are parsed with the derived format and with the built-in one, whole
 and character by character. ``--held-out``: only the third of the templates that was not used in development.
 """

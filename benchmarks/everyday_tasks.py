@@ -1,12 +1,12 @@
-"""Run everyday tasks with `adapter run` and a small model, and count those that are done.
+"""Run everyday tasks with `adapter run` and a small model, and count the completed ones.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
         [--set plain|sloppy|second|third] [TASK ...]
 
 Each task is a sentence about a small folder. A task is done if all files and the answer are as requested; files that
 the task does not mention must be unchanged. With ``--folder``, the folders, the outputs and the transcripts are kept.
-The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. Those of ``second`` and
-``third`` were written before any run of them, and half of ``third`` is German.
+The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. The requests of ``second``
+and ``third`` were written before any run of them, and half of ``third`` is German.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ unpack to gigabytes, and request bodies of 200 MB. For each, the table shows the
 200 MB, 30 s (or the time that the disk needs to copy 1 GB), and a useful text: the result, or the reason and the next
 step. Exits with 1 if a limit is exceeded.
 
-``--scale`` reduces the sizes for a quick run, except that of the sparse file, which takes no space.
+``--scale`` reduces the sizes for a quick run, except the size of the sparse file, which takes no space.
 """
 
 from __future__ import annotations

@@ -344,7 +344,7 @@ def check_split(given: Input, pieces: Pieces, whole: tuple[Event, ...]) -> None:
 
 
 def check_stream(given: Input, pieces: Pieces, whole: tuple[Event, ...]) -> None:
-    """Raises Broken where arguments are handed on, while they are written, that are not those of a call to come."""
+    """Raises Broken where arguments are handed on, while they are written, that no later call has."""
     parser = Parser(given.format, given.tools, generation_prompt=given.prompt, stream_arguments=True)
     events: list[Event] = []
     for piece in pieces:

@@ -3,7 +3,7 @@
     python -m benchmarks.fuzz_targets --count 10000000
     python -m benchmarks.fuzz_targets --engine atheris --target repair --count 1000000
 
-Inputs are the project's own cases (`fixtures/`), cut and joined at random, or those that atheris generates, guided by
+Inputs are the project's own cases (`fixtures/`), cut and joined at random, or texts that atheris generates, guided by
 coverage (``pip install 'toolcall-adapter[bench]'``). Each target checks claims that hold for any text; any other
 exception is a crash. Prints inputs, seconds and crashes by target, each crash as Python, and then exits with 1.
 `benchmarks.fuzz_parse` checks the parser more thoroughly, with inputs split and cut in every way.

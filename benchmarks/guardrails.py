@@ -225,7 +225,7 @@ def free_port() -> int:
 def measure(
     bench: Bench, arm: str, setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
 ) -> list[EvalRun]:
-    """The runs of an arm; turns and tokens are those that the model counted."""
+    """The runs of an arm; turns and tokens are the model's counts."""
     way = bench.way(arm, setting)
     done = []
     for number in range(runs):

@@ -2,7 +2,7 @@
 
 python -m benchmarks.learned_formats [FORMAT...]
 
-Compares the calls (names and arguments) with those of the case; a case without calls is right if none is found. The
+Compares the calls (names and arguments) with the case's; a case without calls is right if none is found. The
 second column is the built-in format on the same cases. Both parse with the policy ``strict``, so that no other format
 helps.
 """
@@ -47,7 +47,7 @@ def is_example(case: dict[str, Any]) -> bool:
 
 
 def choose_examples(cases: dict[str, dict[str, Any]], family: str) -> list[str]:
-    """Return three cases: one with two calls, one with two arguments, and others; first those with the calls as the
+    """Return three cases: one with two calls, one with two arguments, and others; first the ones with the calls as the
     family's own encoder writes them and with plain values, then the shortest."""
     tools = ToolSet(json.loads((CASES / "tools.json").read_text()))
     usable = [

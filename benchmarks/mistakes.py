@@ -1,6 +1,6 @@
 """The mistakes of the simulated model in `benchmarks.faulty_model`, and the words by which a message names a mistake.
 
-The kinds are those that public reports on tool calling mention most often; their frequencies are not published.
+The kinds are the ones that public reports on tool calling mention most often; their frequencies are not published.
 Announcements, refusals and early ends are worded as such models word them.
 """
 

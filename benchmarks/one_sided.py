@@ -21,7 +21,7 @@ def _without_plus(edit: Edit) -> bool:
 
 
 def _with_marks(edit: Edit, kind: str, mark: str) -> Case | None:
-    """The added lines are marked, those that are kept are not."""
+    """The added lines are marked, the kept lines are not."""
     if not edit.added or not _without_plus(edit):
         return None
     added = [mark + line for line in edit.added]
@@ -106,7 +106,7 @@ def escaped_breaks_beside_strings(_: Random, edit: Edit) -> Case | None:
 
 
 def curly_beside_new(random: Random, edit: Edit) -> Case | None:
-    """The lines that are taken out are typographic in the file; those that are put in are others, and plain."""
+    """The lines that are taken out are typographic in the file; the inserted ones are plain."""
     if not edit.removed or not any(line.translate(_MARKS) != line for line in edit.removed):
         return None
     added = [line for line in random.sample(edit.lines, min(40, len(edit.lines))) if line.translate(_MARKS) != line][:2]

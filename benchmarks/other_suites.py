@@ -5,7 +5,7 @@
         [--folder DIR]
 
 *direct* is the plain loop of an OpenAI client with the model server, *serve* the same through `adapter serve`, *agent*
-our `Agent`, and *forge proxy* and *forge runner* those of forge-guardrails, in the environment ``--forge``, which is
+our `Agent`, and *forge proxy* and *forge runner* forge-guardrails' own, in the environment ``--forge``, which is
 created if missing. The model is the built-in one, a GGUF file, a server's, or scripted: it follows the reference
 solutions of toolcallbench and makes a mistake at this rate in each step (`benchmarks.faulty_model`).
 

@@ -1,4 +1,4 @@
-"""Compare prompts rendered by the models' chat templates with those of Hugging Face's library, byte for byte.
+"""Compare prompts rendered by the models' chat templates with the prompts of Hugging Face's library, byte for byte.
 
     python -m benchmarks.own_prompts FOLDER REFERENCE.json [--details] [--held-out | --seen]
 

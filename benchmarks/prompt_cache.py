@@ -132,7 +132,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Figures:
-    """Token counts of prompts. ``first``: those of the first prompt, which is never cached; they are part of
+    """Token counts of prompts. ``first``: the counts of the first prompt, which is never cached; they are part of
     ``read``."""
 
     reused: int

@@ -2,7 +2,7 @@
 
     python -m benchmarks.start_up [--runs 11]
 
-Each row is the median processor time of fresh interpreters, run in turn, as a multiple of that of ``pass``. The
+Each row is the median processor time of fresh interpreters, run in turn, as a multiple of the time of ``pass``. The
 libraries' own start-up times are lower bounds: a command that uses typer cannot be faster than one that does nothing.
 Exits with 1 if a row exceeds its limit.
 """

@@ -153,7 +153,7 @@ def background(workspace: Workspace, _: int) -> object:
 
 
 def any_tool(workspace: Workspace, number: int) -> object:
-    """A tool with random arguments, its paths among those in the race."""
+    """A tool with random arguments, its paths among the paths in the race."""
     name, arguments = random_call(Random(number), workspace.tools, WORLD)
     result = workspace.run(name, arguments)
     if not result.ok:

@@ -365,7 +365,7 @@ def cases(
 ) -> list[Case]:
     """At most ``per_kind`` cases of every kind, from all languages alike; fewer where a kind rarely applies.
 
-    With ``repositories`` the edits are those of their commits, else they are made up in the files of this machine.
+    With ``repositories`` the edits come from their commits, else they are made up in the files of this machine.
     """
     random = Random(seed)
     if repositories:

@@ -1,4 +1,4 @@
-"""Generate texts like those of models, from seeds: reasoning, Markdown, source code, and calls with such strings.
+"""Generate texts like models' texts, from seeds: reasoning, Markdown, source code, and calls with such strings.
 
 Parsing is slow at punctuation that could begin a call: backticks, ``<``, brackets at the beginning of a line, fences,
 tables, and mentioned markers. Each text has them about as often as answers of coding models do.

@@ -1,9 +1,9 @@
 """Imitate Windows on this machine: modules and functions that Windows lacks cannot be imported or called.
 
 python -m tests.as_windows WORDS...     the command line
-python -m tests.as_windows              imports every module, and prints those that fail
+python -m tests.as_windows              imports every module, and prints the modules that fail
 
-Paths are still those of this system. Consoles and locked files are not imitated.
+Paths are still this system's. Consoles and locked files are not imitated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OF_SIGNAL = """
 SIGALRM SIGCHLD SIGCONT SIGHUP SIGPIPE SIGQUIT SIGSTOP SIGTSTP SIGUSR1 SIGUSR2 SIGWINCH alarm pthread_kill
 pthread_sigmask setitimer sigwait
 """
-"""Names under "Availability: Unix" on docs.python.org, except those that `subprocess` needs here."""
+"""Names under "Availability: Unix" on docs.python.org, except the names that `subprocess` needs here."""
 
 
 def dress_up(*more: str) -> None:

@@ -50,7 +50,7 @@ def updates() -> Iterator[tuple[Path, Callable[[str], str]]]:
 
 
 def draw_pictures() -> Iterator[tuple[Path, bytes]]:
-    """Yield the pictures of docs/. Those of the browser come last, because they need one."""
+    """Yield the pictures of docs/. Pictures of the browser come last, because they need one."""
     from tests import chat_picture, drawings, picture, terminal_picture
 
     os.environ.pop("NO_COLOR", None)

@@ -48,6 +48,13 @@ HABITS = (
     _habit("beside", r"\bbesides?\b", 0.02, 0.04, "next to, in addition to"),
     _habit("go on", r"\b(?:go|goes|going|gone|went) on\b", 0.04, 0.02, "continue"),
     _habit("by itself", r", too\b|\bby itself\b|\b(?:is|are) to be\b", 0.02, 0.04, "also, automatically, must be"),
+    _habit(
+        "that of",
+        r"\bthose (?:of|in|that|which|who|whose|from|with)\b|\bthat of\b",
+        0.06,
+        0.20,
+        "repeat the noun, or use 's",
+    ),
     _habit("translated", r"\b(?:sought|mended|of use|asked for)\b", 0.05, 0.05, "searched, fixed, useful, requested"),
     _habit(
         "British",

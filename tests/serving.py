@@ -30,7 +30,7 @@ def serving(upstream: str, *options: str) -> Iterator[str]:
 
 @contextmanager
 def serving_afresh(upstream: str, *options: str) -> Iterator[str]:
-    """Serve in a new interpreter, whose memory and command line are those of a user's server."""
+    """Serve in a new interpreter, whose memory and command line are like a user's server's."""
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream, "--port", "0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stderr is not None

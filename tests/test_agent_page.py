@@ -25,7 +25,7 @@ COMMANDS = [
     for command in block.replace("\\\n", " ").splitlines()
 ]
 WRITTEN = "http://127.0.0.1:8080"
-"""The address in the examples, which is replaced by that of the scripted server."""
+"""The address in the examples, which is replaced by the scripted server's."""
 
 
 def call(name: str, arguments: str) -> str:

@@ -1,6 +1,6 @@
 """Every statement of the five tool documents has a test: `tests/generated/checklist.md` lists them.
 
-`statements.txt` has one statement per line: those of the documents (C), the rules for conflicts between documents (X),
+`statements.txt` has one statement per line: the documents' (C), the rules for conflicts between documents (X),
 and defects of the original programs to avoid (D). A test that fails if a statement is ignored names it in its
 docstring: "C010, X3: ..." or "C127 to C131: ...". ``python -m tests.generate`` writes the table.
 """
@@ -30,7 +30,7 @@ and describe programs with defects (D). Each line is one statement, with the tes
 
 
 def named_in(text: str) -> Iterator[str]:
-    """Return the statements that a docstring names, including those in ranges."""
+    """Return the statements that a docstring names, also inside ranges."""
     for first, last in _NAMED.findall(text):
         yield first
         if last and first[0] == last[0]:

@@ -41,7 +41,7 @@ def clamps() -> Iterator[str]:
 
 
 def _own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
-    """Return the nodes of a function or class, without those of inner functions and classes."""
+    """Return the nodes of a function or class, without nodes of inner functions and classes."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop(0)

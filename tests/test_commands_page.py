@@ -28,7 +28,7 @@ contains a model's text unchanged, with escapes.
 | 130 | Stopped with Ctrl-C. |
 """
 _REFERENCE = "adapter run"
-"""The command whose options are described only once; those that other commands share with it are only named."""
+"""The command whose options are described only once; options that other commands share with it are only named."""
 _ESCAPED = str.maketrans({"|": "\\|", "<": "&lt;", "*": "\\*", "_": "\\_", "\n": " "})
 
 

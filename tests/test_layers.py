@@ -131,7 +131,7 @@ def test_inner_folders_are_in_no_circle():
 
 
 def test_no_file_is_in_a_circle():
-    """Each file can be read after those that it imports."""
+    """Each file can be read after the files that it imports."""
     assert circle(graph()) == []
 
 

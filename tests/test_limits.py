@@ -116,7 +116,7 @@ def shown(value: float) -> str:
 
 
 def test_every_limit_is_described():
-    """In a docstring below it, or in that of its class."""
+    """In a docstring below it, or in its class's docstring."""
     assert [f"{limit.name} in {limit.module}" for limit in limits() if not limit.text] == []
 
 

@@ -57,7 +57,7 @@ def test_each_requirement_is_locked_to_a_version_that_it_admits(name):
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_nothing_is_locked_that_is_not_asked_for(name):
-    """The direct packages of the lock are those of pyproject.toml."""
+    """The direct packages of the lock are the packages in pyproject.toml."""
     ours = {package for package, _, entry in locked(name) if "toolcall-adapter (pyproject.toml)" in entry}
     base = [] if name == "one_file.txt" else requirements(LOCKS["dev.txt"])
     asked = {canonicalize_name(each.name) for each in [*base, *requirements(LOCKS[name])]}

@@ -24,7 +24,7 @@ def as_windows(*words: object, **where: Any) -> str:
 
 
 def test_every_module_can_be_imported():
-    """Also those of paths, the sandbox and processes, which report a missing module when they are used."""
+    """Also the modules of paths, the sandbox and processes, which report a missing module when they are used."""
     assert as_windows() == ""
 
 

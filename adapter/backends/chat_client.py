@@ -150,8 +150,8 @@ class ChatClient:
     ) -> Generator[Chunk, None, None]:
         """Stream the answer. Closing the generator closes the connection, which stops the server.
 
-        ``extra`` has additional fields of the request, such as those of `build_constraint_fields`. Iterating over the
-        stream raises TransportError if the server cannot be reached or sends an error.
+        ``extra`` has additional fields of the request, such as the result of `build_constraint_fields`. Iterating over
+        the stream raises TransportError if the server cannot be reached or sends an error.
         """
         check_types(
             "ChatClient.stream",

@@ -36,7 +36,7 @@ def build_constraint_fields(
 ) -> JsonObject:
     """Return the request fields that constrain a model to calls of ``tools``, or to plain text if there are no tools.
 
-    The result is empty for servers that cannot constrain output. The options are those of `build_gbnf` and
+    The result is empty for servers that cannot constrain output. The options are explained by `build_gbnf` and
     `build_json_schema`. With GBNF, the call is written in ``format``. With a JSON Schema, the answer is a single call
     as a JSON object, with its arguments under ``parameters``. ``waits`` requests a lazy grammar, which applies only
     once the model begins a call. It requires llama.cpp, and a format whose calls have an opening marker.

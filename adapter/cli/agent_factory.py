@@ -96,7 +96,7 @@ def build_agent(
     """Build the agent for ``task``, or for a chat if ``task`` is None. Closing ``stack`` closes the agent.
 
     ``base`` is a workspace without the model's capabilities. ``open_with_host`` opens the same folder with these
-    capabilities and those of the terminal. Raises TransportError and UsageError; their messages state the next step.
+    capabilities and the terminal's. Raises TransportError and UsageError; their messages state the next step.
     """
     console = observers.console
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None

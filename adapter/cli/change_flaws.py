@@ -1,4 +1,4 @@
-"""Find signs that the changes of a run are not those that its task requests.
+"""Find signs that a run did not make the changes that its task requests.
 
 The task is compared with the net changes of the run, that is, with its diff. All checks prefer a miss to a false alarm.
 """
@@ -60,7 +60,7 @@ _SET_NUMBER = re.compile(
 )
 """Matches numbers at the end of a clause: "set the port to 80.", but not "indent with 4 spaces"."""
 _CODE_NAME = re.compile(r"(?<![\w./-])[A-Za-z]\w*_(?!case\b)\w+(?!\.?\w|[/-])")
-"""Matches names with an underscore, except those of notations, such as snake_case."""
+"""Matches names with an underscore, except names of notations, such as snake_case."""
 
 
 def find_change_flaw(
@@ -101,7 +101,7 @@ def _has_syntax_error(path: str, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DiffedFile:
-    """The lines that a run removed from a file, and those that it added."""
+    """The lines that a run removed from a file, and the lines that it added."""
 
     path: str
     is_new: bool

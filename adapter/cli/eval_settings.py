@@ -27,7 +27,9 @@ class EvalSettings:
     also: list[str] | None = setting(
         None, "NAME=URL", "Also evaluate the proxy at URL, which serves the same model, and call it NAME; repeatable."
     )
-    suite: str = _scenarios("built-in", "FILE", "Run these scenarios: built-in, or those in a .toml or .py file.")
+    suite: str = _scenarios(
+        "built-in", "FILE", "Run these scenarios: built-in, or the scenarios in a .toml or .py file."
+    )
     kinds: list[str] | None = _scenarios(
         None, "KIND", "Run only scenarios of this kind, as listed by `--list`; repeatable.", "--kind"
     )

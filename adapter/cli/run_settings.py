@@ -66,7 +66,7 @@ class RunSettings:
     mcp_trusted: list[str] | None = _tools(
         None,
         "SERVER",
-        "Add the tools of this MCP server, and run those that it marks as read-only without approval; repeatable.",
+        "Add the tools of this MCP server, and run its read-only tools without approval; repeatable.",
     )
     skills: list[Path] | None = _tools(None, "DIR", "Also offer the skills in this folder; repeatable.")
     search: str | None = _tools(

@@ -19,7 +19,7 @@
     read_url = "https://context7.com/api/v1{id}?type=txt&topic={topic}&page={page}"
 
     [skills]
-    folders = ["~/skills"]        # in addition to those in the workspace
+    folders = ["~/skills"]        # in addition to the workspace's
 
     [guardrails]                  # see docs/reliability.md
     use = "on,-refusal"           # on, off, all, or names

@@ -13,7 +13,7 @@ def build_install_command(extra: str) -> str:
     """Return the command that installs ``extra`` in the environment of this program.
 
     The installer is recognized by a file in the environment: ``uv-receipt.toml`` for `uv tool`, ``pipx_metadata.json``
-    for pipx. Because `uv tool install` replaces the extras, the command repeats those that are already installed.
+    for pipx. Because `uv tool install` replaces the extras, the command repeats the installed ones.
     """
     environment = Path(sys.prefix)
     receipt = environment / "uv-receipt.toml"

@@ -48,7 +48,7 @@ def render_eval_report(
         chart="Completed runs by kind", bars=_build_bars(runs, ways),
         tables=[
             Table(
-                "Cost of a run", "Means over all runs, completed or not. Responses are those that reached the loop.",
+                "Cost of a run", "Means over all runs, completed or not. Only responses that reached the loop count.",
                 _COLUMNS, [_build_cost_row(way, score) for way, score in scores.items()],
             ),
             Table(

@@ -231,7 +231,7 @@ class Format:
     read_stripped_start: BodyReader | None = None
     """Parser of a call or header at the start of an answer whose opening markers were stripped by the server."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
-    """Maps the markers that open reasoning to those that close it."""
+    """Maps the opening markers of reasoning to the closing markers."""
     starts_in_reasoning: bool = False
     """True if the chat template always opens reasoning in the prompt."""
     answer_tags: Mapping[str, str] = field(default_factory=dict)

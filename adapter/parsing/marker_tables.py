@@ -53,7 +53,7 @@ LINE_STARTS = (LINE_START, "\n{", "\n[", TAG_START)
 """Possible starts of calls without markers, and of a tag around a call."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
-"""Languages of code fences that may contain a call, in addition to those that announce one."""
+"""Languages of code fences that may contain a call, in addition to languages that announce one."""
 
 PYTHON_FENCES = ("python", "py")
 """Languages of code fences that contain a call if they are the first text of an answer."""

@@ -63,7 +63,7 @@ class Segmenter:
 
     Args:
         normalize: Matches a decoded call to the session's tools.
-        id_seed: String that distinguishes the call ids of this turn from those of other turns.
+        id_seed: String that makes the call ids of this turn differ from other turns' ids.
         assumes_reasoning: Whether the text begins in reasoning by the format's default, rather than because the prompt
             opened it.
         accepts_drafts: Whether to accept calls at the end of unclosed reasoning.

@@ -205,7 +205,7 @@ def _build_sample_value(name: str, schema: Json) -> Json:
 
 
 def _build_typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
-    """Return the arguments with types instead of values, including those in lists and objects."""
+    """Return the arguments with types instead of values, also inside lists and objects."""
     return {name: _build_typed_value(schema, name in required) for name, schema in properties.items()}
 
 

@@ -1,4 +1,4 @@
-"""Shorten a long list of tools to those that best match the request, plus a tool that searches the others.
+"""Shorten a long list of tools to the best matches for the request, plus a tool that searches the others.
 
 `adapter.prompting.intent.tool_ranking` ranks the tools without a model. The shortlist affects only the prompt: the
 model can call every tool at any time.
@@ -53,7 +53,7 @@ class UserRequest:
 
 
 def shortlist_tools(tools: ToolSet, requests: Sequence[UserRequest], most: int) -> ToolShortlist | None:
-    """Return a shortlist of ``most`` tools for a conversation: those that best match its first request. Return None if
+    """Return a shortlist of ``most`` tools for a conversation: the best matches for its first request. Return None if
     no shortlist is needed.
 
     To keep the prompt cache valid, the shortlist does not change until it lacks the best match of a later request. It

@@ -47,7 +47,7 @@ class FollowedChoice(ChoiceDeltas):
             shown = f"{reasoning}{self.attempt.reasoned}".strip() or self._last_reasoning
             self._last_reasoning, self._repeated = "" if request.is_continuation else shown, ""
             self._begin(PendingAnswer(request, self.attempt.retry + 1))
-            if request.begun_call:  # its events were already sent, except those of the call
+            if request.begun_call:  # its events were already sent, except the call's
                 self.attempt.record_text(request.begun_call)
                 self.attempt.receive(self._create_parser("" if reasoning else None).feed(request.begun_call))
             self._may_remember = False

@@ -118,7 +118,7 @@ def _is_clients_search(tool: JsonObject) -> bool:
 
 
 def _remove_deferred(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
-    """Leave out deferred tools, also those in namespaces. The client's search returns them later."""
+    """Leave out deferred tools, also inside namespaces. The client's search returns them later."""
     for tool in tools:
         if tool.get("type") == "namespace":
             yield {**tool, "tools": list(_remove_deferred(require_objects(tool.get("tools"), "tools.tools")))}

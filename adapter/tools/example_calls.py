@@ -10,7 +10,7 @@ from adapter.tools.tool import Tool
 
 
 def build_example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject | None:
-    """Return valid arguments for ``tool``: the required arguments, and those in ``given`` that are valid.
+    """Return valid arguments for ``tool``: the required arguments, and the valid arguments in ``given``.
 
     Return None if the value of a required argument is unknown, because a model would copy an invented value.
     """

@@ -47,7 +47,7 @@ def find_missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AllowedArguments:
-    """The arguments of a call, without those that ``additionalProperties: false`` forbids."""
+    """The arguments of a call that ``additionalProperties: false`` does not forbid."""
 
     arguments: JsonObject
     forbidden: tuple[str, ...]
@@ -59,7 +59,7 @@ class AllowedArguments:
 
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
-    """Return the arguments without those that the schema forbids, including those in nested objects."""
+    """Return the arguments without the ones that the schema forbids, also inside nested objects."""
     has_containers = any(isinstance(each, dict | list) for each in arguments.values())
     if arguments.keys() <= tool.properties.keys() and not has_containers:
         return AllowedArguments(arguments, ())

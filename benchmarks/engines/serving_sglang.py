@@ -52,7 +52,7 @@ class Serving:
 
 
 def _given(made: Any, *values: Any, **options: Any) -> Any:
-    """An object of ``made``, with those of the options that its release has."""
+    """An object of ``made``, with the options that its release has."""
     takes = inspect.signature(made.__init__).parameters
     return made(*values, **{name: value for name, value in options.items() if name in takes})
 

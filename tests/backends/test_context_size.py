@@ -30,7 +30,7 @@ from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
     ],
 )
 def test_context_size_is_read_from_the_server(scripted, kind, path, body, tokens):
-    """It is that of the selected model if several are loaded."""
+    """It is the selected model's if several are loaded."""
     scripted.on(path, as_json(200, body))
     assert query_context_size(Endpoint(f"{scripted.url}/v1", kind), "x").tokens == tokens
 

@@ -107,7 +107,7 @@ def test_prompt_example_uses_the_derived_format():
 
 
 def test_markers_of_a_derived_format_are_escaped():
-    """Like those of every known format."""
+    """As for every known format."""
     format = adapter.derive(SOURCE)
     acting = "<do>write_file\n<k>path</k>\n<v>a.py</v>\n</do><|stop|>"
     told = escape_control_tokens(acting, format)

@@ -242,7 +242,7 @@ MAX_FAULTS = 5
 
 
 class FaultyServer(ScriptedServer):
-    """Answers each request with the fault that its question names. ``fault``: that of the first requests instead."""
+    """Answers each request with the fault that its question names. ``fault``: the first requests' fault instead."""
 
     def __init__(self, kind: str, fault: str = "") -> None:
         super().__init__()

@@ -111,7 +111,7 @@ PAGES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
 }
 
 LINKED = {"live, as links": "plain", "live, one exchange as links": "plain/1"}
-"""Pages for browsers without JavaScript, by name: the path after that of the live page."""
+"""Pages for browsers without JavaScript, by name: the path after the live page's."""
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -10,7 +10,7 @@ from adapter.workspace import Workspace
 from tests.dialects.files import make_files
 
 WRITE = {"maki": ("write", "path"), "proto": ("write_file", "file_path")}
-"""The name of the tool, and of its path; that of `edit` is the same in each dialect."""
+"""The name of the tool, and of its path; `edit` has the same name in each dialect."""
 
 pytestmark = pytest.mark.parametrize("dialect", WRITE)
 

@@ -57,7 +57,7 @@ def _swap(piece, order):
 
 
 def test_matches_report_lines_in_the_order_of_the_patches():
-    """Line numbers are those of the original text, 1-based."""
+    """Line numbers refer to the original text, 1-based."""
     result = patch_text("one\ntwo\nthree\n", [Patch("three\n", "3\n"), Patch("one\ntwo", "1\n1b\n2")])
     assert [(match.start_line, match.end_line) for match in result.matches] == [(3, 3), (1, 2)]
 

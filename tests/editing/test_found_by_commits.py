@@ -20,7 +20,7 @@ def refusal(text, old, new, **hints):
 
 
 def test_a_line_that_was_commented_out_is_not_commented_out_again():
-    """Its blanks are not those of the patch."""
+    """Its blanks differ from the patch's."""
     old = "          - { target: windows       , os: windows }"
     new = old.replace("- {", "# - {")
     once = patched(f"  include:\n{old}\n", old, new)

@@ -1,6 +1,6 @@
 """Published facts about the formats of codex and aider, applied to our own texts.
 
-The facts are those of codex's apply-patch scenarios and command-line tests and of aider's tests of edit blocks and
+The facts come from codex's apply-patch scenarios and command-line tests and of aider's tests of edit blocks and
 whole files (both read in 2026); the texts are our own. Names of intended differences give the reason.
 """
 

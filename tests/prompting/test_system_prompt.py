@@ -269,7 +269,7 @@ def test_template_syntax_error_names_file_and_line(tmp_path):
 
 
 def test_client_tools_are_described():
-    """Not only those of dialects."""
+    """Not only the dialects' tools."""
     tool = {"name": "get_weather", "parameters": {"properties": {"unit": {"enum": ["c", "f"]}}}}
     assert 'get_weather(unit?: "c"|"f")' in system_prompt(tools=[tool])
 

@@ -1,4 +1,4 @@
-"""Requests whose tools are those of an earlier request."""
+"""Requests with the tools of an earlier request."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Requests as home and workflow automation send them: Home Assistant's Ollama integration, and n8n's chat model.
 
-The shapes are those of homeassistant/components/ollama/entity.py (home-assistant/core) and of LangChain's ChatOpenAI,
+The shapes come from homeassistant/components/ollama/entity.py (home-assistant/core) and of LangChain's ChatOpenAI,
 which n8n's OpenAI Chat Model node uses.
 """
 

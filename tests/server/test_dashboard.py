@@ -31,7 +31,7 @@ _METRIC = re.compile(r"\b(?:adapter|process)_\w+")
 
 
 def names_there_are() -> set[str]:
-    """Return all names that a scrape can contain, including those of events that have not occurred."""
+    """Return all names that a scrape can contain, including the names for events that have not occurred."""
     from adapter.server.telemetry.metrics import Metrics
 
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}

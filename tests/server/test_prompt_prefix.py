@@ -1,4 +1,4 @@
-"""The prompt of a turn begins with that of the turn before, so that the prompt cache of the model server holds.
+"""The prompt of a turn begins with the previous turn's, so that the prompt cache of the model server holds.
 
 100 conversations, half of them with tools: every API, streamed and whole, before four kinds of model servers, and
 with a shortlist of the tools.

@@ -44,7 +44,7 @@ def asking(tools: int = 1, result: str = "") -> dict[str, Any]:
 
 
 def steps(body: dict[str, Any], options: TranslationOptions | None = None) -> int:
-    """Return the number of function calls, including those in C, of a translation."""
+    """Return the number of function calls, including functions in C, of a translation."""
     count = 0
 
     def counting(_frame: object, event: str, _argument: object) -> None:

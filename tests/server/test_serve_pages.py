@@ -49,7 +49,7 @@ def ask(
 
 
 def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str], Any]]:
-    """Return the requests with a mark, without those of server detection."""
+    """Return the requests with a mark, without the requests of server detection."""
     return [each for each in upstream.requests if each[1].get("x-mark") == mark]
 
 

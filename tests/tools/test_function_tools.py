@@ -222,7 +222,7 @@ def test_errors_reach_the_model(call, function, said):
 
 
 def test_function_needs_approval_unless_it_only_reads(call, tmp_path):
-    """Modes and rules depend on its declared effect, by default that of a command."""
+    """Modes and rules depend on its declared effect, by default a command's."""
     ran = []
 
     @tool
@@ -324,7 +324,7 @@ def test_a_model_may_hold_itself(call):
 
 
 def test_items_of_an_async_generator_are_listed(call):
-    """Like those of a generator."""
+    """As for a generator."""
 
     @tool
     async def count(to: int) -> AsyncIterator[int]:

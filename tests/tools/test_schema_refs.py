@@ -336,7 +336,7 @@ def test_a_short_schema_does_not_grow_without_end():
     ],
 )
 def test_parts_that_all_hold_narrow_each_other(parts, wanted):
-    """The types of an ``allOf`` are those that each part permits."""
+    """The types of an ``allOf`` are the types that each part permits."""
     assert list_types(dereference({"allOf": parts})) == wanted
 
 

@@ -186,7 +186,7 @@ def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
 
 
 def select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
-    """Return the arguments of ``call`` without those that a dialect's tool ignores."""
+    """Return the arguments of ``call`` that a dialect's tool does not ignore."""
     tool = tools.match(call.name)
     if tool is None or tool.validate is None or not tool.properties:
         return call.arguments

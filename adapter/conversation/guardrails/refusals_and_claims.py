@@ -104,7 +104,7 @@ def expects_information(request: str) -> bool:
 def find_refused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool | None:
     """Return the tool that can do what the answer refuses, if it refuses without a reason; otherwise None.
 
-    The tool's name must contain all words of the answer, apart from those that are typical of refusals. If a tool was
+    The tool's name must contain all words of the answer, apart from words that are typical of refusals. If a tool was
     called before, return None, because its result may have shown that the action is impossible.
     """
     if history.recent:

@@ -92,7 +92,7 @@ def find_file_action(request: str) -> str:
 
 
 def list_first_paths(request: str) -> list[str]:
-    """Return the first path in a request, and those that follow it in a list."""
+    """Return the first path in a request, and the paths that follow it in a list."""
     paths, spans = find_paths(request), list[tuple[int, int]]()
     for path in paths:
         start = request.index(path, spans[-1][1] if spans else 0)

@@ -180,7 +180,7 @@ MESSAGES: dict[str, Wordings] = {
         "Write only your own answer, and nothing after it.",
     ),
 }
-"""The messages, except those that other functions of this module build."""
+"""The messages, except the ones that functions of this module build."""
 
 
 def render_message(message: str, **values: object) -> Wordings:
@@ -194,8 +194,8 @@ def describe_error(error: str) -> str:
 
 
 def suggest_tools(meant: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> str:
-    """Return the sentence that follows a call of an unknown tool. ``meant``: the tool whose name resembles that of the
-    call, or "". ``likely``: the tools that the model may need; empty if unknown."""
+    """Return the sentence that follows a call of an unknown tool. ``meant``: the tool with a similar name, or "".
+    ``likely``: the tools that the model may need; empty if unknown."""
     if meant:
         return f"The nearest is {meant!r}.{examples.describe(tools[meant]):Call it like this}"
     if likely:

@@ -55,9 +55,9 @@ def _find_object(name: str, prefixes: Mapping[str, int]) -> set[str]:
 
 
 def _split_name(name: str, prefixes: Mapping[str, int]) -> tuple[set[str], set[str]]:
-    """Return the stems of the words in a tool's name, and those that are not verbs. A prefix that several tools have,
-    such as the name of their server, does not count. ``prefixes`` has the number of tool names that begin with each
-    word."""
+    """Return the stems of the words in a tool's name, and the stems that are not verbs. A prefix that several tools
+    have, such as the name of their server, does not count. ``prefixes`` has the number of tool names that begin with
+    each word."""
     words = [word for word in split_words(name) if stem_word(word) in VERB_STEMS or prefixes.get(word, 0) < 2]
     stems = {stem_word(word) for word in words}
     return stems, stems - VERB_STEMS

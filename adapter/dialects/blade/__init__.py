@@ -1,6 +1,6 @@
 """The tools of Zaguan Blade, from its "Tool Calls Reference".
 
-Names, arguments, defaults and result formats follow the document. Aliases are those in the document and other common
+Names, arguments, defaults and result formats follow the document. Aliases come from the document, or are other common
 names. The six editor tools are offered only if the host has an editor.
 """
 

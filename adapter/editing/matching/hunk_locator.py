@@ -144,7 +144,7 @@ def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
 
 
 def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
-    """Return the lines that equal the header ``name``, else those that start with it, else those that contain it."""
+    """Return the lines that equal the header ``name`` or, if there are none, start with it or contain it."""
     key = normalize_line(name)
     equal = list(search.find_lines_with_key(key))
     if equal or len(key) < 3:

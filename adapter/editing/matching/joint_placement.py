@@ -24,8 +24,7 @@ _Places: TypeAlias = dict[int, Sequence[int]]
 def place_jointly(patches: Sequence[Patch], resolutions: Sequence[Resolution]) -> dict[int, int | None]:
     """Return the 0-based first line of each patch that must be resolved again.
 
-    The line is None if the line number of the patch contradicts those of the other patches, and must therefore be
-    ignored.
+    The line is None if the line number in the patch contradicts the other patches, and must therefore be ignored.
     """
     if not any(map(_list_rivals, resolutions)):
         return {}

@@ -14,7 +14,7 @@ from adapter.editing.matching.strategies import TextMatch, match_part
 from adapter.editing.repairs.interpretations import Interpretation
 
 MAX_BLANKS = 0.08
-"""Maximum share of spaces and tabs in a minified line, including those in strings."""
+"""Maximum share of spaces and tabs in a minified line, also inside strings."""
 MAX_OLD = 20_000
 """Maximum length of the old text, in characters."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`|\w+|[^\w\s]')

@@ -146,7 +146,7 @@ class PieceCandidates:
         return log2(2 * len(self._old) / len(self._places[line]))
 
     def _score(self, lines: Sequence[str], start: int, end: int) -> Placement:
-        """Return the span with its score: the bits of the equal lines, minus those of the deleted lines.
+        """Return the span with its score: the bits of the equal lines, minus the bits of the deleted lines.
 
         A line that is replaced with a similar line loses another quarter of its bits instead, and a line that is only
         indented differently loses none. An added line that also occurs elsewhere in the file costs its bits, because it

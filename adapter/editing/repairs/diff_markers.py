@@ -263,7 +263,7 @@ def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str,
 
 def _strip_partial_numbers(old: str, new: str, strips: bool) -> str:
     """Strip the numbers of new lines that use the separator of the old text. If only some lines are numbered, their
-    numbers must be near those of the old text, because others may be content."""
+    numbers must be near the old text's, because others may be content."""
     numbered_old = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
     mark = next(match[2] or match[3] for match in numbered_old if match[2] or match[3])
     last = int(numbered_old[-1][1]) + new.count("\n") + 1

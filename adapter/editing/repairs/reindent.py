@@ -30,7 +30,7 @@ class _Pair(NamedTuple):
 
 
 class IndentMapper:
-    """Convert the indentation of the model's lines to that of the file.
+    """Convert the indentation of the model's lines to the file's.
 
     Args:
         matched: For each matched old line, its index, the line as the model wrote it, and the line of the file.

@@ -20,7 +20,7 @@ def load_exchanges(file: Path, conversation: str) -> tuple[list[RecordedExchange
 
 
 def replace_conversation(file: Path, conversation: str, recorded: Path) -> None:
-    """Replace the exchanges of ``conversation`` in ``file`` with those in ``recorded``."""
+    """Replace the exchanges of ``conversation`` in ``file`` with the exchanges in ``recorded``."""
     others = [exchange for exchange in _read(file) if exchange.conversation != conversation] if file.exists() else []
     own_exchanges = [exchange.model_copy(update={"conversation": conversation}) for exchange in _read(recorded)]
     file.parent.mkdir(parents=True, exist_ok=True)

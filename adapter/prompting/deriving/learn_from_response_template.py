@@ -3,7 +3,7 @@
 A response template describes how to parse a model's answer (transformers 5.13, documentation "Response parsing"): for
 each field of a message, the markers around it and the kind of its content. It is the ``response_template`` key of
 ``tokenizer_config.json``. Answers with known calls are written as the template describes them, and a format is learned
-from these answers. The model's calls are then repaired like those of any other format.
+from these answers. The model's calls are then repaired as in any other format.
 """
 
 from __future__ import annotations

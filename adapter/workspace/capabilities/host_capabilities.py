@@ -156,7 +156,7 @@ class Host:
     ``~/.local/state``.
     """
     skill_folders: tuple[str, ...] = ()
-    """The user's skill directories, in addition to those in the workspace."""
+    """The user's skill directories, in addition to the workspace's."""
     media: frozenset[ops.MediaKind] = frozenset()
     """Media types accepted by the model; such files are passed in the results' ``data``."""
 

@@ -22,8 +22,7 @@ _FIRST = 1 << 30
 """The first number of an open directory: greater than every file descriptor."""
 _NAME_SURROGATE = 0x2000_0000
 """Bit that marks reparse tags of names for another file or directory: symbolic links, junctions, mount points
-(Microsoft Learn, Reparse Point Tags). Files with other tags, such as those in OneDrive, are ordinary files.
-"""
+(Microsoft Learn, Reparse Point Tags). Files with other tags, such as files in OneDrive, are ordinary files."""
 _Identity: TypeAlias = tuple[int, int]
 
 

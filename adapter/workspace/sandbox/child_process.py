@@ -71,7 +71,7 @@ Sink = Callable[[bytes], object]
 
 
 def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a program: the allowed variables, except those whose names suggest a secret, and the
+    """Return the environment for a program: the allowed variables, except names that suggest a secret, and the
     variables that disable prompts and colors."""
     names, quiet = (_PASSED_ON_WINDOWS, _QUIET_WINDOWS) if sys.platform == "win32" else (_PASSED_ON, _QUIET)
     allowed = [name for name in environment if name in names or name.startswith("LC_")]

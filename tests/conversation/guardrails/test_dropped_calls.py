@@ -755,7 +755,7 @@ def test_repeated_command_is_held_to_the_file_that_the_request_wants_read():
     ],
 )
 def test_error_of_a_tool_is_not_its_argument(arguments, guardrail):
-    """Errors of other tools may be searched for, and those that quote the request are not the tool's words."""
+    """Errors of other tools may be searched for, and errors that quote the request are not the tool's words."""
     failed = PastCall("find_user", {"name": "light.bob"}, "error: nothing was found for this", ok=False)
     answer = CandidateAnswer("", (ToolCall("1", "find_user", arguments, ""),))
     verdict = Guardrails(TOOLS).check_response(CallHistory("Who is Rob?", (failed,)), answer)

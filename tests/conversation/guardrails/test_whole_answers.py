@@ -62,7 +62,7 @@ def edit(path: str, old: str, new: str) -> str:
 
 
 def judge(case: Case) -> tuple[str, list[str]]:
-    """Return the guardrail that retries the answer, or "", and those that drop its calls."""
+    """Return the guardrail that retries the answer, or "", and the guardrails that drop its calls."""
     request, before, answer = case
     messages: list[dict[str, Any]] = [{"role": "user", "content": request}]
     for number, (name, arguments, result) in enumerate(before):

@@ -72,7 +72,7 @@ LITERAL = {
 
 @pytest.mark.parametrize("text", LITERAL)
 def test_string_with_unknown_escape_is_literal(text):
-    """All backslashes in the string are literal, even those that would begin an escape."""
+    """All backslashes in the string are literal, even the ones that would begin an escape."""
     assert decode_json(f'{{"a": {text}}}').value == {"a": LITERAL[text]}
 
 

@@ -1,4 +1,4 @@
-"""Shared results hold only public text, and those in fixtures/shared_results are the table of docs/models.md.
+"""Shared results hold only public text, and the results in fixtures/shared_results are the table of docs/models.md.
 
 ``python -m tests.generate`` updates the table.
 """

@@ -94,7 +94,7 @@ def test_mixed_text_column_is_parsed_like_its_json(tmp_path):
 
 
 def test_large_files_are_written_block_by_block(tmp_path, monkeypatch):
-    """Each block is a row group, and the types are those of all blocks."""
+    """Each block is a row group, and all blocks have the same types."""
     monkeypatch.setattr(jsonl, "BLOCK_BYTES", 1000)
     table, back = converted([{"text": "No.", "n": number if number < 90 else "x"} for number in range(100)], tmp_path)
     assert pq.ParquetFile(tmp_path / "out.parquet").num_row_groups > 5
@@ -104,7 +104,7 @@ def test_large_files_are_written_block_by_block(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("first", "second"), [(".jsonl", ".parquet"), (".parquet", ".jsonl")])
 def test_interrupted_conversion_is_resumed(first, second, tmp_path, monkeypatch):
-    """To the same bytes; the size in the progress is that of the input."""
+    """To the same bytes; the size in the progress is the input's."""
     monkeypatch.setattr(jsonl, "BLOCK_BYTES", 500)
     monkeypatch.setattr(arrow, "BLOCK_ROWS", 5)
     monkeypatch.setattr(arrow, "BATCH_ROWS", 5)

@@ -97,7 +97,7 @@ def test_conflicting_input_column_is_renamed():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_format_is_recognized(name):
-    """A call written by a format has its name, or that of a format with the same output."""
+    """A call written by a format has its name, or the name of a format with the same output."""
     call = ("read_file", {"path": "a.py"})
     text = FORMATS[name].encode_calls([call])
     found = columns({"text": text}, tools=json.dumps(TOOLS))["format"]

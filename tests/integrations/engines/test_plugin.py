@@ -20,7 +20,7 @@ GROUPS = ("vllm.general_plugins", "sglang.srt.plugins")
 
 
 def test_plugin_file_of_each_engine_exists():
-    """vLLM loads it under its own file name, which must not be that of vLLM."""
+    """vLLM loads it under its own file name, which must differ from vLLM's."""
     assert all((ROOT / "adapter" / "integrations" / "engines" / name).is_file() for name in PLUGINS.values())
     assert Path(PLUGINS["vllm"]).stem != "vllm"
 

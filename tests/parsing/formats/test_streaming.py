@@ -288,7 +288,7 @@ def test_cases_stream_consistently(name):
 @example('Now: functools[{"name": "read_file", "arguments": {"path": "a"}}', "phi4_mini_json", 1)  # prose in the end
 @example('functools[{"name": "do_everything", "arguments": {"m\\s": 1}}]', None, 1)  # an escape that is none
 def test_streaming_changes_no_other_events(text, name, seed):
-    """The same calls as without it, except those that contradict emitted deltas."""
+    """The same calls as without it, except calls that contradict emitted deltas."""
     pieces = random_pieces(text, random.Random(seed), 6)
     events = in_pieces(pieces, name, stream_arguments=True)
     assert stream_fault(events, merge_deltas(in_pieces(pieces, name))) is None

@@ -200,7 +200,7 @@ def test_timeout_is_reduced_to_maximum(workspace):
 
 
 def test_approvals_in_code_pause_its_deadline(directory):
-    """Modes and rules are those of the session. Waiting for the user does not count."""
+    """The session's modes and rules apply. Waiting for the user does not count."""
 
     timeout = 2
 

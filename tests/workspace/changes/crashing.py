@@ -185,7 +185,7 @@ def write_forever(directory: Path, pause_s: float) -> None:
 # ------------------------------------------------------------ one file at a time
 
 LINES, MARKED = 2_000, 20
-"""The number of lines of the changed file, and of those that show its version."""
+"""The number of lines of the changed file, and of the lines that show its version."""
 
 
 def version_text(version: int) -> str:

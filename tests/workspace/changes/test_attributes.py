@@ -115,7 +115,7 @@ def test_edited_file_inherits_no_access_list(workspace, directory, change):
 
 
 def test_lost_user_attribute_is_an_error(directory):
-    """An attribute that cannot be set is an error. Those that certify the content are not copied to other content."""
+    """An attribute that cannot be set is an error. Attributes that certify content are not copied to other content."""
     (directory / "f").write_text("one\n")
     descriptor = os.open(directory / "f", os.O_RDWR)
     try:

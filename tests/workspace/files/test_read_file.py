@@ -136,7 +136,7 @@ def test_pdf_without_text_or_reader_is_explained(desk, directory, monkeypatch):
 
 
 def test_pdf_bomb_stays_within_limits(read, directory, monkeypatch):
-    """The earlier pages are returned with a note. Memory and time are those of a separate process."""
+    """The earlier pages are returned with a note. Memory and time are a separate process's."""
     bomb = zlib.compress(b"BT /F1 1 Tf (a) Tj ET\n" * 500_000, 9)
     stream = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(bomb), bomb)
     whole = make_pdf("hello from a page")

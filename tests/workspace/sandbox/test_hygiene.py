@@ -71,7 +71,7 @@ def test_command_leaves_no_processes(root, monkeypatch, nap, way, then):
 
 @pytest.mark.parametrize("harm", ["kill -9 $PPID", "kill -STOP $PPID"])
 def test_command_that_attacks_its_supervisor_is_ended(root, monkeypatch, nap, harm):
-    """Children of a stopped supervisor are found below it, those of a dead one by a token in their environment."""
+    """Children of a stopped supervisor are found below it, a dead one's by a token in their environment."""
     monkeypatch.setattr("adapter.workspace.sandbox.supervisor.GIVE_UP_S", 0.5)
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     run = run_command(root, RunCommand(f"setsid {nap} & {nap} & {harm}; {nap}", timeout_s=1))
