@@ -5,7 +5,8 @@
         [--max-tokens N] [--results FILE]
 
 The package contains the cases and the checker; its other dependencies are model clients, which are not used here. Four
-categories are drawn: one function, several functions, several calls, and no call. Ways, answers and intervals are as in `benchmarks.choices`.
+categories are drawn: one function, several functions, several calls, and no call. Ways, answers and intervals are as in
+`benchmarks.choices`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ others.
     python -m benchmarks.tool_choice [--model MODEL.gguf | --base-url URL] [--mode MODE ...] [--details]
 
 ``canitoolcall`` has nine scenarios, each whole, streamed, and compared: 27 checks, of which 9 compare and pass for any
-consistent server. ``held out`` has the checks of ``scenarios.json``, judged by the same client and code. Answers are cut off
-after 256 tokens.
+consistent server. ``held out`` has the checks of ``scenarios.json``, judged by the same client and code. Answers are
+cut off after 256 tokens.
 """
 
 from __future__ import annotations
