@@ -208,6 +208,6 @@ def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -
     """Return a call of the tool ``name``. ``values`` must be a single object with the arguments. Raises FormatError if
     it is not."""
     if len(values) != 1:
-        raise FormatError(f"expected one JSON object with the arguments, got {len(values)}")
+        raise FormatError(f"expected one JSON object with the arguments, got {len(values)} values")
     arguments, fixes = parse_arguments(values[0].value)
     return BodyResult((DecodedCall(name, arguments, end=offset + values[0].end),), (*values[0].fixes, *fixes))

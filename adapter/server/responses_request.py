@@ -36,7 +36,9 @@ class ResponsesRequest:
     def _resolve_references(self) -> None:
         previous = self._body.get("previous_response_id")
         if previous and self._conversation is not None:
-            raise RequestError("'previous_response_id' and 'conversation' cannot be combined", "conversation")
+            raise RequestError(
+                "'previous_response_id' and 'conversation' cannot be combined; send one of them", "conversation"
+            )
         self._input_items = [
             _resolve_item(item, f"input[{index}]", self._store) for index, item in enumerate(self._input_items)
         ]

@@ -60,7 +60,8 @@ async def _answer(action: Action, upstream: ModelServer, http: HttpRequest) -> A
     if answer is None:
         is_response = "/responses/" in http.url.path
         name = f"Response with id {get_id(http)[:80]!r}" if is_response else http.url.path[:120]
-        raise RequestError(f"{name} not found.", "response_id" if is_response else "conversation_id", status=404)
+        message = f"{name} not found: it was not stored, was deleted or has expired."
+        raise RequestError(message, "response_id" if is_response else "conversation_id", status=404)
     return JSONResponse(answer)
 
 

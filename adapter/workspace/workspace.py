@@ -253,7 +253,7 @@ class Workspace:
     def perform(self, operation: Operation) -> Outcome:
         """Perform an operation for the calling program, after any approval it needs. Raises ToolError on failure."""
         kind = type(operation).__name__
-        with convert_os_errors(f"{kind} was not done"), convert_memory_errors(kind):
+        with convert_os_errors(f"{kind} had no effect"), convert_memory_errors(kind):
             planned = plan_operation(self._context, operation, self._capabilities)
             approvals = self._approvals.list_required_approvals(kind, operation, planned, self.tools)
         decisions = [self._approvals.require(approval, None) for approval in approvals]
@@ -276,7 +276,7 @@ class Workspace:
     def read(self, operation: Operation) -> Outcome:
         """Perform a read-only operation for the calling program. Raises ToolError on failure."""
         if find_effect(operation) != "read":
-            raise UsageError(f"{type(operation).__name__} is not read-only: it needs a tool call and approval")
+            raise UsageError(f"{type(operation).__name__} is not read-only; use perform(), which requests approval")
         with convert_os_errors("the read failed"), convert_memory_errors(type(operation).__name__):
             return plan_operation(self._context, operation, self._capabilities).commit()
 

@@ -88,9 +88,8 @@ class OpenAIExchange:
 
     def build_refusal(self, error: TemplatePromptError) -> Any:
         """Build the error response for a chat template that cannot be used."""
-        error_response = RequestError(
-            f"the model's chat template does not accept this conversation: {error}", "messages"
-        )
+        message = f"the model's chat template rejects this conversation: {error}; pass prompt='words' to wrap()"
+        error_response = RequestError(message, "messages")
         return self._http.Response(
             error_response.status, json=build_error_body(error_response), request=self.http_request
         )

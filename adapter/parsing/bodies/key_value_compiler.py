@@ -52,9 +52,8 @@ def compile_pairs(spec: FormatSpec) -> CompiledFormat:
     assert pairs is not None
     first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
     if len(set(pairs.openings.values())) > 1:
-        raise UnsupportedLayoutError(
-            f"the text between key and value depends on the type of the value: {dict(pairs.openings)!r}"
-        )
+        texts = ", ".join(map(repr, pairs.openings.values()))
+        raise UnsupportedLayoutError(f"the text before a value depends on its type ({texts}); expected one text")
     if not (1 <= len(first) <= 2 and 1 <= len(_find_tags(pairs.openings["string"])) <= 2):
         raise UnsupportedLayoutError(
             f"unsupported text before the first key ({pairs.first!r}) and a value ({pairs.openings['string']!r})"

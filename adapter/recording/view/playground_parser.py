@@ -66,7 +66,7 @@ def _format(name: str, template: str) -> Format | None:
         return None
     if name != FROM_TEMPLATE:
         if name not in FORMATS:  # the path of a format file must not make the server read it
-            raise ValueError(f"unknown format {name[:60]!r}")
+            raise ValueError(f"unknown format {name[:60]!r}; leave it empty to detect the format")
         return get_format(name)
     from adapter.backends.format_derivation import derive
 

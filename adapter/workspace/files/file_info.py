@@ -46,6 +46,6 @@ def _count_lines(root: WorkspaceRoot, path: str) -> int:
             if time.monotonic() > deadline:
                 raise ToolError(
                     f"{resolved.display_path} has more than {lines} lines: counting stopped after "
-                    f"{COUNTING_SECONDS:g} s. Its size is {resolved.status.st_size if resolved.status else 0} bytes"
+                    f"{COUNTING_SECONDS:g} s. Size: {resolved.status.st_size if resolved.status else 0} bytes. Use wc"
                 )
     return lines

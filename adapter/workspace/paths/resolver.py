@@ -275,7 +275,8 @@ class _Walk:
     def _follow(self, name: str) -> None:
         self._links += 1
         if self._links > MAX_LINKS:
-            raise ToolError(f"{_quote_path(self._path)} passes through more than {MAX_LINKS} links, probably in a loop")
+            path = _quote_path(self._path)
+            raise ToolError(f"{path} passes through more than {MAX_LINKS} links, probably in a loop; use another path")
         target = calls.readlink(name, self._open[-1])
         if _split(target)[0]:
             try:
@@ -345,9 +346,8 @@ def _build_outside_error(path: str) -> ToolError:
 
 
 def _build_link_error(path: str, name: str) -> ToolError:
-    return ToolError(
-        f"{_quote_path(path)} is outside the workspace: {escape_for_display(name)!r} is a link that leads out of it"
-    )
+    link = escape_for_display(name)
+    return ToolError(f"{_quote_path(path)} is outside the workspace: {link!r} is a link out of it; use another path")
 
 
 def _quote_path(path: str) -> str:
