@@ -49,7 +49,7 @@ class RunSettings:
     retries: int | None = _model(None, "N", options.RETRIES_HELP, min=0, show_default="3")
     profile: str = _model("auto", "NAME", options.PROFILE_HELP)
     images: bool | None = _model(
-        None, "", "Send images to the model.", "--images/--no-images", show_default="if it accepts them"
+        None, "", "Send images to the model.", "--images/--no-images", show_default="only if the model accepts them"
     )
     agent_model: list[str] | None = _model(
         None, "TIER=NAME", "Use this model for a tier of sub-agents, such as strong=qwen3:32b; repeatable."
