@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from adapter.backends.constraint_fields import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
-from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
+from adapter.backends.endpoint_discovery import START_SERVER, Endpoint, Kind, find_endpoint, sees_images
 from adapter.backends.openai_sdk_errors import (
     find_reason,
     find_status,
@@ -326,7 +326,7 @@ class ChatClient:
             if is_timeout(error):
                 return UpstreamFailure("never", "Increase timeout_s, or shorten the prompt.")
             if is_connection_error(error):
-                return UpstreamFailure("briefly", f"{START_ONE}, or pass another URL.")
+                return UpstreamFailure("briefly", f"{START_SERVER}, or pass another URL.")
             if (status := find_status(error)) is not None:
                 return classify_failure(status, str(error))
         return UNKNOWN

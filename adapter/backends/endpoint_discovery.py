@@ -36,7 +36,7 @@ LOCAL_PORTS: dict[int, str] = {
 }
 """Default ports, and the names of the servers that use them."""
 
-START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
+START_SERVER = "Start a model server (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
 
 MAX_MODELS = 256
 """Maximum number of model names in a cache. Clients choose the names, so a full cache is cleared."""
@@ -144,7 +144,7 @@ def find_endpoint(
                 f"{name!r}{source} is not a URL, and no server answers at {url}; expected a URL like "
                 "http://127.0.0.1:8080/v1"
             )
-        raise TransportError(f"nothing answers at {remove_password(url)}{source}. {START_ONE}, or pass another URL.")
+        raise TransportError(f"nothing answers at {remove_password(url)}{source}. {START_SERVER}, or pass another URL.")
     # OLLAMA_HOST is often set only for the server, so it is tried but not required.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
@@ -154,7 +154,9 @@ def find_endpoint(
         if kind := detect_server_kind(url):
             return Endpoint(url, kind)
     tried = ", ".join(f"{port} {name}" for port, name in ports.items())
-    raise TransportError(f"no model server found on this machine (tried ports: {tried}). {START_ONE}, or pass its URL.")
+    raise TransportError(
+        f"no model server found on this machine (tried ports: {tried}). {START_SERVER}, or pass its URL."
+    )
 
 
 _HOST = re.compile(r"[\w.:%-]+")

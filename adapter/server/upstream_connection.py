@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import aiohttp
 import yarl
 
-from adapter.backends.endpoint_discovery import START_ONE, Endpoint, find_api_key
+from adapter.backends.endpoint_discovery import START_SERVER, Endpoint, find_api_key
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
@@ -228,7 +228,7 @@ class UpstreamConnection:
                 f"the model server at {self.endpoint.display_url} accepted the request but sent no answer ({reason})"
             )
             return UpstreamError(f"{message}. Retry, or check the server's log.", 502)
-        return UpstreamError(f"no server answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
+        return UpstreamError(f"no server answers at {self.endpoint.display_url} ({reason}). {START_SERVER}.", 502)
 
     def build_silence_error(self) -> UpstreamError:
         advice = "Increase --patience, or send a shorter prompt."

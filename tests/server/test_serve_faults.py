@@ -137,7 +137,7 @@ def test_dropped_connection_is_reported(client, upstream):
     upstream.on(CHAT, Reply(0, b""))
     with pytest.raises(openai.InternalServerError, match=r"accepted the request but sent no answer .*log") as caught:
         ask(client, False)
-    assert "Start one" not in str(caught.value)
+    assert "Start a model server" not in str(caught.value)
 
 
 def test_connection_that_closes_at_the_next_request_is_opened_again():
