@@ -73,9 +73,8 @@ ENCODING_HELP = "Assume that files that are not UTF-8 have this encoding."
 EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, option("NAME", ENCODING_HELP, show_default="detected")]
 POLICY_HELP = (
-    "Accept calls up to this level: strict (valid, with markers), safe (also repaired calls, and calls without markers "
-    "that only read), approved (also other calls without markers, if a person approves changes), lenient (also calls "
-    "amid text)."
+    "Accept calls up to this level: strict (valid, with markers), safe (also repaired calls, and reads without "
+    "markers), approved (also changes without markers, if a person approves them), lenient (also calls amid text)."
 )
 PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, flag("Print the result as a JSON object.", "--json")]

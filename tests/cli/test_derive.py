@@ -31,7 +31,7 @@ def test_derive_reports_the_inferred_format(template):
     done = adapter("derive", template)
     assert (done.returncode, done.stderr) == (0, "")
     for piece in (
-        "derived from the template and read back",
+        "derived from the template and tested",
         "elements with the name",
         "'<muse>' ... '</muse>'",
         "<|stop|>",

@@ -32,7 +32,7 @@ def find_tool(dialect: str, name: str) -> Tool:
 def describe(tool: Tool, parameter: str) -> str:
     """Return the parameter as documented.toml writes it."""
     schema = tool.properties[parameter]
-    assert schema["description"]
+    assert schema.get("description"), f"{tool.name}: describe {parameter!r} with Parameter(...)"
     if parameter in tool.required:
         assert "default" not in schema
         return f"{parameter}: {schema['type']}"

@@ -43,9 +43,9 @@ def _list_lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[t
     yield "format", str(detected).removesuffix(f" ({found.why})").removesuffix(f": {found.why}")
     checks = 2 * sum(sample.rendered is not None for sample in found.samples)
     if found.format is not None and found.frame is None:
-        yield "learned", f"{found.format.name}; from the response template, whose own answers it reads"
+        yield "learned", f"{found.format.name}; from the response template, whose answers it parses correctly"
     elif found.format is not None:
-        yield "derived", f"{found.format.name}; {checks} rendered texts read back, whole and in characters"
+        yield "derived", f"{found.format.name}; {checks} rendered texts parsed correctly, whole and by characters"
     else:
         yield "not derived", found.why
         if detected.certain is None:

@@ -71,7 +71,7 @@ def _detect(found: DerivationResult, source: str, model: str | None) -> Detected
             return DetectedFormat(name, "known", f"a known format that reads the template's output ({why})")
     if found.format is not None:
         doubt = f"{guess} misreads it" if guess else "no known format fits"
-        return DetectedFormat(found.format.name, "template", f"derived from the template and read back ({doubt})")
+        return DetectedFormat(found.format.name, "template", f"derived from the template and tested ({doubt})")
     why = f"not certain: no known format reads all of the template's output, and none was derived ({found.why})"
     return DetectedFormat(guess, "guess", why)
 
