@@ -97,12 +97,10 @@ class Profile(_ProfileTable):
 
 
 def find_profile_directory() -> Path:
-    """Return the directory that contains the profiles."""
     return find_config_directory() / "profiles"
 
 
 def build_profile_path(model: str) -> Path:
-    """Return the path of a model's profile."""
     name = re.sub(r"[^\w.-]+", "_", model).strip("._") or "model"
     return find_profile_directory() / f"{name}.toml"
 

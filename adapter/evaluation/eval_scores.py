@@ -45,7 +45,6 @@ class Score:
 
 
 def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
-    """Aggregate ``runs`` into one score."""
     count = len(runs)
 
     def compute_mean(values: Sequence[float]) -> float:

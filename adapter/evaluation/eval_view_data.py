@@ -11,7 +11,6 @@ from adapter.recording.view.view_page_data import PageData
 
 
 def is_run_log(text: str) -> bool:
-    """Return whether ``text`` is a run log."""
     return text.startswith('{"eval"')
 
 

@@ -191,6 +191,5 @@ def format_gbnf_json_literal(value: Json) -> str:
 
 
 def format_gbnf_literal(text: str) -> str:
-    """Return ``text`` as a quoted GBNF literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

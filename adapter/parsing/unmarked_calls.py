@@ -174,11 +174,11 @@ class UnmarkedCallReader:
             self._state.line.end_quotation()
 
     def read_announced(self, read: BodyReader, marker: str, taken: str) -> Reader[bool]:
-        """Parse a call after a sentence on its line, whose ``marker`` must otherwise begin a line.
+        """Parse a call that follows a sentence on the same line, although its ``marker`` usually begins a line.
 
-        It is a call if nothing but calls follows, and its tool only reads, because the sentence may quote a page.
-        Return whether it may be a call; otherwise nothing more is consumed. ``taken``: the text consumed so far, with
-        at least a part of the marker.
+        Because the sentence may quote a page, it is a call only if nothing but calls follows and its tool only reads.
+        Return whether it may be a call; if not, nothing more is consumed. ``taken``: the text consumed so far, with at
+        least a part of the marker.
         """
         self._skip_marker(marker, taken)
         consumed = [marker]

@@ -61,7 +61,6 @@ class AnswerParts:
         return answer
 
     def get_text(self, kind: Kind) -> str:
-        """Return the text of all parts of a kind."""
         return "".join(part.text for part in self.parts if part.kind == kind)
 
     def feed(self, chunk: JsonObject) -> Iterator[Step]:

@@ -66,7 +66,6 @@ async def _answer(action: Action, upstream: ModelServer, http: HttpRequest) -> A
 
 
 def get_id(http: HttpRequest) -> str:
-    """Return the id in the path of a request."""
     return str(http.path_params["id"])
 
 

@@ -168,7 +168,6 @@ class _Resolution:
         return resolved
 
     def _resolve_keyword(self, key: str, value: Json, path: tuple[str, ...]) -> Json:
-        """Resolve the schemas in the value of the keyword ``key``."""
         deeper = (*path, key)
         if key in SCHEMAS_BY_NAME and isinstance(value, Mapping):
             return {name: self.resolve(each, deeper) for name, each in value.items()}

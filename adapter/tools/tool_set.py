@@ -62,7 +62,6 @@ class ToolSet(Mapping[str, Tool]):
 
     @cached_property
     def all_names(self) -> tuple[str, ...]:
-        """The names and aliases of all tools."""
         return tuple(dict.fromkeys(name for tool in self._tools.values() for name in (tool.name, *tool.aliases)))
 
     @cached_property

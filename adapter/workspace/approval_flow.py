@@ -241,7 +241,6 @@ class ApprovalFlow:
 
 
 def _iter_paths(operation: ops.Operation) -> Iterator[str]:
-    """Yield the paths in the fields of an operation."""
     if isinstance(operation, ops.PatchFiles):
         for edit in operation.files:
             yield from filter(None, (edit.path, edit.moved_to))

@@ -242,7 +242,8 @@ class _Anchors:
         )
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
-        """Return whether the document already has the result of a change, so that its location is merely similar."""
+        """Return whether the document already has the result of a change, so that the location only looks like its
+        target."""
         added = list_keys(new[hunk.new_start : hunk.new_end])
         if not is_distinctive("".join(added)):
             above, below = self.context.list_context_rows(range(hunk.start, hunk.end))

@@ -146,7 +146,7 @@ class IndentMapper:
 
     @cached_property
     def _opened(self) -> list[int]:
-        """The numbers of columns by which the model indented the first lines of blocks."""
+        """By how many columns the model indented the first line of each block."""
         steps = (step for text in self._written for step in _list_steps(text))
         return [step for step, is_opened in steps if is_opened and step in WRITTEN_UNITS]
 

@@ -94,7 +94,6 @@ class ReasoningMarkers:
 
     @cached_property
     def _markers(self) -> frozenset[str]:
-        """Markers of reasoning and of calls."""
         calls = (opener.marker.strip() for format_entry in self._formats for opener in format_entry.openers)
         return frozenset((*self._pairs, *self._pairs.values(), *calls))
 

@@ -96,7 +96,6 @@ def find_json(text: str, start: int, arguments: JsonObject) -> Iterator[tuple[in
 
 
 def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
-    """Locate a JSON object that contains the name and the arguments."""
     for at in _find_occurrences(text, start, name):
         if text[at - 1 : at] != '"' or text[at + len(name) : at + len(name) + 1] != '"':
             continue
@@ -130,7 +129,6 @@ def _find_call_object(text: str, start: int, at: int) -> tuple[int, int] | None:
 
 
 def locate_named_json(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
-    """Locate a name with JSON arguments after it."""
     for begin, end, is_text in find_json(text, start, arguments):
         at = text.rfind(name, max(start, begin - MAX_GAP - len(name)), begin)
         if at >= 0:

@@ -85,7 +85,6 @@ class TemplateConventions:
     def build_answer_message(
         self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
     ) -> JsonObject:
-        """Return an assistant message."""
         message: JsonObject = {"role": "assistant", "content": content if content is not None else self.empty_content}
         if reasoning is not None:
             message["reasoning_content"] = reasoning

@@ -195,7 +195,6 @@ def build_exchanges_view(
 
 
 def list_client_messages(exchange: RecordedExchange) -> list[JsonObject]:
-    """Return the messages that the client sent."""
     return list_messages(exchange.sent) if exchange.messages is None else list(exchange.messages)
 
 

@@ -37,7 +37,6 @@ class UndoPlan:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths changed by the undo."""
         changed = (path for step in self.steps for path in (step.path, step.destination) if path)
         return tuple(dict.fromkeys((*changed, *self.removes)))
 

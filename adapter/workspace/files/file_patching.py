@@ -28,7 +28,7 @@ def resolve_edit_mode(name: str | None) -> Edits | None:
 
 
 def apply_edit_mode(patches: Sequence[Patch], edits: Edits | None) -> tuple[Patch, ...]:
-    """Return ``patches`` with the strictness ``edits`` that the user chose, or unchanged if it is None."""
+    """Return ``patches`` with the strictness that the user chose; None leaves them unchanged."""
     return tuple(patches) if edits is None else tuple(replace(patch, exact=edits == "exact") for patch in patches)
 
 
