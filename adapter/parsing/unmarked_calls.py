@@ -26,6 +26,7 @@ from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import CONTENT, NOTHING
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.parsing.wrapper_tags import announces_calls
+from adapter.tools.decoded_json_calls import is_named_call
 
 _OUTSIDE_BRACKETS = "\"';,"
 """The first characters of a damaged call without its first bracket."""
@@ -33,6 +34,7 @@ _OUTSIDE_BRACKETS = "\"';,"
 _separators = get_marker_set("; ", ", ")
 _call_starts = get_marker_set("\n{", "\n[", "\n\n", "; {", ", {", FENCE)
 _WORD = re.compile(r"[\w.-]+")
+_NAME_AND_OBJECT = re.compile(r"[\w.-]+ ?\{")
 _closing_fence = get_marker_set(FENCE)
 _FIRST_FENCED = re.compile(rf"([\w+#.:-]{{0,{FENCE_KIND}}})[ \t]{{0,9}}(?:\r?\n|(?=[{{\[]))")
 """Matches the language of a code fence before its first line, or before JSON on the same line."""
@@ -106,7 +108,7 @@ class UnmarkedCallReader:
         result, _ = yield from self._read_body(read_worded_call, consumed, begins_line=True)
         raw = "".join(consumed)
         is_announced = announces_call(raw)
-        if not is_announced and state.last is CONTENT:
+        if not is_announced and state.last is CONTENT and not self._is_plain_call(result, raw):
             self._source.push_back(raw)
             return False
         if result.calls:
@@ -114,6 +116,11 @@ class UnmarkedCallReader:
         elif result.error is not None:
             self._output.hold(self._call_events.build_events(result, raw), raw, self._source.offset - len(raw))
         return bool(raw)
+
+    def _is_plain_call(self, result: BodyResult, raw: str) -> bool:
+        """Return whether ``raw`` is ``NAME {...}``, with arguments that the tool takes."""
+        is_whole = _NAME_AND_OBJECT.match(raw) is not None and not any(call.fixes for call in result.calls)
+        return is_whole and all(is_named_call({call.name: call.arguments}, self._source.tools) for call in result.calls)
 
     def reread_worded(self, raw: str) -> Reader[bool]:
         """Parse ``raw`` like `read_worded`. It begins with a marker, but is not a call in the marker's format."""

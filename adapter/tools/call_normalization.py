@@ -54,7 +54,9 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
         return name, arguments, ()
     repairs: dict[str, None] = {} if tool.name == name else {"tool-name": None}
     named: JsonObject = {}
-    properties, given = tool.properties, _unwrap_arguments(arguments, tool, repairs)
+    properties, given = tool.properties, arguments
+    while (inner := _unwrap_arguments(given, tool, repairs)) is not given:
+        given = inner
     for key, value in (given if given.keys() <= properties.keys() else _rename_arguments(given, tool, repairs)).items():
         schema = properties[key] if key in properties else tool.find_schema(key)
         value, more = coerce_to_schema(value, schema)

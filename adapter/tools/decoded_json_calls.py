@@ -104,8 +104,8 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
 
 
 def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:
-    """Return ``value`` with keys in lower case, if it is then a call of one of the session's tools, or None."""
-    lowered = {key.lower(): item for key, item in value.items()}
+    """Return ``value`` with plain keys in lower case, if it is then a call of one of the session's tools, or None."""
+    lowered = {key.lower().strip("*` "): item for key, item in value.items()}
     return lowered if lowered.keys() != value.keys() and _are_known_calls(lowered, tools) else None
 
 
@@ -122,20 +122,19 @@ def find_container_key(value: JsonObject, tools: ToolSet) -> str | None:
 def _are_known_calls(value: Json, tools: ToolSet) -> bool:
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
-        (
-            isinstance(item, dict)
-            and (
-                looks_like_call(item)
-                and (key := find_name_key(item, tools)) is not None
-                and tools.match(str(item[key])) is not None
-            )
-        )
-        or (value is items and _is_named_call(item, tools))
-        for item in items
+        _is_known_call(item, tools) or (value is items and is_named_call(item, tools)) for item in items
     )
 
 
-def _is_named_call(item: Json, tools: ToolSet) -> bool:
+def _is_known_call(item: Json, tools: ToolSet) -> bool:
+    if not isinstance(item, dict) or not looks_like_call(item):
+        return False
+    item = next((item[key] for key in NESTING_KEYS if isinstance(item.get(key), dict)), item)
+    key = find_name_key(item, tools)
+    return key is not None and tools.match(str(item[key])) is not None
+
+
+def is_named_call(item: Json, tools: ToolSet) -> bool:
     """Return whether the only key of ``item`` is the name of a tool, and its value has the tool's arguments."""
     only, value = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
     tool = tools.get(only)

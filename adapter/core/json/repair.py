@@ -21,6 +21,7 @@ from adapter.core.json.strict import (
 )
 
 _SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
+_CLOSED_KEY = re.compile(r"\"(?=\s{0,99}:)")
 _KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
 _PLAIN_KEY = re.compile(r'"([\w$.-]{1,80})"')
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -207,6 +208,9 @@ class JsonRepairer:
         if word is None or self.text[self.position - 1] in _QUOTES:  # a string that lost its closing quote
             raise self.fail("a key in double quotes")
         self.position = word.end()
+        lost_quote = _CLOSED_KEY.match(self.text, self.position)
+        if lost_quote is not None:  # the key lost its opening quote
+            self.position = lost_quote.end()
         self.fix("unquoted-key")
         return word.group()
 
