@@ -10,7 +10,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise, starmap
@@ -82,6 +82,8 @@ class MarkerSet:
         # A tuple needs a tenth of the memory of a set; the strings are shared by all sessions.
         self._lowered = (*dict.fromkeys(sys.intern(literal.lower()) for literal in literals),)
         self._parent: MarkerSet | None = None
+        self._base: MarkerSet | None = None
+        """The set with the same anchors that this one extends, if any."""
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:
@@ -107,7 +109,7 @@ class MarkerSet:
         characters of those markers."""
         if self._parent is not None:
             return self._parent._offsets
-        strong = self._group_by_anchor(self._strong)
+        strong = self._anchored
         return {
             spelling: [(at, _join_firsts(some)) for at, some in sorted(strong.get(char, {}).items(), reverse=True)]
             for char in self._anchors
@@ -122,6 +124,19 @@ class MarkerSet:
     @cached_property
     def _anchors(self) -> frozenset[str]:
         return _choose_anchors(self.literals)
+
+    @property
+    def _anchored(self) -> Mapping[str, Mapping[int, Sequence[str]]]:
+        """The markers that are not weak, grouped by their anchor and its index."""
+        if self._base is None:
+            return self._grouped
+        base = self._base._grouped
+        added = self._group_by_anchor(set(self._lowered).difference(self._base._lowered))
+        return {**base, **{char: _merge_groups(base.get(char, {}), groups) for char, groups in added.items()}}
+
+    @cached_property
+    def _grouped(self) -> Mapping[str, Mapping[int, Sequence[str]]]:
+        return self._group_by_anchor(self._strong)
 
     def _group_by_anchor(self, literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
         """Group ``literals`` by their anchor, and then by the anchor's index."""
@@ -195,7 +210,7 @@ class MarkerSet:
     @cached_property
     def _exact_pattern(self) -> re.Pattern[str]:
         """A pattern with one branch per anchor, which includes the characters that may surround the anchor."""
-        strong = starmap(_build_branch, self._group_by_anchor(self._strong).items())
+        strong = starmap(_build_branch, self._anchored.items())
         weak = (_build_anchor(literal, self._find_anchor(literal), weak.search) for literal, weak in self.weak.items())
         return re.compile("|".join([*weak, *strong]) or _NEVER)
 
@@ -206,8 +221,10 @@ class MarkerSet:
         If it matches an anchor next to a character of one of its markers, the match has an empty group. At the end of
         the text, it matches the start of a marker whose anchor has not arrived yet; the match then has no group.
         """
-        by_anchor = self._group_by_anchor(self.literals)
-        begun = {literal[: self._find_anchor(literal)] for literal in self.literals} - {""}
+        by_anchor = {**self._anchored}
+        for char, groups in self._group_by_anchor(self.weak).items():
+            by_anchor[char] = _merge_groups(by_anchor.get(char, {}), groups)
+        begun = {text[:at] for groups in by_anchor.values() for at, texts in groups.items() for text in texts} - {""}
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
@@ -319,7 +336,7 @@ class WeakMarkerSet(MarkerSet):
             return WeakMarkerSet(weak, *self.literals, *added)
         extended = WeakMarkerSet(weak)
         extended._lowered = (*self._lowered, *added)
-        extended._anchors = self._anchors
+        extended._anchors, extended._base = self._anchors, self._base or self
         extended._offsets = {char: [*places] for char, places in self._offsets.items()}
         for char, by_offset in extended._group_by_anchor(added).items():
             firsts = dict(extended._offsets[char])
@@ -357,6 +374,12 @@ class WeakMarkerSet(MarkerSet):
         return [(literal, weak) for literal, weak in self.weak.items() if weak.max_undecided]
 
 
+def _merge_groups(
+    groups: Mapping[int, Sequence[str]], others: Mapping[int, Sequence[str]]
+) -> Mapping[int, Sequence[str]]:
+    return {at: [*groups.get(at, ()), *others.get(at, ())] for at in {**groups, **others}}
+
+
 def _equals_ignoring_case(literal: str, text: str) -> bool:
     """Return whether ``text`` is ``literal`` in some letter case. ``text`` may contain characters outside ASCII."""
     return text.lower() == literal and _KELVIN not in text
@@ -377,7 +400,7 @@ def _choose_anchors(literals: Iterable[str]) -> frozenset[str]:
     return frozenset(anchors)
 
 
-def _build_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
+def _build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
     """Return a pattern for the anchor ``char`` and the characters around it. A lookbehind matches the characters before
     it."""
     rests: dict[str, list[str]] = {}
@@ -399,7 +422,7 @@ def _build_last_characters(literals: Collection[str]) -> str:
     return "".join(_build_class({literal[at] for literal in literals}) for at in range(-length, 0))
 
 
-def _build_neighbor_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
+def _build_neighbor_pattern(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
     """Return a pattern that is matched directly after ``char``. It requires that a character next to ``char`` is also
     next to it in one of the markers."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}

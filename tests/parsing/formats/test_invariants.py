@@ -199,7 +199,7 @@ def test_quoted_examples_are_rejected(name, count, language):
 
 CALL, CLOSE = '<tool_call>{"name": "bash", "arguments": ', "</tool_call>"
 FILTERS = "<function=search>\n<parameter=filters>\n"
-DEEP, LONG, MANY = 1_500 * EFFORT, 5_000 * EFFORT, 160 * EFFORT
+DEEP, LONG, MANY = 1_100 * EFFORT, 4_500 * EFFORT, 40 * EFFORT
 """Past the depth of recursion and the digits of a whole number, for one."""
 # fmt: off
 HOSTILE = {
