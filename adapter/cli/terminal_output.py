@@ -21,12 +21,15 @@ from rich.text import Text
 from adapter.core.text.display_escaping import escape_for_display
 
 if sys.platform != "win32":
+    import select
     import termios
 
 DRAW_S = 0.1
 """Minimum time, in seconds, between two drawings of a status that changes with every chunk."""
 TICK_S = 0.5
 """Time, in seconds, between two drawings of an unchanged status. Each drawing updates the elapsed time."""
+INTERRUPT_S = 0.2
+"""Maximum time, in seconds, until a Ctrl-C takes effect while a line is typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,12 @@ REASONING = TextFlowStyle(style="dim", first=".. ", indent="   ")
 OUTPUT = TextFlowStyle()
 _TYPING = TextFlowStyle()
 """Style of a question and the user's answer."""
+
+
+def _wait_for_line() -> None:
+    """Wait until a line was typed. A Ctrl-C between the call of `input` and its first read would have no effect."""
+    while sys.platform != "win32" and sys.stdin.isatty() and not select.select([sys.stdin], [], [], INTERRUPT_S)[0]:
+        pass
 
 
 class Terminal:
@@ -144,6 +153,7 @@ class Terminal:
             self._wipe()
             self._flow = _TYPING  # set first, because the user may press Ctrl-C as soon as the prompt is visible
             self._print(Text(escape_for_display(prompt)))
+        _wait_for_line()
         try:
             answer = input()
         except UnicodeDecodeError:

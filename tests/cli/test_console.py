@@ -205,6 +205,26 @@ def test_ctrl_d_refuses_and_ctrl_c_stops(model, tmp_path, key):
         assert (code, after) == (130, ["", "-- stopped by the user"])
 
 
+def test_ctrl_c_before_the_line_is_read_is_not_lost(tmp_path):
+    """`input` notices a signal only while it reads, not between its call and its first read."""
+    (tmp_path / "ask.py").write_text(
+        "import builtins, signal\n"
+        "from adapter.cli.terminal_output import Terminal\n"
+        "read = builtins.input\n"
+        "def deaf_input():\n"
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "    return read()\n"
+        "builtins.input = deaf_input\n"
+        "try:\n"
+        "    Terminal().read_line('Now? ')\n"
+        "except KeyboardInterrupt:\n"
+        "    raise SystemExit(130)\n"
+    )
+    terminal = Terminal([tmp_path / "ask.py"], tmp_path)
+    terminal.type("\x03", after="Now?")
+    assert terminal.end() == 130
+
+
 def test_input_typed_before_the_question_is_discarded(model, tmp_path):
     silent = as_stream(delta("Wait."), delta(finish_reason="stop"))
     slow = Reply(200, silent.body.replace(b"Wait.", json.dumps("Wait." + WRITE)[1:-1].encode()), silent.content_type)
