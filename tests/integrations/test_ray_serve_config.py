@@ -1,7 +1,4 @@
-"""The Ray Serve deployment: pytest -m clients tests/server/test_ray_serve.py, if Ray is installed.
-
-`python -m benchmarks.bench_ray` tests a cluster.
-"""
+"""The arguments of the Ray deployment and its choice of model servers. `python -m benchmarks.bench_ray` runs one."""
 
 from __future__ import annotations
 
@@ -10,11 +7,7 @@ import json
 import pytest
 
 from adapter.core.errors import UsageError
-
-pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
-pytest.importorskip("ray.serve", reason="needs Ray: pip install 'ray[serve]'")
-
-from adapter.integrations.ray_serve import RayServeConfig, _choose_upstream, app, build_conversation_key  # noqa: E402
+from adapter.integrations.ray_serve_config import build_conversation_key, choose_upstream, load_config
 
 
 def conversation(messages, headers=(), **body):
@@ -41,8 +34,8 @@ def test_conversation_key_accepts_any_body(body):
 def test_added_upstream_moves_few_conversations():
     """Rendezvous hashing: only conversations of the new upstream move."""
     two, three = dict.fromkeys("ab"), dict.fromkeys("abc")
-    moved = [n for n in map(str, range(300)) if _choose_upstream(n, two) != _choose_upstream(n, three)]
-    assert {_choose_upstream(n, three) for n in moved} == {"c"}
+    moved = [n for n in map(str, range(300)) if choose_upstream(n, two) != choose_upstream(n, three)]
+    assert {choose_upstream(n, three) for n in moved} == {"c"}
     assert 50 < len(moved) < 150
 
 
@@ -59,9 +52,9 @@ def test_invalid_arguments_raise_at_start(args, why, monkeypatch):
     """With the available choices, before any replica starts."""
     monkeypatch.delenv("ADAPTER_API_KEY", raising=False)
     with pytest.raises(UsageError, match=why):
-        app(args)
+        load_config(args)
 
 
 def test_upstreams_can_be_one_comma_separated_value():
     """As passed by `serve run`."""
-    assert RayServeConfig(upstream="http://a, http://b").upstream == ["http://a", "http://b"]  # type: ignore[arg-type]
+    assert load_config({"upstream": "http://a, http://b"}).upstream == ["http://a", "http://b"]
