@@ -21,6 +21,10 @@ def test_conversation_key_is_stable_while_it_grows():
     begun = conversation([first])
     assert begun == conversation([system, first, {"role": "assistant", "content": "Yes?"}, other])
     assert begun != conversation([other])
+    for key, value in (("input", [first]), ("prompt", "Hi")):
+        assert build_conversation_key({}, json.dumps({"model": "m", key: value}).encode()) == begun
+    assert conversation([first], prompt_cache_key="") == begun
+    assert conversation([system]) == ""
     assert conversation([first], prompt_cache_key="k") == "k"
     assert conversation([first], {"x-session-id": "s"}, prompt_cache_key="k") == "s"
 
@@ -55,6 +59,15 @@ def test_invalid_arguments_raise_at_start(args, why, monkeypatch):
         load_config(args)
 
 
-def test_upstreams_can_be_one_comma_separated_value():
+def test_upstreams_can_be_a_list_or_one_comma_separated_value():
     """As passed by `serve run`."""
-    assert load_config({"upstream": "http://a, http://b"}).upstream == ["http://a", "http://b"]
+    for upstream in ("http://a, http://b", ["http://a", "http://b"]):
+        assert load_config({"upstream": upstream}).upstream == ["http://a", "http://b"]
+
+
+@pytest.mark.parametrize("environ", [True, False])
+def test_other_machines_need_the_key(environ, monkeypatch):
+    """From the arguments or the environment."""
+    monkeypatch.setenv("ADAPTER_API_KEY", "k" if environ else "")
+    args = {"upstream": "http://127.0.0.1:1", "host": "models.example", **({} if environ else {"api_key": "k"})}
+    assert load_config(args).build_settings("http://127.0.0.1:1").api_key == "k"
