@@ -240,7 +240,7 @@ def _print(runs: Sequence[EvalRun], ways: Sequence[str]) -> None:
 
 
 COSTS: dict[str, Callable[..., str]] = {
-    "responses per run": lambda each: f"{each.turns:.1f}",
+    "answers per run": lambda each: f"{each.turns:.1f}",
     "calls per run": lambda each: f"{each.calls:.1f}",
     "tokens per run": lambda each: f"{each.prompt_tokens + each.written_tokens:,.0f}",
     "seconds per run": lambda each: f"{each.seconds:.1f}",

@@ -43,13 +43,13 @@ def export(
         str,
         option(
             "NAMES",
-            "Skip responses that do not meet all these conditions, separated by commas: valid (complete, without "
+            "Skip answers that do not meet all these conditions, separated by commas: valid (complete, without "
             "invalid calls), unfixed (no call was repaired), calls (has calls), approved (no call was denied), "
             "succeeded (no call failed), answered (the conversation ended with an answer).",
         ),
     ] = "",
 ) -> None:
-    """Export recordings and transcripts as training data. Every response becomes one line."""
+    """Export recordings and transcripts as training data. Every answer becomes one line."""
     from adapter.recording.file_replay import find_transcripts
     from adapter.recording.training_formats import UnrepresentableSample
     from adapter.recording.training_samples import find_failing_filter, parse_filters
@@ -75,7 +75,7 @@ def export(
         sys.stdout.write("".join(lines))
     else:
         write_private(Path(out), "".join(lines), "--out")
-    print(f"{len(lines)} samples, {skipped.total()} responses skipped", file=sys.stderr)
+    print(f"{len(lines)} samples, {skipped.total()} answers skipped", file=sys.stderr)
     for reason, count in skipped.most_common():
         print_escaped(f"{count:6}  {reason}", to_stderr=True)
 

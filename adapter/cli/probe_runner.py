@@ -96,7 +96,7 @@ def run_probe(settings: ProbeSettings) -> int:
 
 
 NO_RIGHT_CALL = (
-    "no setup produced a correct call, so no profile was written. Raise --time-limit, check the responses on the page, "
+    "no setup produced a correct call, so no profile was written. Raise --time-limit, check the answers on the page, "
     "or use a larger model."
 )
 
@@ -160,7 +160,7 @@ def _print(found: Probe) -> None:
 
 
 FORECAST_AFTER = 4
-"""Number of responses after which the total time is estimated."""
+"""Number of answers after which the total time is estimated."""
 
 
 def _format_duration(seconds: float) -> str:
@@ -182,7 +182,7 @@ class _ProbeProgress:
         if done == FORECAST_AFTER:
             each_s = (time.monotonic() - self._began) / done
             total = _format_duration(planned * each_s)
-            forecast = f"about {planned} responses, {each_s:.1f} s each so far: {total} in total"
+            forecast = f"about {planned} answers, {each_s:.1f} s each so far: {total} in total"
             self._bar.console.print(forecast, highlight=False)
         if self._bar.disable and score.tasks in {tasks for tasks, _ in RUNGS}:
-            print(f"{summary} ({done} of about {planned} responses)", file=sys.stderr, flush=True)
+            print(f"{summary} ({done} of about {planned} answers)", file=sys.stderr, flush=True)

@@ -28,7 +28,7 @@ class ProbeSettings:
         "Write the scores, without personal names and paths, to this .json file, so that you can publish them.",
     )
     record: Path | None = setting(
-        None, "FILE", "Append every response to this .jsonl file for `adapter view`; API keys are removed."
+        None, "FILE", "Append every answer to this .jsonl file for `adapter view`; API keys are removed."
     )
     time_limit: float = setting(600.0, "SECONDS", "Stop after this time and use the results so far.", min=1)
     as_json: bool = setting(False, "", "Print the results as a JSON object.", "--json")

@@ -68,7 +68,7 @@ class ServeSettings:
     format: shared.Format = "auto"
     constraint: str = setting("auto", "MODE", shared.CONSTRAINT_HELP)
     record: Path | None = setting(
-        None, "FILE", "Append every prompt and response to this .jsonl file; API keys are removed."
+        None, "FILE", "Append every prompt and answer to this .jsonl file; API keys are removed."
     )
     view: bool = setting(False, "", "Show exchanges live on a web page and print its address.", "--view")
     workers: int = _process(

@@ -155,7 +155,7 @@ def _save(conversation: ChatSession, name: str) -> None:
 
 
 def render_transcript(transcript: Transcript) -> str:
-    """Render the messages, and each response verbatim, as Markdown."""
+    """Render the messages, and each answer verbatim, as Markdown."""
     from adapter.parsing.parser import parse
 
     parts = [f"## You\n\n{transcript.header.task}\n"]
@@ -166,8 +166,8 @@ def render_transcript(transcript: Transcript) -> str:
         elif isinstance(line, NoteLine):
             parts.append(f"{line.text}\n")
         elif line.kind == "request":
-            response = build_verbatim_text(parse("".join(chunk.text for chunk in next(answers))).events)
-            parts.append(f"## {transcript.header.model or 'Model'}\n\n{response.strip()}\n")
+            answer = build_verbatim_text(parse("".join(chunk.text for chunk in next(answers))).events)
+            parts.append(f"## {transcript.header.model or 'Model'}\n\n{answer.strip()}\n")
         elif line.kind == "result":
             fence = "`" * max(3, _count_longest_run(line.content) + 1)
             parts.append(f"{line.name}:\n\n{fence}\n{line.content.rstrip()}\n{fence}\n")

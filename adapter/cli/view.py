@@ -27,13 +27,13 @@ def view(
     ],
     html: Annotated[Path | None, option("FILE", "Write the page to this file instead of serving it.")] = None,
     format: Annotated[
-        str | None, option("NAME", "Parse the responses again in this format, or auto, and compare the results.")
+        str | None, option("NAME", "Parse the answers again in this format, or auto, and compare the results.")
     ] = None,
     policy: Annotated[
         str | None,
         option(
             "NAME",
-            "Parse the responses again with this policy (strict, safe, approved or lenient), and compare the results.",
+            "Parse the answers again with this policy (strict, safe, approved or lenient), and compare the results.",
         ),
     ] = None,
 ) -> None:

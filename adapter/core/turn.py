@@ -1,4 +1,4 @@
-"""A model's response as a `Turn`, built from events, and the classification of its text."""
+"""A model's answer as a `Turn`, built from events, and the classification of its text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One complete response from a model: its content, reasoning and tool calls. ``rejected`` is sorted by position."""
+    """One complete answer from a model: its content, reasoning and tool calls. ``rejected`` is sorted by position."""
 
     content: str
     reasoning: str
@@ -166,6 +166,6 @@ def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Mar
     if isinstance(run[0], MarkupDelta):
         return [MarkupDelta(raw)]
     texts = [event.text for event in run]  # type: ignore[union-attr]
-    # Text and raw text are usually the same objects. Reusing them saves a copy of a long response.
+    # Text and raw text are usually the same objects. Reusing them saves a copy of a long answer.
     text = raw if all(map(is_, texts, raws)) else "".join(texts)
     return [TextDelta(text, raw) if isinstance(run[0], TextDelta) else ReasoningDelta(text, raw)]

@@ -17,7 +17,7 @@ MAX_TEXT = 1_500
 """Maximum number of characters of a message that are shown."""
 MAX_SHOWN = 60
 """Maximum number of failed runs whose conversations are shown. The results file contains all runs."""
-_COLUMNS = ("way", "runs", "completed", "responses", "calls", "prompt tokens", "output tokens", "seconds")
+_COLUMNS = ("way", "runs", "completed", "answers", "calls", "prompt tokens", "output tokens", "seconds")
 
 
 def render_eval_report(
@@ -48,7 +48,7 @@ def render_eval_report(
         chart="Completed runs by kind", bars=_build_bars(runs, ways),
         tables=[
             Table(
-                "Cost of a run", "Means over all runs, completed or not. Only responses that reached the loop count.",
+                "Cost of a run", "Means over all runs, completed or not. Only answers that reached the loop count.",
                 _COLUMNS, [_build_cost_row(way, score) for way, score in scores.items()],
             ),
             Table(

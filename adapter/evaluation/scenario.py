@@ -82,7 +82,7 @@ class Scenario:
 
     @property
     def messages(self) -> list[JsonObject]:
-        """The conversation before the first response."""
+        """The conversation before the first answer."""
         return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
 
     @cached_property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 MAX_TURNS = 14
-"""Maximum number of responses in a run. The longest scenario needs eight."""
+"""Maximum number of answers in a run. The longest scenario needs eight."""
 NO_TOOLS = Dialect("none", "Only the tools of the scenario", ())
 
 
@@ -55,7 +55,7 @@ class EvalRun:
     """The reason why the run failed, or "" if it succeeded."""
     answer: str = ""
     turns: int = 0
-    """Number of responses."""
+    """Number of answers."""
     calls: int = 0
     refused: int = 0
     prompt_tokens: int = 0
@@ -125,7 +125,7 @@ class SdkHarness:
         except _NoAnswer as error:
             message, run.fault = {}, str(error)
         if message is None:
-            run.fault = f"not completed after {self.max_turns} responses"
+            run.fault = f"not completed after {self.max_turns} answers"
         elif not run.fault:
             run.messages.append(message)
             run.answer = str(message.get("content") or "")
@@ -134,7 +134,7 @@ class SdkHarness:
     def _request_message(
         self, scenario: Scenario, model: str, number: int, run: EvalRun, check_time: Callable[[], None]
     ) -> JsonObject | None:
-        """Request the next message. Return None if ``max_turns`` responses have been requested."""
+        """Request the next message. Return None if ``max_turns`` answers have been requested."""
         if run.turns >= self.max_turns:
             return None
         check_time()

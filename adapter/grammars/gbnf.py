@@ -47,7 +47,7 @@ MAX_STRING = 1500
 MAX_GRAMMAR = 300_000
 """Maximum length of a grammar, in characters. llama.cpp parses a grammar of this length in a fraction of a second."""
 MAX_CALLS = 8
-"""Maximum number of calls in a response. Without a limit, small models often continue a list of calls indefinitely."""
+"""Maximum number of calls in an answer. Without a limit, small models often continue a list of calls indefinitely."""
 
 
 def build_gbnf(

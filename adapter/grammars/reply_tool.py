@@ -48,7 +48,7 @@ def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
 
 
 class ReplyParser:
-    """A `Parser` for responses that are constrained to calls to ``tools`` and ``reply``. Calls to ``reply`` become
+    """A `Parser` for answers that are constrained to calls to ``tools`` and ``reply``. Calls to ``reply`` become
     text.
 
     Replies are always streamed; ``stream_arguments`` only applies to calls to ``tools``. A reply that follows other

@@ -20,7 +20,7 @@ FIND = "find_tools"
 FOUND = 5
 """Number of tools in a search result."""
 LOOKUPS = 3
-"""Maximum number of searches in one response."""
+"""Maximum number of searches in one answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class _ReplayChat:
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:  # noqa: ARG002
         if not self._answers:
-            raise TransportError("the conversation requests more responses than were recorded")
+            raise TransportError("the conversation requests more answers than were recorded")
         for line in self._answers.pop(0):
             usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens, line.written_tokens or 0)
             yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)

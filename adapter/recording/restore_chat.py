@@ -19,7 +19,7 @@ REFUSED = f"{ERROR_LABEL} the call was refused and not made"
 
 @dataclass(slots=True)
 class ResumedMessage:
-    """A user message, including notes for the model, and the responses to it."""
+    """A user message, including notes for the model, and the answers to it."""
 
     text: str
     answers: list[tuple[Turn, tuple[ToolResult, ...]]] = field(default_factory=list)
@@ -34,39 +34,39 @@ class ResumedChat:
 
 
 def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
-    """Return the messages of a chat, for `Agent.resume`. Retried responses are dropped, as in the recorded session."""
+    """Return the messages of a chat, for `Agent.resume`. Retried answers are dropped, as in the recorded session."""
     messages, notes = [ResumedMessage(transcript.header.task)], list[str]()
-    answer: list[transcript_lines.Line] = []
+    lines = list[transcript_lines.Line]()
 
-    def add_response(*, is_last: bool) -> None:
-        response = _build_response(answer, tools, is_last=is_last) if answer else None
-        messages[-1].answers += [response] if response else []
-        answer.clear()
+    def add_answer(*, is_last: bool) -> None:
+        answer = _build_answer(lines, tools, is_last=is_last) if lines else None
+        messages[-1].answers += [answer] if answer else []
+        lines.clear()
 
     for line in transcript.lines:
         match line:
             case transcript_lines.RequestLine():
-                add_response(is_last=False)
+                add_answer(is_last=False)
             case transcript_lines.UserMessageLine(text=text):
-                add_response(is_last=True)
+                add_answer(is_last=True)
                 messages.append(ResumedMessage("\n\n".join([*notes, text])))
                 notes.clear()
             case transcript_lines.NoteLine(text=text):
                 notes.append(text)
             case transcript_lines.EndLine(reason=reason):
-                add_response(is_last=True)
+                add_answer(is_last=True)
                 if reason == "interrupted" and messages[-1].answers:
                     notes.append(STOPPED_ANSWER)
             case _:
-                answer.append(line)
-    add_response(is_last=True)
+                lines.append(line)
+    add_answer(is_last=True)
     return ResumedChat(messages, notes)
 
 
-def _build_response(
+def _build_answer(
     lines: Sequence[transcript_lines.Line], tools: ToolSet, *, is_last: bool
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
-    """Build a response and its results, or return None if the model need not see it again."""
+    """Build an answer and its results, or return None if the model need not see it again."""
     chunks = [line for line in lines if isinstance(line, transcript_lines.ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)
     turn = parse("".join(line.text for line in chunks), tools, policy=APPROVED)

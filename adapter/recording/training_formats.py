@@ -6,7 +6,7 @@
     sharegpt  {"conversations": [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"}
     text      {"text": ..., "spans": [[start, end]]}            the characters that the loss includes
 
-The model is trained only on the last response of a sample: earlier responses have ``weight`` 0, as in OpenAI's
+The model is trained only on the last answer of a sample: earlier answers have ``weight`` 0, as in OpenAI's
 fine-tuning format, or are outside of the spans. In ShareGPT, calls and results are ``function_call`` and
 ``observation``, as in LLaMA-Factory.
 """
@@ -63,24 +63,24 @@ def _to_turns(message: JsonObject) -> Iterator[JsonObject]:
 
 
 def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
-    """Render a sample with a chat template. Return the text, and the span of the response in it.
+    """Render a sample with a chat template. Return the text, and the span of the answer in it.
 
     The span includes the end token. Raises UnrepresentableSample if the template renders earlier messages differently
-    when a response follows.
+    when an answer follows.
     """
     before = [_decode_arguments(each) for each in sample.messages]
     tools = list(sample.tools)
     with_prompt, without_prompt = render(before, tools, True), render(before, tools, False)
     text = render([*before, _decode_arguments(sample.answer)], tools, False)
     start = len(with_prompt)
-    if not text.startswith(with_prompt):  # e.g. the prompt opens the reasoning, but the response has none
+    if not text.startswith(with_prompt):  # e.g. the prompt opens the reasoning, but the answer has none
         other = render([*before, {"role": "assistant", "content": _PLACEHOLDER}], tools, False)
         start = min(count_common_prefix(with_prompt, text), count_common_prefix(text, other))
     if start < len(without_prompt.rstrip()):
-        raise UnrepresentableSample("a template that renders earlier messages differently once there is a response")
+        raise UnrepresentableSample("a template that renders earlier messages differently once there is an answer")
     end = len(text.rstrip())
     if end <= start:
-        raise UnrepresentableSample("a template that omits the response")
+        raise UnrepresentableSample("a template that omits the answer")
     return {"text": text, "spans": [[start, end]]}
 
 

@@ -1,7 +1,7 @@
-"""Extract training samples from recordings: one sample for each response, with the messages before it.
+"""Extract training samples from recordings: one sample for each answer, with the messages before it.
 
-A sample comes from an exchange (`adapter serve --record`, ``wrap(record=...)``) or from a response in a transcript
-(`adapter run --record`). Responses that are not exported are counted by reason. Redacted credentials stay redacted.
+A sample comes from an exchange (`adapter serve --record`, ``wrap(record=...)``) or from an answer in a transcript
+(`adapter run --record`). Answers that are not exported are counted by reason. Redacted credentials stay redacted.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from adapter.recording.transcript_lines import ApprovalLine, ChunkLine, EndLine,
 from adapter.tools.tool_set import ToolSet
 
 WRITTEN = "written"
-"""The key that contains the verbatim response in a transcript's message."""
+"""The key that contains the verbatim answer in a transcript's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """One response with its context and outcome. None means that an outcome was not recorded."""
+    """One answer with its context and outcome. None means that an outcome was not recorded."""
 
     messages: tuple[JsonObject, ...]
     """Earlier messages in OpenAI's format."""
     tools: tuple[JsonObject, ...]
     turn: Turn
-    """The response, parsed with the current parser."""
+    """The answer, parsed with the current parser."""
     reasoning: str = ""
-    """The reasoning that the server had separated from the response."""
+    """The reasoning that the server had separated from the answer."""
     ended: str | None = None
     """The server's finish reason."""
     asked_again: bool = False
-    """True if the response was retried, so that the client never got it."""
+    """True if the answer was retried, so that the client never got it."""
     refused: bool | None = None
-    """True if the user denied a call of the response; None if no approval was requested."""
+    """True if the user denied a call of the answer; None if no approval was requested."""
     succeeded: bool | None = None
     """True if all its calls succeeded."""
     answered: bool | None = None
@@ -84,8 +84,8 @@ FILTERS: Mapping[str, Callable[[TrainingSample], bool]] = {
 }
 """The conditions that a sample can be required to meet.
 
-valid: the response is complete, has no invalid call, and was not retried. unfixed: no call needed a repair. calls: the
-response has calls. approved: approval was requested, and no call was denied. succeeded: every call succeeded. answered:
+valid: the answer is complete, has no invalid call, and was not retried. unfixed: no call needed a repair. calls: the
+answer has calls. approved: approval was requested, and no call was denied. succeeded: every call succeeded. answered:
 the conversation ended with an answer. A sample fails a condition if the required information is not recorded. An
 exchange recorded by a server never has the information for the last three conditions.
 """
@@ -122,7 +122,7 @@ def list_exchange_samples(exchanges: Iterable[RecordedExchange]) -> Iterator[Tra
 
 
 def list_transcript_samples(transcript: Transcript) -> Iterator[TrainingSample | str]:
-    """Yield a sample for each response, or the reason why there is no sample."""
+    """Yield a sample for each answer, or the reason why there is no sample."""
     header = transcript.header
     try:
         offered = build_dialect(header).tools
@@ -136,7 +136,7 @@ def list_transcript_samples(transcript: Transcript) -> Iterator[TrainingSample |
     for request, lines in group_by_request(transcript.lines):
         chunks = [line for line in lines if isinstance(line, ChunkLine)]
         if not chunks:
-            yield "a request without a response"
+            yield "a request without an answer"
             continue
         ended = next((line.finish_reason for line in reversed(chunks) if line.finish_reason), None)
         text = "".join(line.text for line in chunks)

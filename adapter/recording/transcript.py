@@ -38,7 +38,7 @@ from adapter.recording import transcript_lines
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A recorded agent run or chat: every request, response, tool call and result."""
+    """A recorded agent run or chat: every request, answer, tool call and result."""
 
     header: transcript_lines.Header
     lines: tuple[transcript_lines.Line, ...]
@@ -75,7 +75,7 @@ class Transcript:
 
     @property
     def answers(self) -> tuple[tuple[transcript_lines.ChunkLine, ...], ...]:
-        """The chunks of each response, in order. A request without a response has no chunks."""
+        """The chunks of each answer, in order. A request without an answer has no chunks."""
         groups = group_by_request(self.lines)
         return tuple(
             tuple(line for line in lines if isinstance(line, transcript_lines.ChunkLine)) for _, lines in groups

@@ -100,7 +100,7 @@ class ChunkLine(_Line):
     prompt_tokens: int | None = None
     """Number of tokens in the prompt, as counted by the server."""
     written_tokens: int | None = None
-    """Number of tokens in the response, as counted by the server."""
+    """Number of tokens in the answer, as counted by the server."""
     at_s: float | None = None
     """Seconds since the conversation began; see `RequestLine`."""
 

@@ -94,7 +94,7 @@ def test_template_that_rewrites_the_past_is_reported():
 
     with pytest.raises(UnrepresentableSample, match="differently"):
         to_templated_text(sample("x"), render)
-    with pytest.raises(UnrepresentableSample, match="omits the response"):
+    with pytest.raises(UnrepresentableSample, match="omits the answer"):
         to_templated_text(sample("x"), lambda messages, tools, begins: "the same")
 
 
@@ -133,7 +133,7 @@ def test_export_counts_skipped_samples_by_reason(tmp_path):
     made, said = exported(tmp_path, given, "--only", "valid")
     assert made[0]["messages"][-1]["content"] == "[redacted KEY]"
     assert said.splitlines() == [
-        "1 samples, 3 responses skipped",
+        "1 samples, 3 answers skipped",
         "     2  not valid",
         "     1  a text completion, without messages",
     ]

@@ -9,7 +9,7 @@ from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
 from adapter.recording.html_pages import Bar, Table, render_page
 
 MAX_TEXT = 600
-"""Maximum number of characters of a response that are shown."""
+"""Maximum number of characters of an answer that are shown."""
 _COLUMNS = (
     "setup", "tasks", "valid", "correct", "unnecessary calls", "prompt tokens", "output tokens", "seconds",
 )  # fmt: skip
@@ -33,7 +33,7 @@ def render_probe_report(model: Model, profile: Profile | None, probe: Probe) -> 
         note=f"{', '.join([*about, f'toolcall-adapter {__version__}'])}. "
         f"{f'The probe is incomplete: {probe.ended}. ' if probe.ended else ''}"
         "With so few tasks, a difference of one or two may be chance.",
-        chart="Correct and valid responses by setup", bars=[_build_bar(trial, trial is best) for trial in answered],
+        chart="Correct and valid answers by setup", bars=[_build_bar(trial, trial is best) for trial in answered],
         tables=[
             Table(
                 "", "All setups: format, prompt style, constraint. Weaker setups got fewer tasks.", _COLUMNS,
@@ -41,7 +41,7 @@ def render_probe_report(model: Model, profile: Profile | None, probe: Probe) -> 
                 best=next((number for number, trial in enumerate(trials) if trial is best), None),
             )
         ],
-        details_title="All responses",
+        details_title="All answers",
         ending="", details=[
             (
                 f"{trial.setup.name}: {trial.score.right} of {trial.score.tasks} correct",

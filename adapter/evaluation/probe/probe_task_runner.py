@@ -1,4 +1,4 @@
-"""Run a task with a setup on a real server. The response is translated as `adapter serve` would translate it."""
+"""Run a task with a setup on a real server. The answer is translated as `adapter serve` would translate it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
 MAX_TOKENS = 160
-"""Maximum number of tokens per response. In the most verbose format, the longest correct response has about 100."""
+"""Maximum number of tokens per answer. In the most verbose format, the longest correct answer has about 100."""
 
 TEMPERATURE, SEED = 0.0, 1
 """Sampling settings of every request."""
@@ -43,7 +43,7 @@ class TaskOutcome:
     valid: bool
     right: bool
     answer: str
-    """The response as text, as a client would have received it."""
+    """The answer as text, as a client would have received it."""
     usage: Usage
     seconds: float
     named: bool = False

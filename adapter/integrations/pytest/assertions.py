@@ -1,4 +1,4 @@
-"""Compare the calls of a response with the expected calls, and show a readable diff."""
+"""Compare the calls of an answer with the expected calls, and show a readable diff."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ExpectedCalls: TypeAlias = "str | tuple[str, Mapping[str, Any] | str]"
 """An expected call: a name alone, which allows any arguments, or a name and arguments. The arguments of a custom tool
 are text. A value may be ``unittest.mock.ANY`` or any other object that compares equal."""
 MAX_SHOWN_TEXT = 300
-"""Maximum length of the text shown for a response without calls, in characters."""
+"""Maximum length of the text shown for an answer without calls, in characters."""
 _Call: TypeAlias = "tuple[str, Any]"
 """Name and arguments of a call. ``...`` allows any arguments."""
 

@@ -1,4 +1,4 @@
-"""Format a response for the page of `adapter view`: its row in the list, its statistics and its classified spans."""
+"""Format an answer for the page of `adapter view`: its row in the list, its statistics and its classified spans."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MAX_REJECTED = 300
 TITLE = 120
 """Maximum length of an exchange's title in the list, in characters."""
 MAX_NAMES = 50
-"""Maximum number of tools that the list shows for a response."""
+"""Maximum number of tools that the list shows for an answer."""
 MAX_PIECES = 2_000
-"""Maximum number of spans, and of rejected calls, for a response. The remaining spans are shown as one."""
+"""Maximum number of spans, and of rejected calls, for an answer. The remaining spans are shown as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _shorten(text: str) -> str:
 
 
 def build_spans(turn: Turn) -> list[JsonObject]:
-    """Return the spans of a response in order. Each span lists the rejected calls found in its text."""
+    """Return the spans of an answer in order. Each span lists the rejected calls found in its text."""
     pieces = turn.explain()
     text = "".join(piece.text for piece in pieces)
     spans, remaining = [], MAX_PIECES
@@ -140,7 +140,7 @@ def list_exchange_badges(*, calls: object, fixes: object, invalid: object, rejec
 
 
 def build_title(turn: Turn) -> str:
-    """Return the title of a response, which is its first call, or its content if that comes first."""
+    """Return the title of an answer, which is its first call, or its content if that comes first."""
     if not turn.calls:
         return turn.content
     before = Turn.from_events(takewhile(lambda event: not isinstance(event, ToolCall), turn.events)).content

@@ -1,4 +1,4 @@
-"""A response that is still being streamed: its row in the list, and its last spans."""
+"""An answer that is still being streamed: its row in the list, and its last spans."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from adapter.core.turn import Span, Turn
 from adapter.recording.view.exchange_page_data import build_call_title, build_span_row, list_exchange_badges
 
 MAX_TAIL = 8_000
-"""Maximum number of characters, from the end of a response, that are shown during the stream."""
+"""Maximum number of characters, from the end of an answer, that are shown during the stream."""
 MAX_TAIL_EVENTS = 1_000
-"""Maximum number of events that are kept to show the end of a response."""
+"""Maximum number of events that are kept to show the end of an answer."""
 MAX_HEAD = 400
-"""Maximum number of characters of a response kept for its title. Tool names have the same limit."""
+"""Maximum number of characters of an answer kept for its title. Tool names have the same limit."""
 MAX_TOOL_NAMES = 200
-"""Maximum number of tools whose calls are counted in a response."""
+"""Maximum number of tools whose calls are counted in an answer."""
 
 WRITING = "writing"
-"""Kind of a span that is still being written, and badge of its response."""
+"""Kind of a span that is still being written, and badge of its answer."""
 
 _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 
 
 @dataclass(slots=True)
 class LiveAnswer:
-    """The state of one response during its stream. ``size`` is the number of characters received so far.
+    """The state of one answer during its stream. ``size`` is the number of characters received so far.
 
     `receive` must be fast, because it delays the stream to the client. All other methods are called only for viewers.
     """
@@ -93,7 +93,7 @@ class LiveAnswer:
 
     @property
     def marks(self) -> list[str]:
-        """The badges that the response would have if it ended now."""
+        """The badges that the answer would have if it ended now."""
         return list_exchange_badges(
             calls=self.calls, fixes=self._has_fixes, invalid=self._has_invalid, rejected=self._has_rejected
         )
@@ -108,13 +108,13 @@ class LiveAnswer:
         return f"{self._tool_name} " if self._tool_name else ""
 
     def close(self) -> None:
-        """Release the events when the response has ended. The exchange is stored elsewhere."""
+        """Release the events when the answer has ended. The exchange is stored elsewhere."""
         self._content, self._first_call, self._tool_name = self.title, None, ""
         self.tail.clear()
 
 
 def build_tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
-    """Return the spans to show for a response that is being streamed, whose last events are ``tail``."""
+    """Return the spans to show for an answer that is being streamed, whose last events are ``tail``."""
     progress = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
         (piece.kind, piece.text, piece) for piece in Turn.from_events(tail).explain() if piece.text

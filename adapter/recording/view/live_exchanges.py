@@ -49,22 +49,22 @@ MAX_TOTAL_BYTES = 64_000_000
 MAX_ROWS = 500
 """Maximum number of changed rows in one response to a viewer."""
 MAX_SEARCHABLE = 20_000
-"""Maximum number of characters of a response, and of its reasoning, that can be searched."""
+"""Maximum number of characters of an answer, and of its reasoning, that can be searched."""
 MAX_REASON = 2_000
-"""Maximum length of the reason for a missing response, in characters."""
+"""Maximum length of the reason for a missing answer, in characters."""
 PACK_S = 0.2
 """Seconds from the end of an exchange to its compression, together with others that end meanwhile."""
 
 WAITING = "waiting"
-"""Badge of a request whose response has not begun."""
+"""Badge of a request whose answer has not begun."""
 
 
 @dataclass(slots=True)
 class _LiveEntry:
     """An exchange in the feed.
 
-    ``record`` contains the request, and also the response once ``is_over`` is True; it is compressed soon after that.
-    ``failure`` is the reason for a missing response.
+    ``record`` contains the request, and also the answer once ``is_over`` is True; it is compressed soon after that.
+    ``failure`` is the reason for a missing answer.
     """
 
     number: int
@@ -78,7 +78,7 @@ class _LiveEntry:
     retries: Sequence[str] = ()
     question: str = ""
     conversation: int = 0
-    response: LiveAnswer = field(default_factory=LiveAnswer)
+    answer: LiveAnswer = field(default_factory=LiveAnswer)
     searchable: str = ""
     """Searchable text in lower case; "" until the exchange is over."""
     row: JsonObject | None = None
@@ -94,9 +94,9 @@ class _LiveEntry:
         if self.failure:
             return [NO_ANSWER]
         if self.is_over:
-            return [*self.response.marks, *self.retries]
-        badges = [mark for mark in self.response.marks if mark != "no call"]
-        return [WRITING if self.response.size else WAITING, *badges]
+            return [*self.answer.marks, *self.retries]
+        badges = [mark for mark in self.answer.marks if mark != "no call"]
+        return [WRITING if self.answer.size else WAITING, *badges]
 
 
 class _ExchangeListener:
@@ -151,7 +151,7 @@ class LiveExchanges:
     def on_events(self, entry: _LiveEntry, events: Sequence[Event]) -> None:
         with self._lock:
             for event in events:
-                entry.response.receive(event)
+                entry.answer.receive(event)
             self._mark_changed(entry)
 
     def on_end(self, entry: _LiveEntry, exchange: RecordedExchange | None, failure: str) -> None:
@@ -163,7 +163,7 @@ class LiveExchanges:
             else:
                 entry.failure = (
                     failure if len(failure) < MAX_REASON else clip_safe_prefix(failure[:MAX_REASON])
-                ) or "the exchange ended without a response"
+                ) or "the exchange ended without an answer"
             entry.is_over = True
             self._mark_changed(entry)
             self._unpacked.append(entry)
@@ -204,13 +204,13 @@ class LiveExchanges:
     ) -> JsonObject | None:
         """Return an exchange in the format of the page of `adapter view`, or None if it is no longer available.
 
-        ``answer_only`` states whether to omit the request while the response is being streamed.
+        ``answer_only`` states whether to omit the request while the answer is being streamed.
         """
         with self._lock:
             entry = self._entries.get(number)
             if entry is None:
                 return None
-            tail, record, version, is_over = list(entry.response.tail), entry.record, entry.version, entry.is_over
+            tail, record, version, is_over = list(entry.answer.tail), entry.record, entry.version, entry.is_over
         own = {**self._build_row(entry), "version": version, "is_over": is_over}
         if not is_over:
             own |= {
@@ -230,7 +230,7 @@ class LiveExchanges:
         return {**found, **own, "parts": data["parts"]}
 
     def search(self, words: str) -> list[int]:
-        """Return the numbers of the finished exchanges whose response contains ``words``, ignoring case."""
+        """Return the numbers of the finished exchanges whose answer contains ``words``, ignoring case."""
         with self._lock:
             every = list(self._entries.values())
         return [entry.number for entry in every if words.lower() in entry.searchable]
@@ -255,7 +255,7 @@ class LiveExchanges:
         with self._lock:
             over, self._unpacked = self._unpacked, []
         for entry in over:
-            entry.response.close()
+            entry.answer.close()
             assert isinstance(entry.record, RecordedExchange)
             record = zlib.compress(json.dumps(entry.record.model_dump(mode="json")).encode(), 1)
             with self._lock:
@@ -267,10 +267,10 @@ class LiveExchanges:
     def _build_row(self, entry: _LiveEntry) -> JsonObject:
         if entry.row is not None:
             return entry.row
-        is_over, head = entry.is_over, entry.response.title
+        is_over, head = entry.is_over, entry.answer.title
         is_whole = is_over and len(head) < MAX_HEAD
         title = self._redacted(head if is_whole else clip_safe_prefix(head)) or self._redacted(entry.failure)
-        calls = Counter({self._redacted(name): times for name, times in entry.response.calls.copy().items()})
+        calls = Counter({self._redacted(name): times for name, times in entry.answer.calls.copy().items()})
         question = self._redacted(
             entry.question if len(entry.question) < MAX_HEAD else clip_safe_prefix(entry.question)
         )
@@ -287,8 +287,8 @@ class LiveExchanges:
         row |= {"number": entry.number, "is_over": is_over}
         if is_over:
             entry.row = row
-        elif entry.response.size:
-            row["cost"] = f"{entry.response.size:,} characters so far"
+        elif entry.answer.size:
+            row["cost"] = f"{entry.answer.size:,} characters so far"
         return row
 
     def _redact(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Build the JSON data for the page of `adapter view`: exchanges and transcripts, with classified responses.
+"""Build the JSON data for the page of `adapter view`: exchanges and transcripts, with classified answers.
 
 ::
 
@@ -67,7 +67,7 @@ from adapter.tools.tool_set import ToolSet
 
 @dataclass(frozen=True, slots=True)
 class ReparseOptions:
-    """Options for parsing responses again; the ``format`` None means all. Raises UsageError for an unknown policy."""
+    """Options for parsing answers again; the ``format`` None means all. Raises UsageError for an unknown policy."""
 
     format: Format | None = None
     policy: str | None = None
@@ -215,7 +215,7 @@ def list_retry_badges(exchange: RecordedExchange) -> list[str]:
 
 
 def build_transcript_view(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
-    """Build the page data for a transcript. Each response is an exchange."""
+    """Build the page data for a transcript. Each answer is an exchange."""
     view, header, edit_diffs = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
     try:
         offered = build_dialect(header).tools
@@ -269,7 +269,7 @@ def build_transcript_view(transcript: Transcript, name: str, again: ReparseOptio
 
 
 def _build_response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
-    """Return the statistics of a response from all its ``chunks``."""
+    """Return the statistics of an answer from all its ``chunks``."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
     first_s, duration_s = (
@@ -297,7 +297,7 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
 
 
 def _parse_readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """Return the parsed spans of a response, with the ``reasoning`` that the server had separated from it."""
+    """Return the parsed spans of an answer, with the ``reasoning`` that the server had separated from it."""
     apart = [build_span_row("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + build_spans(turn)} for name, turn in zip(names, turns, strict=True)]

@@ -268,7 +268,7 @@ def test_probe_writes_a_profile_and_a_page(config, capsys):
     assert "default-src 'none'; style-src 'sha256-" in html
 
 
-def test_probe_records_its_responses(config, tmp_path):
+def test_probe_records_its_answers(config, tmp_path):
     file = tmp_path / "said.jsonl"
     with LiveUpstream(clever) as upstream:
         assert run_probe(ProbeSettings(upstream.url, "m:1b", "hermes", record=file)) == 0

@@ -151,7 +151,7 @@ def test_a_secret_is_never_seen(live, text):
     assert "the password [redacted MY_PASSWORD] is wrong" in seen
 
 
-def test_live_rows_mark_retries_and_missing_responses(live):
+def test_live_rows_mark_retries_and_missing_answers(live):
     asked, _ = request(live, constraints=ConstraintSettings(mode="arguments", enforce=enforce))
     whole = BufferedCompletion(asked)
     for text in (BROKEN["no JSON"], GOOD):
@@ -177,7 +177,7 @@ def test_it_is_read_again_otherwise(live):
     assert "read otherwise" in shown["marks"]
 
 
-def test_search_finds_text_of_finished_responses(live):
+def test_search_finds_text_of_finished_answers(live):
     """Also in their reasoning."""
     for text, reasoning in (("The Port is 8000.", ""), ("None.", "Maybe the PORT?"), ("None.", "")):
         live.listen(exchange()).end(exchange(text, reasoning=reasoning), "")
