@@ -312,8 +312,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return AnswerReader(parser, self._observe, self._is_flood)
 
     def _is_flood(self, text: str) -> bool:
-        """Return whether an answer that begins with ``text`` has more calls than will be used, or only repeats
-        itself."""
+        """Return whether an answer that begins with ``text`` has too many calls, or only repeats itself."""
         assert self._session is not None
         turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
         return self._session.is_flood(text, turn)
@@ -341,8 +340,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return step
 
     def _complete_calls(self, answer: AnswerReader) -> None:
-        """Add the remaining calls of the same tool that the message asks for, because a very small model leaves them
-        out."""
+        """Add the requested further calls of the same tool, which a very small model leaves out."""
         calls = answer.calls
         if len(calls) != 1 or calls[0].name not in self._tools:
             return

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_CALL_TOKENS = 900
-"""Maximum number of tokens in a very small model's call. It leaves room for a string of 400 characters that each need
-two tokens."""
+"""Maximum number of tokens in a very small model's call. It has room for 400 characters of two tokens each."""
 MAX_KNOWN_FILES = 2_000
 """Maximum number of paths in the workspace that are listed for a very small model."""
 

@@ -51,8 +51,7 @@ MAX_TOTAL = 50
 
 @dataclass(frozen=True, slots=True)
 class AgentKind:
-    """A kind of sub-agent. ``instructions`` are appended to the system prompt; a ``read_only`` kind cannot change
-    anything."""
+    """A kind of sub-agent. ``instructions`` extend the system prompt; a ``read_only`` kind cannot change anything."""
 
     name: str
     summary: str
@@ -121,8 +120,8 @@ class SubagentRunner:
         return {kind.name: kind.summary for kind in self._kinds.values()}
 
     def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:
-        """Run a sub-agent on ``task``, and return its report. Raises ToolError if it cannot start or the model
-        server fails."""
+        """Run a sub-agent on ``task``, and return its report. Raises ToolError if it cannot start or its model
+        fails."""
         kind = self._find_kind(task.kind)
         chat, notes = self._select_chat(task.model)
         number = self._count()

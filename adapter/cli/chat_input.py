@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 PROMPT, CONTINUATION = "> ", ". "
 MAX_HISTORY_BYTES = 256 * 1024
-"""Maximum size of the history file, in bytes. If the file is larger, its oldest lines are removed until half of the
-maximum is left."""
+"""Maximum size of the history file, in bytes. A larger file is cut to its newest half."""
 
 
 def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:

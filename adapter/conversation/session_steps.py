@@ -80,8 +80,7 @@ class AskModel:
     in_words: bool = False
     """True to withdraw the tools for this query, because the model only repeated a call that already has a result."""
     holds_text: bool = False
-    """True if the answer may be a copy of a guardrail's message, so that its text must not be shown before it is
-    accepted."""
+    """True if the answer may copy a guardrail's message, so that its text is shown only once it is accepted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""Parse untrusted TOML and JSON within limits on size and depth, and write TOML literals. All errors are
-ValueErrors."""
+"""Parse untrusted TOML and JSON within limits on size and depth, and write TOML literals. Errors are ValueErrors."""
 
 from __future__ import annotations
 

@@ -48,8 +48,7 @@ def require_sync(callback: object, role: str) -> None:
 
 
 def build_result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
-    """Return an error for a return value of the wrong type. A coroutine is closed, so that Python does not warn about
-    it."""
+    """Return an error for a return value of the wrong type. A coroutine is closed, to avoid a warning."""
     return UsageError(f"{role} {get_name(callback)} returned {_format_result(result)}; expected {expected}")
 
 

@@ -31,8 +31,7 @@ class ToolError(AdapterError):
     """A tool call failed. ``str(error)`` is written for the model."""
 
     sandbox: str = ""
-    """Description of the sandbox that the failed operation ran in, as in `ToolResult.sandbox`; "" if nothing was
-    run."""
+    """Description of the sandbox of the failed operation, as in `ToolResult.sandbox`; "" if nothing was run."""
 
 
 class EditError(ToolError):

@@ -1,5 +1,4 @@
-"""Build the command that adds an extra to this installation, using pip, uv or pipx: the one that installed the
-program."""
+"""Build the command that adds an extra, with the installer of this program: pip, uv or pipx."""
 
 from __future__ import annotations
 

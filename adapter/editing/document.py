@@ -18,8 +18,7 @@ BYTE_ORDER_MARK = "\ufeff"
 MAX_LISTED = 12
 """Maximum number of lines listed in a message."""
 _PROSE_FILES = frozenset(["adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
-"""Extensions of text files that may contain headings, code fences or patches. Files without an extension may also
-contain them."""
+"""Extensions of texts that may contain headings, code fences or patches, like files without an extension."""
 
 
 def is_prose_file(path: str) -> bool:

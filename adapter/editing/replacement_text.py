@@ -24,13 +24,11 @@ from adapter.editing.repairs.reindent import IndentMapper, find_enclosing_widths
 MIN_PARTNER = 60.0
 """Minimum similarity, in percent, between a new line and the removed line that it replaces."""
 MIN_KEPT = 1 / 3
-"""Minimum share of the letters of the old text that the new text must keep. If it keeps fewer, the texts are
-unrelated."""
+"""Minimum share of the letters of the old text that the new text must keep. Below it, they are unrelated."""
 MIN_ALIKE = 75.0
 """Minimum similarity, in percent, that makes the texts related regardless of ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
-"""Minimum number of letters of a run of equal tokens in the middle of a text. A shorter run is considered a
-coincidence."""
+"""Minimum number of letters of a run of equal tokens in the middle of a text. A shorter run is chance."""
 INDENT_REACH = 200
 """Number of lines before and after the start of a match in which the document's unit of indentation is detected."""
 CLOSING_WORDS = ("", "do", "done", "else", "end", "esac", "fi", "od", "then", "try")

@@ -78,8 +78,7 @@ def extract_outline(text: str, path: str, language: Language) -> FileOutline:
 def _recover_hidden(
     items: list[OutlineItem], source: bytes, language: Language, error_line: int, deadline: float
 ) -> list[OutlineItem]:
-    """Add the declarations that a syntax error hides, by parsing again from the next unindented line after each
-    error."""
+    """Add the declarations that a syntax error hides, by parsing again from the next unindented line."""
     recovered = list(items)
     known = {name.line for item in _flatten(items) for name in item.names}
     for _ in range(MAX_RESTARTS):

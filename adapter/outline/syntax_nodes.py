@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 40
 """Maximum nesting of declarations and declarators."""
 MAX_LOOKED_AT = 4_000
-"""Number of bytes at the start of a declaration that are searched. It is enough for a signature, and small enough to be
-fast."""
+"""Number of bytes at the start of a declaration that are searched. It is enough for a signature."""
 _VALUE_HOLDERS = frozenset(
     {"variable_declarator", "assignment_statement", "assignment_expression", "expression_list", "assignment"}
 )

@@ -100,8 +100,7 @@ def _misses_type(value: Json, schema: Json) -> bool:
 
 
 def _explain_text(text: str, schema: Json) -> str:
-    """Return why ``text`` could not be converted to a list or an object. Return an empty string if ``schema`` allows
-    something else."""
+    """Return why ``text`` could not be converted to a list or an object. Return "" if ``schema`` allows text."""
     types = list_types(schema)
     if not types or not types <= _CONTAINERS or _SIGNS.isdisjoint(text):
         return ""
@@ -113,8 +112,7 @@ def _explain_text(text: str, schema: Json) -> str:
 
 
 def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
-    """Return a member that is missing in ``value`` because its key is inside another member's string, or an empty
-    string."""
+    """Return a member that is missing in ``value`` because its key is inside another member's string, or ""."""
     strings = [item for item in value.values() if isinstance(item, str) and '"' in item]
     missing = (key for key in schema.get("properties") or () if key not in value) if strings else ()
     found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:[:=]?\"|\s*=)", text) for text in strings))

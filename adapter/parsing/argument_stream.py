@@ -167,8 +167,7 @@ class ArgumentStream:
         return self._normalize(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
     def _consume_string_text(self) -> str | None:
-        """Consume and return the next part of the open string, or its closing quote. Return None if more text is
-        needed."""
+        """Consume and return the next part of the open string or its closing quote, or None if more text is needed."""
         assert self._open is not None
         key, parts = self._open
         match = _STRING_TEXT.match(self._text)

@@ -186,8 +186,7 @@ class UntaggedJson:
         return values, self._end_at_break(source, piece, consumed) or (fault if is_whole else "") or None
 
     def _find_next_member(self, source: BodySource, *, has_space: bool) -> Reader[re.Match[str] | None]:
-        """Return a match for a key that follows a complete object, which was closed too early. Return None if there is
-        none."""
+        """Return a match for a key that follows an object that was closed too early, or None if there is none."""
         member = yield from source.peek_match(MEMBER, NAME_LIMIT, MAY_BE_MEMBER.fullmatch)
         if member is None or (self.name is None and ("{" in member[0] or (has_space and member[0][0] not in ",}]"))):
             return None
@@ -281,8 +280,7 @@ def names_tool_later(text: str, start: int, tools: ToolSet) -> bool:
 
 
 def _consume_complete(source: StreamBuffer, consumed: list[str]) -> Value | None:
-    """Consume and return a complete and valid list or object, the usual case. If there is none, consume nothing and
-    return None."""
+    """Consume and return a complete and valid list or object, the usual case, or return None."""
     value = decode_strict(source.text, source.position)
     if value is None:
         return None

@@ -82,8 +82,7 @@ class CallEventFactory:
         return names[0] if names and not any(map(self._tools.match, names)) else ""
 
     def _check_held(self, event: Event, needs_markers: bool) -> Event:
-        """Return ``event``, or an error for the model if the event calls an unknown tool, or lacks markers that it
-        needs."""
+        """Return ``event``, or an error for the model if its tool is unknown or necessary markers are missing."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)

@@ -95,8 +95,7 @@ class CallProgress:
         return [ToolCallDelta(self._id, first.name, rest), replace(first, id=self._id), *events[1:]]
 
     def _finish_arguments(self, call: ToolCall) -> str | None:
-        """Return the rest of the arguments of ``call``, or None if they contradict the part that was already
-        emitted."""
+        """Return the rest of the arguments of ``call``, or None if they contradict the emitted part."""
         if self._stream is None or self._stream.name != call.name:
             return None
         return self._stream.finish(call.arguments)

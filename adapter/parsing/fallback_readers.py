@@ -9,8 +9,7 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, Cal
 from adapter.parsing.stream_buffer import Reader
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters per answer that fallback parsers may take and put back, so that the time remains
-linear."""
+"""Maximum number of characters per answer that fallback parsers may put back, so that the time is linear."""
 
 
 class FallbackReader:

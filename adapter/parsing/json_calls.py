@@ -205,8 +205,7 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return a call of the tool ``name``. ``values`` must be a single object with the arguments. Raises FormatError if
-    it is not."""
+    """Return a call of the tool ``name``. Raises FormatError unless ``values`` is one object."""
     if len(values) != 1:
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)} values")
     arguments, fixes = parse_arguments(values[0].value)

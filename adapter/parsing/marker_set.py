@@ -61,8 +61,7 @@ class WeakMarker:
         return match is not None and (match.lastindex is None or match[match.lastindex] in self.words)
 
     def may_accept(self, text: str, end: int) -> bool:  # noqa: ARG002
-        """Return whether more text could make the marker effective. Text that `accepts` returns true for need not be
-        considered."""
+        """Return whether more text could make the marker effective. Text that `accepts` accepts may be ignored."""
         return False
 
 

@@ -179,8 +179,7 @@ class StreamBuffer:
             yield from sink.wait(self)
 
     def consume_through(self, markers: MarkerSet, consumed: list[str]) -> Reader[tuple[str, str]]:
-        """Consume text and the next marker, and add both to ``consumed``. Return both; at the end of the text, the
-        marker is empty."""
+        """Consume text and the next marker ("" at the end), add both to ``consumed``, and return them."""
         value: list[str] = []
         marker = yield from self.read_until(markers, value)
         consumed.extend([*value, marker])

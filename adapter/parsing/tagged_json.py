@@ -294,8 +294,7 @@ class TaggedJson:
         return self._build_result(values, tools, sum(map(len, consumed[:start]))).with_repairs(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
-        """Return the JSON string that makes up all of ``text``, if the body is only arguments. Return None if there is
-        none."""
+        """Return the JSON string that makes up all of ``text`` if the body is only arguments; otherwise None."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None

@@ -207,8 +207,7 @@ def _find_line_end(text: str, start: int) -> int:
 
 
 def _find_bracket_end(text: str, start: int) -> int:
-    """Return the end of the first bracketed text in the line that begins at ``start``. If there is none, return the end
-    of the line."""
+    """Return the end of the first bracketed text in the line that begins at ``start``, or of the line."""
     line_end = _find_line_end(text, start)
     open_brackets: list[str] = []
     for at in range(start, min(len(text), start + _LONGEST)):

@@ -112,8 +112,7 @@ class WrappedCallReader:
         return True
 
     def _read_announced_call(self) -> Reader[bool]:
-        """Parse a call without markers in a tag that no format defines. If there is none, consume nothing and return
-        False."""
+        """Parse a call without markers in a tag that no format defines. Return False if there is none."""
         tag = yield from peek_announcing_tag(self._source)
         if not tag or f"<{tag.lower()}>" in self._tables.openers:
             return False

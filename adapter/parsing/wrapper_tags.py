@@ -77,8 +77,7 @@ def _begins_call(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool)
 
 
 def peek_namespace(source: StreamBuffer) -> Reader[str]:
-    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon. Return an empty string if
-    there is none."""
+    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon, or ""."""
     match = yield from source.peek_match(_NAMESPACE, _TAG_LIMIT, _NAMESPACE_BEGINNING.match)
     return match[1] if match else ""
 
@@ -89,8 +88,7 @@ def announces_calls(word: str) -> bool:
 
 
 def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:
-    """Return the name of the tag at the current position if it announces calls. If it does not, return an empty
-    string."""
+    """Return the name of the tag at the current position if it announces calls; otherwise ""."""
     tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
     return tag[1] if tag and announces_calls(tag[1]) else ""
 

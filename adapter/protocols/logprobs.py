@@ -13,8 +13,7 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """Assigns tokens to parsed events. `add` takes text and tokens; `consume` returns the tokens of the next
-    characters."""
+    """Assigns tokens to parsed events. `add` takes text and tokens; `consume` returns the next characters' tokens."""
 
     def __init__(self) -> None:
         self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # start, end and the server's entry

@@ -19,8 +19,7 @@ EQUAL_FAILURES = 5
 """Number of consecutive calls of one tool with the same error that count as a repetition."""
 
 RECENT = 4
-"""A repetition is noticed at once if the first call is among this many last calls. A model may not remember older
-results."""
+"""A repetition of one of this many last calls is noticed at once. A model may not remember older results."""
 
 BLOCK = 200
 """Number of characters that an answer does not repeat by chance."""

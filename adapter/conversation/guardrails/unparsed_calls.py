@@ -57,8 +57,7 @@ def _remove_code(text: str) -> str:
 
 
 def find_leading_call(text: str) -> str:
-    """Return the JSON of the complete call at the start of ``text``, which may follow a marker, or "" if there is
-    none."""
+    """Return the JSON of the complete call that begins ``text``, perhaps after a marker, or "" if there is none."""
     start = _BEFORE_JSON.match(text)
     decoded = decode_strict(text, start.end()) if start is not None else None
     if start is None or decoded is None:

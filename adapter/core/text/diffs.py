@@ -37,8 +37,7 @@ class LineChange(NamedTuple):
     new_end: int
 
     def move(self, lines: int, new_lines: int) -> LineChange:
-        """Return the change with ``lines`` added to the indices in ``before``, and ``new_lines`` to indices in
-        ``after``."""
+        """Return the change with indices increased by ``lines`` in ``before`` and ``new_lines`` in ``after``."""
         return LineChange(self.start + lines, self.end + lines, self.new_start + new_lines, self.new_end + new_lines)
 
 

@@ -175,8 +175,7 @@ class MatchFeatures:
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes, or inserts between. Adjacent equal rows are included, because the diff may
-    mean them."""
+    """Return the rows that a hunk removes or inserts between, and adjacent equal rows, which may also be meant."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
         return range(hunk.start, hunk.end)

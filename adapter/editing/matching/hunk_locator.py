@@ -130,8 +130,7 @@ def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[
 
 
 def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
-    """Return the 0-based lines that match the last of the headers ``below``. Each follows a match of the previous
-    header."""
+    """Return the 0-based lines that match the last header of ``below``, each after a match of the previous one."""
     lines: list[int] = []
     for depth, name in enumerate(below):
         found = _find_header_lines(search, name)

@@ -118,8 +118,7 @@ class LineComparer:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Return whether ``text`` has the whole word ``word``. Return True also if too many longer words contain it to
-    check them all."""
+    """Return whether ``text`` has the whole word ``word``. Too many longer words with it also count."""
     start = text.find(word)
     for _ in range(MAX_WORD_PLACES):
         if start < 0:

@@ -1,5 +1,4 @@
-"""Reasons to reject the only match of an old text: the patch has already been applied, or is meant for another
-place."""
+"""Reasons to reject the only match of an old text: the patch is already applied, or meant for another place."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ from adapter.editing.repairs.reindent import get_indent
 from adapter.editing.resolved_edits import Rejection
 
 MIN_REPEATED = 3
-"""Minimum number of lines that the end of a new text must share with the lines below a match to count as a
-repetition."""
+"""Minimum number of lines that count as a repetition, at the end of a new text and below a match."""
 VERBATIM_REACH = 8
 """Maximum number of additional lines in a place where the lines of an old text occur verbatim."""
 

@@ -38,11 +38,9 @@ one side."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
 """Minimum lead over every other occurrence of these lines, in bits and as a share of the best score."""
 MIN_AS_SHOWN = 0.5
-"""Minimum share of bits that must come from exact context lines, because a near copy of the code has only similar
-lines."""
+"""Minimum share of bits that must come from exact context lines, because a near copy has only similar lines."""
 MAX_COMPARISONS = 60_000
-"""Maximum number of line comparisons for one change, which take about 0.1 s. A change that needs more is not
-located."""
+"""Maximum number of line comparisons for one change, about 0.1 s. A change that needs more is not located."""
 NEAR = 15
 """Number of document lines searched on each side, in addition to the number of context lines."""
 MAX_SHOWN = 40

@@ -124,8 +124,7 @@ def _find_divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _build_hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """Convert the two halves of a block to a hunk, and drop line hints (``:start_line:12``) and a dashed line above
-    them."""
+    """Convert the halves of a block to a hunk without line hints (``:start_line:12``) and a dashed line above."""
     first, start = _skip_hints(old)
     first_new = _skip_hints(new)[0] if first else 0
     return Hunk(close_lines(old[first:]), close_lines(new[first_new:]), start)

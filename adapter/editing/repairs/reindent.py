@@ -189,8 +189,7 @@ def _list_steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
 
 
 def find_enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
-    """Return the indentation widths of the lines in ``above`` that enclose the next line, which is indented by
-    ``depth``."""
+    """Return the indentation widths of the lines in ``above`` that enclose a line indented by ``depth``."""
     widths: set[int] = set()
     for line in reversed(above):
         if line.strip() and (width := measure_indent(line)) < depth:

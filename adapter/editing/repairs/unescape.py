@@ -17,8 +17,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`": "quote", "\\": "slash", "/": "slant"}
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _OF_JSON = frozenset(_KIND.values()) - {"slant"}
-"""Kinds of escapes that JSON encoders write. An escaped slash is not among them, because regular expressions contain
-it."""
+"""Kinds of escapes that JSON encoders write, except escaped slashes, which regular expressions contain."""
 MAX_KINDS = 3
 """Maximum number of kinds of escapes for which all subsets are tried. If there are more, each kind is tried alone, and
 then all kinds together."""

@@ -181,8 +181,7 @@ class KeyValueReader:
         )
 
     def _consume_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
-        """Consume a name and return its call if the tag of a pair, JSON or the end of the call follows. Return None if
-        not."""
+        """Consume a name and return its call if a pair, JSON or the end of the call follows; otherwise return None."""
         name = yield from _consume_word(source)
         ahead.append(name)
         char = yield from source.skip_space(ahead)

@@ -49,8 +49,7 @@ _fence = MarkerSet("```")
 
 
 def _takes(call: DecodedCall, tools: ToolSet) -> bool:
-    """Return whether the tool has parameters for all arguments. If it does not, the elements may be the tool's
-    definition."""
+    """Return whether the tool has parameters for all arguments. If not, they may be the tool's definition."""
     tool = tools.match(call.name)
     return tool is not None and call.arguments.keys() <= tool.properties.keys()
 

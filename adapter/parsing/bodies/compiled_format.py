@@ -32,8 +32,7 @@ class CompiledFormat:
 
 
 def is_marker(text: str) -> bool:
-    """Return whether ``text`` is unlikely to occur in prose, because it contains a bracket, a bar or a similar
-    character."""
+    """Return whether ``text`` is unlikely to occur in prose, because it contains a bracket or a similar sign."""
     return (
         len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
     )

@@ -58,8 +58,7 @@ def read_labeled_block(source: BodySource, consumed: list[str]) -> Reader[BodyRe
 
 
 def _consume_line(source: StreamBuffer, consumed: list[str]) -> Reader[str]:
-    """Consume the rest of the line and return it without surrounding whitespace. If it is too long, return an empty
-    string."""
+    """Consume the rest of the line and return it without surrounding whitespace, or "" if it is too long."""
     line: list[str] = []
     text = yield from source.consume_until("\n", NAME_LIMIT, line)
     if text is None:

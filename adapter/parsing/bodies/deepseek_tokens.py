@@ -101,8 +101,7 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _read_name_alone(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call that is only the name of one of the session's tools. Any other text before the end marker is not a
-    call."""
+    """Parse a call that is only the name of one of the session's tools. Any other text is not a call."""
     ahead: list[str] = []
     name, _ = yield from source.consume_through(_call_end, ahead)
     if source.tools.match(name.strip()) is None:

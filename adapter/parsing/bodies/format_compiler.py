@@ -154,8 +154,7 @@ def _find_own_fixes(value: Json, key: str) -> set[str]:
 
 
 def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
-    """Return a parser like ``read`` that does not report the repairs ``fixes``, because the format requires these
-    deviations."""
+    """Return a parser like ``read`` that does not report the repairs ``fixes``, which the format requires."""
 
     def read_own(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         return (yield from read(source, consumed)).remove_fixes(*fixes)

@@ -46,8 +46,7 @@ _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # the mark of an e
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
-"""Matches text that may become ``call:{``, in which the tool's name is missing before the JSON. The JSON may contain
-it."""
+"""Matches text that may become ``call:{``, without the tool's name, which the JSON may contain."""
 
 _NAMED_HEAD = re.compile(r"\s*(?:default_api[.:])?([\w.:/-]+?)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
@@ -246,8 +245,7 @@ class _GemmaReader:
         return items
 
     def consume_end(self, closing: str) -> bool:
-        """Consume the closing bracket, or record a repair if it is missing. Return whether the object or list ends
-        here."""
+        """Consume the closing bracket, or record its absence. Return whether the object or list ends here."""
         char = self.peek()
         if char == closing:
             self.position += 1
@@ -318,8 +316,7 @@ class _GemmaReader:
         return text.strip("'")
 
     def consume_single_quoted(self) -> str | None:
-        """Return a string in single quotes, or None if it is not closed. The format's own quote may close it
-        instead."""
+        """Return a string in single quotes, or None if neither they nor the format's own quote close it."""
         end = self.position + 1
         while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
             if _AFTER_VALUE.match(self.text, end):

@@ -266,8 +266,7 @@ class _PythonReader:
             self.expect(",", "a comma or the closing parenthesis")
 
     def resolve_name(self, name: str) -> str:
-        """Return the tool's name. For ``NAME.call``, this is ``NAME``, because Llama's built-in tools are objects with
-        one method."""
+        """Return the tool's name. For ``NAME.call``, this is ``NAME``, as for Llama's built-in tools."""
         owner = name.removesuffix(".call")
         is_method = owner != name and self.tools.match(name) is None and self.tools.match(owner)
         return owner if is_method else name
@@ -419,8 +418,7 @@ class _PythonReader:
                 self.position += 1
 
     def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
-        """Return whether a triple-quoted string begins at ``start``, rather than an ordinary string whose text begins
-        with quotes."""
+        """Return whether a triple-quoted string, and not one whose text begins with quotes, begins at ``start``."""
         end = self.text.find(quotes, start)
         following = self.text[end + 3 : end + 3 + QUOTE_CONTEXT]
         has_four = self.text.startswith(quotes[0], start)

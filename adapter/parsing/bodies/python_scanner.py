@@ -37,8 +37,7 @@ _DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|
 
 
 def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls, which ends where its brackets are balanced. If the text is not such a list, take
-    nothing."""
+    """Parse a list of calls, up to its last bracket. If the text is not such a list, take nothing."""
     match = yield from source.peek_match(
         _LIST_BEGINS, NAME_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )

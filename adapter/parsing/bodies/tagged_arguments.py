@@ -163,8 +163,7 @@ class PendingCall:
 
 
 def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
-    """Return the content of ``text`` if it is one CDATA section, and record the repair. Return any other text
-    unchanged."""
+    """Return the content of ``text`` if it is a CDATA section, and record the repair; otherwise, return ``text``."""
     data = _CDATA.fullmatch(text)
     if data is None:
         return text

@@ -162,8 +162,8 @@ def _read_misspelt_function(source: BodySource, consumed: list[str]) -> Reader[B
 
 
 def _close(result: BodyResult, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
-    """Consume ``</tool_call>`` after a function, and a few words before it. Return the result, with a repair if the tag
-    is missing."""
+    """Consume ``</tool_call>`` after a function, and a few words before it. Return the result; a missing tag is a
+    repair."""
     if not result.calls or consumed[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
     _, closing = yield from source.peek_after_space(_closing)

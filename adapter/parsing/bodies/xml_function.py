@@ -103,8 +103,7 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Return whether an opening tag for ``key`` can begin the next parameter although the current value is not
-        closed."""
+        """Return whether an opening tag for ``key`` can begin the next parameter inside an unclosed value."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:

@@ -106,8 +106,7 @@ class XmlInvokeReader:
     def read_tag(
         self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, consumed: list[str]
     ) -> Reader[BodyResult]:
-        """Parse the call after its opening tag, which was consumed. ``name_key`` is the attribute that names the
-        tool."""
+        """Parse the call after its consumed opening tag. ``name_key`` is the attribute that names the tool."""
         name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(consumed)
@@ -308,8 +307,7 @@ class XmlInvokeReader:
         return True
 
     def _is_empty_element(self, consumed: list[str]) -> bool:
-        """Return whether the tag whose attributes were just consumed is an empty element, such as ``<parameter
-        name="KEY"/>``."""
+        """Return whether the tag whose attributes were just consumed is empty, such as ``<parameter name="KEY"/>``."""
         return consumed[-1].removesuffix(self.tags.end).endswith("/")
 
     def _select_values(self, attributes: dict[str, str]) -> dict[str, str]:
@@ -338,8 +336,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def consume_attributes(self, source: StreamBuffer, consumed: list[str]) -> Reader[dict[str, str]]:
-        """Consume a tag's attributes and its end, and return the attributes. If the text is not a tag, consume nothing
-        and return {}."""
+        """Consume a tag's attributes and its end, and return the attributes. For other text, return {}."""
         taken: list[str] = []
         text = yield from source.consume_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
         while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):

@@ -19,8 +19,7 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 
 
 def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the list between the tags. Other models write an element named after the tool there, which is also
-    parsed."""
+    """Parse the list between the tags, or, for other models, an element named after the tool."""
     char = yield from source.skip_space(consumed)
     if char != "<" or source.text.startswith("</", source.position):
         return (yield from _read_json(source, consumed))

@@ -77,8 +77,7 @@ class ApprovalRequest:
     label: str = ""
     """The purpose of the call, as the model states it. It does not affect any decision."""
     sandbox: str = ""
-    """Description of the sandbox in which a program, a user's function or an MCP tool will run, or the statement that
-    there is none."""
+    """Description of the sandbox in which a program, a user's function or an MCP tool will run, or its absence."""
     is_git: bool = False
     """True if the call changes git's own data. Such a change needs approval in every mode
     (`adapter.workspace.paths.git_data_detection`)."""

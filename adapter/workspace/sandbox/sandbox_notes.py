@@ -40,8 +40,7 @@ def build_sandbox_notice(operation: ops.Operation, sandbox: ActiveSandbox) -> st
 
 
 def build_sandbox_result_note(operation: ops.Operation, outcome: ops.Outcome, sandbox: ActiveSandbox) -> str:
-    """Describe how a finished operation was confined. For a batch, return the distinct notes of its calls, one per
-    line."""
+    """Describe how a finished operation was confined. For a batch, list its calls' distinct notes, one per line."""
     if isinstance(outcome, ops.BatchResults):
         return "\n".join(dict.fromkeys(result.sandbox for result in outcome.results if result.sandbox))
     return build_sandbox_notice(operation, sandbox)
