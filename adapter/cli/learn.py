@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 1_000_000
 """Maximum size of the file of examples, in characters."""
+_EXPECTED = 'expected {"text": "the model\'s raw text", "calls": [...]}'
 MAX_EXAMPLES = 100
 """Maximum number of examples in the file."""
 
@@ -84,8 +86,10 @@ def read_examples(path: Path) -> list[LearningExample]:
     for number, line in lines:
         try:
             examples.append(_parse_example(parse_json(line)))
+        except JSONDecodeError as error:
+            raise UsageError(f"{path}, line {number}: invalid JSON ({error}); {_EXPECTED}") from error
         except ValueError as error:
-            raise UsageError(f"{path}, line {number}: {explain_read_error(error)}") from error
+            raise UsageError(f"{path}, line {number}: {error}") from error
     if sum(bool(example.calls) for example in examples) < MIN_EXAMPLES:
         raise UsageError(f"{path} has too few examples: at least {MIN_EXAMPLES} with calls are needed")
     return examples
@@ -97,7 +101,7 @@ def _parse_example(value: Any) -> LearningExample:
     match value:
         case {"text": str(text), "calls": list(calls)}:
             return LearningExample(text, list(map(_parse_call, calls)))
-    raise ValueError('expected {"text": "the model\'s raw text", "calls": [...]}')
+    raise ValueError(_EXPECTED)
 
 
 def _parse_call(value: Any) -> tuple[str, JsonObject]:

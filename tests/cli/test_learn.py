@@ -81,7 +81,7 @@ def test_a_refusal_names_the_reasons_and_a_built_in_format(tmp_path):
     ("lines", "error"),
     [
         (['{"text": "x"}'], 'line 1: expected {"text": '),
-        (['{"text": "x", "calls": []}', "{"], "line 2: "),
+        (['{"text": "x", "calls": []}', "{"], "line 2: invalid JSON ("),
         (['{"text": "x", "calls": [{"name": "f"}]}'], 'line 1: expected "calls": a list of'),
         (['{"text": 1, "calls": []}'], 'line 1: expected {"text": '),
         (['{"text": "x", "calls": []}'] * 3, "at least 3 with calls are needed"),
