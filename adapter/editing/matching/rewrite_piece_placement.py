@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import accumulate
 from math import inf
 from typing import NamedTuple
@@ -35,18 +35,18 @@ BLOCK = 15
 """Number of unchanged lines on each side of a piece that its added lines may be meant to replace."""
 NEXT_TO = 60
 """No line of a piece may occur among this many unchanged lines on each side of the piece."""
-UNLIKELY = 5
-"""Maximum number of lines that a larger span may delete for each added line that it explains."""
-MAX_HIDDEN = 8
-"""Number of lines that a larger span may delete in any case."""
-KEY_WORDS = 4
-"""Two lines declare the same name only if this many words at their start are equal."""
+MIN_REWRITTEN = 0.5
+"""Minimum share of the names in the lines that only a larger span deletes that the added lines must contain."""
+
+REPLACED = 70.0
+"""Minimum similarity, in percent, between a changed line at an end of a piece and the line that it replaces."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _DECLARED = re.compile(
     r"\s*(?!(?:return|await|yield|throw|new|else|case|not|if|elif|assert|raise|for|while|except|with)\b)"
     r"(?:[^\W\d]\w* +){1,4}[^\W\d]\w*(?=\(|\s*[:{]?$)"
 )
+_COMMENT = re.compile(r"\s*(?:#|//|\*|/\*|--|<!--)")
 _HEAD = re.compile(
     r"\s*(?:(?:const|let|var|val|auto|final|static|export|public|private) +)*"
     r"([^\W\d]\w*)(?:, *\w+)*\??\s*(?::?=(?!=)|:)"
@@ -88,7 +88,7 @@ class PiecePlacer(PieceCandidates):
                 return [], self._explain_absence(piece)
             candidates.append(spans)
         best = _compute_best_totals(candidates)
-        total = max(best[0], default=-inf)
+        total = max(best[0], default=-inf) if best else 0.0
         if total == -inf:
             return [], "the pieces do not occur in this order in the file"
         chosen = [spans[totals.index(max(totals))] for spans, totals in zip(candidates, best, strict=True)]
@@ -138,7 +138,7 @@ class PiecePlacer(PieceCandidates):
             return [each for each in spans if _contains(each, span)] if piece.depth is not None else []
         here, loses_name = self._fit(piece, span), self._loses_name(piece, span)
         if not self._keeps_distinctive(piece, span):
-            return [*spans]
+            return [each for each in spans if not _contains(each, span) or self._is_rewritten(piece, span, each)]
         return [each for each in spans if self._is_rival(piece, span, each, here, loses_name)]
 
     def _is_rival(self, piece: Piece, span: Placement, other: Placement, here: _Fit, loses_name: bool) -> bool:
@@ -160,15 +160,43 @@ class PiecePlacer(PieceCandidates):
             other.end == span.end or there.kept_below >= here.kept_below
         )
         if is_larger:
-            explained = (here.added - there.added).total()
-            is_likely = here.lost > 0 or there.lost <= max(explained * UNLIKELY, MAX_HIDDEN)
-            return keeps_ends and explained > 0 and is_likely
+            return keeps_ends and self._is_rewritten(piece, span, other)
         if is_smaller:
             is_changed = there.lost > 0 and not loses_name  # both change lines, and `span` scores more
+            written = self._list_changed(piece, other)[0]
+            repeated = {*written}.difference(self._list_changed(piece, span)[0])
+            if len(repeated) > 1 and all(map(self._occurs_once, repeated)):
+                return min(map(measure_indent, repeated)) > min(map(measure_indent, written))
             return not is_changed and bool(here.deleted - there.deleted) and (keeps_ends or loses_name)
         if here.deleted:
             return not there.lost and min(there.kept_above, there.kept_below) >= DISTINCTIVE_LETTERS
         return there.is_reworded and keeps_ends and there.written > 1
+
+    def _is_rewritten(self, piece: Piece, span: Placement, other: Placement) -> bool:
+        """Return whether the lines that ``piece`` adds contain most of the names that it deletes only at ``other``."""
+        added, removed = self._list_changed(piece, other)
+        deleted = Counter(removed) - Counter(self._list_changed(piece, span)[1])
+        code = (line for line in deleted.elements() if not _COMMENT.match(line))
+        names = Counter(_NAME.findall("\n".join(code)))
+        kept = names & Counter(_NAME.findall("\n".join(added)))
+        return kept.total() >= MIN_REWRITTEN * names.total()
+
+    def _list_changed(self, piece: Piece, span: Placement) -> tuple[list[str], list[str]]:
+        """Return the lines that ``piece`` adds at ``span``, and those that it removes, without punctuation lines."""
+        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        changes = find_changes(actual, lines)
+        added = [line for change in changes for line in lines[change.new_start : change.new_end]]
+        removed = [line for change in changes for line in actual[change.start : change.end]]
+        return [*filter(_NAME.search, added)], [*filter(_NAME.search, removed)]
+
+    def _find_changed_edges(self, piece: Piece, span: Placement) -> Iterator[tuple[list[str], list[str]]]:
+        """Yield the lines of ``span`` and of ``piece`` that differ right below and right above an omission."""
+        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        changes = find_changes(actual, lines)
+        if piece.depth is not None and actual[0] != lines[0]:
+            yield actual[: changes[0].end], lines[: changes[0].new_end]
+        if not piece.is_last and actual[-1] != lines[-1]:
+            yield actual[changes[-1].start :], lines[changes[-1].new_start :]
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
         """Return whether ``piece`` lacks a name from one of the least indented lines of ``span``."""
@@ -246,13 +274,13 @@ class PiecePlacer(PieceCandidates):
             above = range(max(previous, span.start - BLOCK), span.start)
             edge = next((index for index in reversed(above) if self._old[index] == lines[0]), None)
             added = lines[hunks[0].new_start : hunks[0].new_end]
-            if edge is not None and _are_similar(self._old[edge + 1 : span.start + 1], added):
+            if edge is not None and _assign_same_name(self._old[edge + 1 : span.start + 1], added):
                 return format_line_range(edge + 2, span.start + 1)
         if not piece.is_last and hunks and fit.kept_below < DISTINCTIVE_LETTERS:
             below = range(span.end, min(following, span.end + BLOCK))
             edge = next((index for index in below if self._old[index] == lines[-1]), None)
             added = lines[hunks[-1].new_start : hunks[-1].new_end]
-            if edge is not None and _are_similar(self._old[span.end - 1 : edge][::-1], added[::-1]):
+            if edge is not None and _assign_same_name(self._old[span.end - 1 : edge], added):
                 return format_line_range(span.end, edge)
         return ""
 
@@ -268,6 +296,8 @@ class PiecePlacer(PieceCandidates):
             places = " or ".join(format_line_range(each.start + 1, each.end) for each in (span, rivals[0]))
             return f"a piece from {ends} could be {places} of the file"
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        if not all(_is_replaced(*edge) for edge in self._find_changed_edges(piece, span)):
+            return f"a piece from {ends} has new lines at an end, which may replace lines that are not shown"
         dropped = [
             line
             for change in find_changes(actual, lines)
@@ -288,12 +318,24 @@ def _count_letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
     return sum(map(count_letters, left[: count_common_prefix(left, right)]))
 
 
+def _assign_same_name(block: Sequence[str], added: Sequence[str]) -> bool:
+    """Return whether both texts assign or declare the same name at the same depth."""
+    return not {*map(_build_head, block)}.isdisjoint({*map(_build_head, added)} - {None})
+
+
 def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
-    """Return whether both texts are similar, or assign or declare the same name at the same depth."""
-    if not {*map(_build_head, block)}.isdisjoint({*map(_build_head, added)} - {None}):
+    """Return whether both texts are similar."""
+    if _assign_same_name(block, added):
         return True
     left, right = ([line.strip() for line in part if line] for part in (block, added))
     return ratio("\n".join(left), "\n".join(right[: len(left)])) >= SIMILAR
+
+
+def _is_replaced(removed: Sequence[str], added: Sequence[str]) -> bool:
+    """Return whether each of the ``added`` lines replaces one similar line."""
+    return len(removed) == len(added) and all(
+        ratio(one.strip(), other.strip()) >= REPLACED for one, other in zip(removed, added, strict=True)
+    )
 
 
 def _contains(span: Placement, other: Placement) -> bool:
@@ -323,11 +365,9 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
 
 
 def _build_key(line: str) -> tuple[str, ...]:
-    """Return a line's indentation and the words of its declaration or its first three words, or an empty tuple."""
-    if declared := _DECLARED.match(line):
-        return (get_indent(line), *_NAME.findall(declared[0]))
-    words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]
-    return (get_indent(line), *words) if len(words) > 2 else ()
+    """Return the indentation and the words of a line's declaration, or an empty tuple."""
+    declared = _DECLARED.match(line)
+    return (get_indent(line), *_NAME.findall(declared[0])) if declared else ()
 
 
 def _build_head(line: str) -> tuple[str, str] | None:
