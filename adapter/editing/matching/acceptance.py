@@ -149,10 +149,25 @@ class MatchFeatures:
             return ""
         return "does not match the file" if comparison else "is not in the file"
 
+    def is_located_between(self, row: int) -> bool:
+        """Return whether ``row`` is the only row that differs, and unique rows above and below it leave one line."""
+        others, unique = [other for other in self.shown if other != row], self._list_unique_rows()
+        if not min(unique, default=row) < row < max(unique, default=row) or {*others} - {*self._list_exact_rows()}:
+            return False
+        above, below = max(filter(row.__gt__, others)), min(filter(row.__lt__, others))
+        between = range(self.lines.get(above, 0) + 1, self.lines.get(below, 0))
+        return sum(bool(self.search.keys[line]) for line in between) == 1
+
+    def _list_exact_rows(self) -> list[int]:
+        return [row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY]
+
+    def _list_unique_rows(self) -> list[int]:
+        rows = self._list_exact_rows()
+        return [row for row in rows if is_distinctive(self.keys[row]) and len(self.find_places(row)) == 1]
+
     def count_unique(self) -> int:
         """Count the matched rows that occur only once in the file."""
-        exact = (row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY)
-        return sum(len(self.find_places(row)) == 1 for row in exact if is_distinctive(self.keys[row]))
+        return len(self._list_unique_rows())
 
     def is_change_beyond_doubt(self) -> bool:
         """Return whether every hunk touches lines that match exactly and occur only once in the file, and the whole
@@ -253,7 +268,8 @@ def _check_scope(match: MatchFeatures) -> str:
         depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)
         at = next((row for row in rows if match.keys[row]), hunk.start)
         for row in find_enclosing(match.old, at, depth):
-            if difference := match.describe_difference(row):
+            difference = match.describe_difference(row)
+            if difference and not match.is_located_between(row):
                 return f"line {row + 1} of the old text, which encloses the change, {difference}"
         if at in match.lines and not has_same_guard(match.old, at, match.search.document.lines, match.lines[at]):
             return f"the condition above line {at + 1} of the old text does not match the file"
