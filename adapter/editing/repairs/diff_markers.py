@@ -153,12 +153,15 @@ def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     votes = set(_list_votes(added, [line for line in old if line.strip() and line not in new]))
     if not votes <= {0, 1, -1}:  # the changed lines are reindented
         votes = set()
-    unit = find_indent_unit(get_indent(line) for line in old if line.strip()) or 2
+    adds_stars = any(line.lstrip().startswith("*") for line in added)
+    # the lines of a comment, " * text", are one column off the grid
+    shown = [line for line in old if line.strip() and (adds_stars or not line.lstrip().startswith("*"))]
+    unit = find_indent_unit(map(get_indent, shown)) or 2
     widths = {measure_indent(line) for line in added}
-    on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]
+    on_grid = [shift for shift in (0, 1, -1) if all(width >= shift and (width - shift) % unit == 0 for width in widths)]
     if votes:
         return _choose_single(list(votes), on_grid)
-    depths = {measure_indent(line) for line in old if line.strip()}
+    depths = {*map(measure_indent, shown)}
     if _may_be_a_list(["+" + line for line in added]) and (depths == {0} or not _is_next_to_margin(new)):
         return None  # "+ item" may be a list item
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
@@ -173,7 +176,8 @@ def _is_nested(new: Sequence[str], shift: int, unit: int) -> bool:
     lines = [(line[:1] == "+", _strip_plus(line, shift) if line[:1] == "+" else line) for line in new]
     filled = [(is_added, line) for is_added, line in lines if line.strip()]
     return all(
-        _is_step(
+        above.lstrip().startswith("- ")
+        or _is_step(
             above.rstrip()[-1] in "{([", below.lstrip()[0] in "})]", measure_indent(below) - measure_indent(above), unit
         )
         for (was_added, above), (is_added, below) in pairwise(filled)
