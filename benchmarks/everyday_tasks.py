@@ -1,12 +1,13 @@
 """Run everyday tasks with `adapter run` and a small model, and count the completed ones.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
-        [--set plain|sloppy|second|third] [TASK ...]
+        [--set plain|sloppy|second|third|fourth] [TASK ...]
 
 Each task is a sentence about a small folder. A task is done if all files and the answer are as requested; files that
 the task does not mention must be unchanged. With ``--folder``, the folders, the outputs and the transcripts are kept.
-The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. The requests of ``second``
-and ``third`` were written before any run of them, and half of ``third`` is German.
+The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. The requests of the sets
+``second``, ``third`` and ``fourth`` were written before any run of them. Half of ``third`` is German, and four of
+``fourth`` are French, Italian, Dutch and German.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from adapter.backends.builtin_model import download_builtin_model
 
@@ -31,14 +31,16 @@ TIMEOUT_S = 600
 class Task:
     """A request, the files ``before`` it, and the expected result.
 
-    ``after`` has the text of each changed file without a final newline, or False for a file that must not exist.
-    ``answer`` are words that the model's answer must contain.
+    ``after`` has the text of each changed file without a final newline, False for a file that must not exist, or True
+    for any text. ``answer`` are words that the model's answer must contain. ``check`` is a Python program that fails if
+    the task was not done.
     """
 
     request: str
     before: Mapping[str, str]
-    after: Mapping[str, str | Literal[False]] = field(default_factory=dict)
+    after: Mapping[str, str | bool] = field(default_factory=dict)
     answer: str = ""
+    check: str = ""
 
 
 def load_tasks(name: str) -> dict[str, Task]:
@@ -63,7 +65,12 @@ def run_task(task: Task, workspace: Path, model: list[str]) -> tuple[bool, int]:
     paths = {name: workspace / name for name in expected}
     found = {name: path.read_text("utf-8").rstrip() if path.is_file() else False for name, path in paths.items()}
     has_answer = re.search(rf"(?<!\w){re.escape(task.answer)}(?!\w)", done.stdout) if task.answer else True
-    return found == expected and bool(has_answer), done.returncode
+    is_same = all(found[name] == text or (text is True and found[name]) for name, text in expected.items())
+    is_done = is_same and bool(has_answer)
+    if is_done and task.check:
+        check = [sys.executable, "-c", task.check]
+        is_done = subprocess.run(check, cwd=workspace, capture_output=True, check=False).returncode == 0
+    return is_done, done.returncode
 
 
 def main() -> None:
@@ -71,7 +78,9 @@ def main() -> None:
     parser.add_argument("task", nargs="*", help="default: all")
     parser.add_argument("--model", help="a GGUF file; default: the built-in model")
     parser.add_argument("--base-url", help="a running server instead")
-    parser.add_argument("--set", choices=["plain", "sloppy", "second", "third"], default="plain", help="default: plain")
+    parser.add_argument(
+        "--set", choices=["plain", "sloppy", "second", "third", "fourth"], default="plain", help="default: plain"
+    )
     parser.add_argument("--runs", type=int, default=1, help="of each task")
     parser.add_argument("--folder", type=Path, help="default: a temporary folder")
     options = parser.parse_args()
