@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Self
 
 from adapter.agent.answer_reader import AgentEvent, AnswerReader, ChatModel, iter_chunks
 from adapter.agent.base_agent import BaseAgent
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
-from adapter.core.errors import TransportError
 from adapter.core.events import ToolResult
-from adapter.core.turn import Turn
 from adapter.tools.operations.permissions import Approver
 
 if TYPE_CHECKING:
@@ -55,19 +53,22 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     """
 
     _connects_at_once = True
+    _interrupts = (KeyboardInterrupt,)
 
     def run(self, task: str) -> Finished:
         """Work on ``task`` in a new conversation, until the model answers without a call, or a limit is reached.
 
         Raises TransportError when the server fails, after informing the observer. KeyboardInterrupt stops the model and
-        ends the conversation as ``interrupted``.
+        ends the conversation as ``interrupted``. Raises UsageError if the agent works on another message.
         """
-        return self._work(self._start(task))
+        with self._work_alone():
+            return self._work(self._start(task))
 
     def send(self, message: str) -> Finished:
         """Send ``message`` in the current conversation and work on it as `run` does, however the previous turn ended.
         The first message starts a conversation."""
-        return self._work(self._continue(message))
+        with self._work_alone():
+            return self._work(self._continue(message))
 
     def close(self) -> None:
         """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
@@ -82,41 +83,34 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     def _work(self, step: AskModel | RunTools | Finished) -> Finished:
         assert self._session is not None
         results: list[ToolResult] = []
-        self._answer = None
         try:
             while not isinstance(step, Finished):
                 self._observe(step)
                 if isinstance(step, AskModel):
                     step = self._take_next_step(self._ask(step))
-                else:
-                    results = []
-                    for call in step.calls:
-                        results.append(self._run_call(call))
-                        self._observe(results[-1])
-                    step = self._session.on_tool_results(results)
-        except KeyboardInterrupt:
-            step = self._session.on_interrupt(results, self._build_partial_turn())
-        except TransportError as error:
-            self._observe(Finished("failed", str(error)))
-            raise
-        except Exception:  # raised by a function of the program: `send` can continue from here
-            self._session.on_interrupt(results)
-            raise
+                    continue
+                results = []
+                for call in step.calls:
+                    results.append(self._run_call(call))
+                    self._observe(results[-1])
+                step = self._session.on_tool_results(results)
+        except BaseException as error:
+            if stopped := self._end_turn(error, results):
+                self._observe(stopped)
+            if stopped is None or not isinstance(error, KeyboardInterrupt):
+                raise
+            return stopped
         self._observe(step)
         return step
 
-    def _build_partial_turn(self) -> Turn | None:
-        return None if self._answer is None else self._answer.build_partial_turn()
-
     def _ask(self, query: AskModel) -> AnswerReader:
         """Query the model once, and return its parsed answer."""
-        self._answer = answer = self._create_answer_reader(query)
-        with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
+        answer, chunks = self._create_answer_reader(query), self._stream(query)
+        with closing(chunks) if hasattr(chunks, "close") else nullcontext():  # type: ignore[type-var]
             for chunk in chunks:
                 answer.feed(chunk)
                 if answer.stop_flood():
                     break
-        self._answer = None
         return answer
 
     def _stream(self, query: AskModel) -> Iterator[Chunk]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
+from contextvars import copy_context
 from functools import cached_property, partial
 from typing import Protocol, Self, TypeAlias
 
@@ -17,7 +18,6 @@ from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.callback_checks import is_async
-from adapter.core.errors import TransportError
 from adapter.core.events import ToolCall, ToolResult
 from adapter.tools.operations.permissions import Approver, AsyncApprover
 from adapter.workspace.approval_flow import allow_cancelling_approvals
@@ -45,10 +45,11 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
     time. Async tools run in the workspace's own event loop, and observers in the agent's event loop. Cancelling stops
     the model and refuses a pending approval. It waits for a running tool, so that the tool cannot change files
-    afterwards, and `send` can then continue the conversation. Send one message at a time.
+    afterwards, and `send` can then continue the conversation. A second message at the same time raises UsageError.
     """
 
     _connects_at_once = False
+    _interrupts = (KeyboardInterrupt, asyncio.CancelledError)
 
     _async_observer: AsyncObserver | None = None
 
@@ -78,14 +79,16 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     async def run(self, task: str) -> Finished:
         """Work on ``task`` in a new conversation; see `Agent.run`. Raises TransportError and CancelledError."""
-        await self._ensure_connected()
-        return await self._work(self._start(task))
+        with self._work_alone():
+            await self._ensure_connected()
+            return await self._work(self._start(task))
 
     async def send(self, message: str) -> Finished:
         """Send ``message`` in the current conversation and work on it as `run` does, however the previous turn ended.
         The first message starts a conversation."""
-        await self._ensure_connected()
-        return await self._work(self._continue(message))
+        with self._work_alone():
+            await self._ensure_connected()
+            return await self._work(self._continue(message))
 
     async def close(self) -> None:
         """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
@@ -116,22 +119,19 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
                 if isinstance(step, AskModel):
                     step = self._take_next_step(await self._ask(step))
                     await self._report()
-                else:
-                    results = []
-                    for call in step.calls:
-                        await self._run_to_completion(partial(self._run_into, results, call))
-                        await self._report(results[-1])
-                    step = self._session.on_tool_results(results)
-        except asyncio.CancelledError:
-            await self._report(self._session.on_interrupt(results))
-            raise
-        except TransportError as error:
-            await self._report(Finished("failed", str(error)))
-            raise
-        except Exception:  # raised by a function of the program: `send` can continue from here
-            self._session.on_interrupt(results)
+                    continue
+                results = []
+                for call in step.calls:
+                    await self._run_to_completion(partial(self._run_into, results, call))
+                    await self._report(results[-1])
+                step = self._session.on_tool_results(results)
+        except BaseException as error:
+            if stopped := self._end_turn(error, results):
+                await self._report(stopped)
             self._unreported.clear()
-            raise
+            if stopped is None or not isinstance(error, KeyboardInterrupt):
+                raise
+            return stopped
         finally:
             self._callbacks.end()
         await self._report(step)
@@ -149,8 +149,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     async def _ask(self, query: AskModel) -> AnswerReader:
         """Query the model once, and return its parsed answer."""
-        answer = self._create_answer_reader(query)
-        async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
+        answer, chunks = self._create_answer_reader(query), self._stream(query)
+        async with aclosing(chunks) if hasattr(chunks, "aclose") else nullcontext():  # type: ignore[type-var]
             async for chunk in chunks:
                 answer.feed(chunk)
                 await self._report()
@@ -169,7 +169,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         """Run ``work`` in a thread. Cancelling refuses a pending approval, including one of a workspace's own approver,
         and waits for the thread, which cannot be stopped."""
         with allow_cancelling_approvals(self._callbacks.is_cancelled):
-            running = asyncio.ensure_future(asyncio.to_thread(work))  # the thread gets a copy of this context
+            # Not `asyncio.to_thread`: a KeyboardInterrupt in a task would stop the event loop.
+            running = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
         cancelled: asyncio.CancelledError | None = None
         while not running.done():
             try:

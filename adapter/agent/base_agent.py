@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from adapter.agent.answer_reader import AgentEvent, AnswerReader
@@ -37,7 +38,7 @@ from adapter.conversation.session import Session
 from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits
 from adapter.core.argument_checks import NONE, PATH, check_types, format_value
 from adapter.core.callback_checks import wrap_observer
-from adapter.core.errors import UsageError
+from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.turn import Turn
 from adapter.dialects import NO_TOOLS, Dialect
@@ -72,6 +73,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     """The settings of an agent, and the parts of its loop that do no I/O."""
 
     _connects_at_once: ClassVar[bool]
+    _interrupts: ClassVar[tuple[type[BaseException], ...]]
+    """The exceptions with which the user stops a run."""
 
     def __init__(
         self,
@@ -129,7 +132,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._guided_request: TranslatedRequest | None = None
         self._message = ""
         self._is_first_turn = True
-        self._resources = ExitStack()
+        self._resources, self._working = ExitStack(), Lock()
         self._observe: Callable[[AgentEvent], None] = _ignore
         if observe is not None:
             self.set_observer(observe)
@@ -263,6 +266,30 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         """All tools that the model can call."""
         return self.workspace.tools if self._shortlist is None else self._shortlist.all
 
+    @contextmanager
+    def _work_alone(self) -> Iterator[None]:
+        """Raise UsageError if the agent already works on a message, in any thread or task."""
+        if not self._working.acquire(blocking=False):
+            raise UsageError("this agent is still working on a message; wait for its end, or use another agent")
+        try:
+            yield
+        finally:
+            self._working.release()
+
+    def _end_turn(self, error: BaseException, results: Sequence[ToolResult]) -> Finished | None:
+        """End the turn after an exception, so that `send` can continue. Return the event to report, if any.
+
+        ``results``: those of the last calls that finished. Of an interrupted answer, the part so far is kept.
+        """
+        assert self._session is not None
+        answer, self._answer = self._answer, None
+        is_interrupt = isinstance(error, self._interrupts)
+        turn = answer.build_partial_turn() if is_interrupt and answer is not None else None
+        finished = self._session.on_interrupt(results, turn)
+        if isinstance(error, TransportError):
+            return Finished("failed", str(error))
+        return finished if is_interrupt else None
+
     def _start(self, task: str) -> AskModel:
         check_types("Agent", task=(task, str))
         self._is_first_turn, self._message = True, task
@@ -306,10 +333,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
-            return AnswerReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
+            self._answer = AnswerReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
+            return self._answer
         prompt = self._find_generation_prompt()
         parser = Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt)
-        return AnswerReader(parser, self._observe, self._is_flood)
+        self._answer = AnswerReader(parser, self._observe, self._is_flood)
+        return self._answer
 
     def _is_flood(self, text: str) -> bool:
         """Return whether an answer that begins with ``text`` has too many calls, or only repeats itself."""
@@ -333,6 +362,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._guided_request is not None:
             self._complete_calls(answer)
         turn, usage = answer.finish()
+        self._answer = None
         self._observe(turn)
         step = self._session.on_answer(turn, usage.prompt if usage else None, answer.finish_reason)
         if self._constraint not in ("prefer", "required"):

@@ -25,7 +25,7 @@ from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.conversation.session_steps import REASONS, Finished, SessionLimits
 from adapter.core import package_data
 from adapter.core.callback_checks import require_sync, wrap_tool_observer
-from adapter.core.errors import ToolError, TransportError
+from adapter.core.errors import ToolError, TransportError, UsageError
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.system_prompt import Style, create_prompt_session, system_prompt
 from adapter.tools.operations import AgentReport, RunSubagent
@@ -131,7 +131,10 @@ class SubagentRunner:
         events = None if recording is None else recording.record_host_event
         host = replace(workspace.host, agents=self._create_nested_runner(), questions=None, editor=None, events=events)
         with self._slots, workspace.open_subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
-            agent = self._create_agent(part, chat, kind, self._formats.get(task.model or "", self._format))
+            try:
+                agent = self._create_agent(part, chat, kind, self._formats.get(task.model or "", self._format))
+            except (TransportError, UsageError) as error:  # the server cannot be reached, or has no chat template
+                raise _build_failure(error) from error
             if recording is not None:
                 part.wrap_approver(recording.wrap_approver)
                 recording.begin(agent, task.prompt, approve=part.mode)
@@ -148,9 +151,7 @@ class SubagentRunner:
             try:
                 done = agent.run(task.prompt)
             except TransportError as error:
-                raise ToolError(
-                    f"the sub-agent's model failed: {error}. Do the task yourself, or try again later."
-                ) from error
+                raise _build_failure(error) from error
         if done.reason == "interrupted":
             raise KeyboardInterrupt
         seconds = time.monotonic() - began
@@ -199,6 +200,11 @@ class SubagentRunner:
         # Separate slots, because a sub-agent keeps its slot while it waits for a nested one.
         nested._slots = threading.BoundedSemaphore(MAX_AT_ONCE)
         return nested
+
+
+def _build_failure(error: Exception) -> ToolError:
+    reason = str(error).rstrip(".")
+    return ToolError(f"the sub-agent's model failed: {reason}. Do the task yourself, or try again later.")
 
 
 def _get_output(done: Finished) -> str:

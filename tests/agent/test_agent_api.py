@@ -17,6 +17,7 @@ from adapter.core.errors import TransportError, UsageError
 from tests.agent.conftest import text_of
 from tests.agent.test_agent import EDIT, in_pieces
 from tests.approvals import record_requests
+from tests.model_text import call
 from tests.scripted_server import CHAT, MODELS, as_error, as_json
 
 BACK = EDIT.replace("one", "1").replace("two", "one").replace("1", "two")
@@ -138,6 +139,151 @@ def test_async_agent_behaves_like_agent(server, root, monkeypatch):
     assert text_of(root) == "one\n"
 
 
+class Broken(BaseException):
+    """An exception that is no Exception, such as those of some test runners."""
+
+
+def script(*answers, is_async=False):
+    """Return a model that writes these answers in turn, and then "End.". Exceptions in an answer are raised."""
+
+    class Script:
+        def __init__(self) -> None:
+            self.answers = [*answers]
+
+        def pieces(self):
+            for piece in self.answers.pop(0) if self.answers else ["End."]:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield Chunk(piece)
+
+        def stream(self, messages, *, stop=()):
+            return self.stream_async() if is_async else self.pieces()
+
+        async def stream_async(self):
+            await asyncio.sleep(0)
+            for chunk in self.pieces():
+                yield chunk
+
+    return Script()
+
+
+def send_twice(root, answers, *, is_async, error=None, fails_at=""):
+    """Send two messages, and return both outcomes, the reported events and the conversation. ``error`` is raised by the
+    tool ``fail``, or by the observer at the first event of the type ``fails_at``."""
+    events: list[str] = []
+    outcomes: list[object] = []
+    failures = [error] if fails_at else []
+
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise error
+
+    def observe(event) -> None:
+        events.append(type(event).__name__)
+        if failures and events[-1] == fails_at:
+            raise failures.pop()
+
+    settings: dict[str, Any] = {"tools": [fail], "approve": "yolo", "observe": observe, "system": "Work."}
+    model = script(*answers, is_async=is_async)
+
+    async def main():
+        async with AsyncAgent(root, model, **settings) as agent:
+            for message in ("Work", "Go on"):
+                try:
+                    outcomes.append(await agent.send(message))
+                except (Broken, Exception) as raised:  # noqa: BLE001 - each is compared
+                    outcomes.append(repr(raised))
+            return agent.messages
+
+    if is_async:
+        return outcomes, events, asyncio.run(main())
+    with Agent(root, model, **settings) as agent:
+        for message in ("Work", "Go on"):
+            try:
+                outcomes.append(agent.send(message))
+            except (Broken, Exception) as raised:  # noqa: BLE001 - each is compared
+                outcomes.append(repr(raised))
+        return outcomes, events, agent.messages
+
+
+FAIL, READ = call("fail"), call("read_file", path="a.txt")
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "fails_at", "outcome"),
+    [
+        (["Hello."], None, "", Finished("answered", "Hello.")),
+        ([READ], None, "", Finished("answered", "End.")),
+        ([FAIL], ValueError("bad"), "", Finished("answered", "End.")),
+        ([FAIL], SystemExit(3), "", Finished("answered", "End.")),
+        ([FAIL], MemoryError(), "", Finished("answered", "End.")),
+        ([FAIL], TransportError("down"), "", Finished("answered", "End.")),
+        ([FAIL], KeyboardInterrupt(), "", Finished("interrupted", "")),
+        ([READ + FAIL], KeyboardInterrupt(), "", Finished("interrupted", "")),
+        ([FAIL], Broken(), "", "Broken()"),
+        ([["Hel", TransportError("gone")]], None, "", "TransportError('gone')"),
+        ([["Hel", ValueError("bad")]], None, "", "ValueError('bad')"),
+        ([["Hel", KeyboardInterrupt()]], None, "", Finished("interrupted", "Hel")),
+        ([READ[:40]], None, "", Finished("answered", "End.")),
+        (["Hello."], RuntimeError(), "Chunk", "RuntimeError()"),
+        ([READ], RuntimeError(), "ToolResult", "RuntimeError()"),
+        ([READ + READ], KeyboardInterrupt(), "ToolResult", Finished("interrupted", "")),
+        (["Hello."], RuntimeError(), "Finished", "RuntimeError()"),
+    ],
+)
+def test_both_agents_handle_exceptions_alike(root, answers, error, fails_at, outcome):
+    """With the same events and conversation, which continues."""
+    answers = [[answer] if isinstance(answer, str) else answer for answer in answers]
+    both = [send_twice(root, answers, is_async=is_async, error=error, fails_at=fails_at) for is_async in (False, True)]
+    assert both[0] == both[1]
+    assert both[0][0] == [outcome, Finished("answered", "End.")]
+
+
+def test_cancelling_keeps_the_beginning_of_the_answer(root):
+    """As Ctrl-C does in `Agent`."""
+
+    class Slow:
+        async def stream(self, messages, *, stop=()):
+            yield Chunk("Hello wor")
+            await asyncio.sleep(60)
+
+    async def main():
+        async with AsyncAgent(root, Slow()) as agent:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await agent.send("Work")
+            return agent.messages[-1]
+
+    assert asyncio.run(main()) == {"role": "assistant", "content": "Hello wor"}
+
+
+def test_agent_works_on_one_message_at_a_time(root):
+    """A second one would mix two answers in the conversation. A tool may not send one either."""
+
+    @tool
+    def nest() -> str:
+        """Send a message to the agent that runs the tool."""
+        return agent.send("Inner").content
+
+    async def main():
+        async with AsyncAgent(root, script(["One."], is_async=True)) as agent:
+            return await asyncio.gather(agent.send("One"), agent.send("Two"), return_exceptions=True)
+
+    first, second = asyncio.run(main())
+    assert (first, type(second)) == (Finished("answered", "One."), UsageError)
+    with Agent(root, script([call("nest")]), tools=[nest], approve="yolo") as agent:
+        assert agent.send("Outer").content == "End."
+        assert "still working on a message" in str(agent.messages)
+
+
+@pytest.mark.parametrize("stream", [list, iter])
+def test_chat_may_stream_any_iterable(root, stream):
+    """Only generators can be closed."""
+    chat = SimpleNamespace(stream=lambda messages, stop: stream([Chunk("Hello.")]))
+    assert Agent(root, chat).send("Hello?").content == "Hello."
+
+
 def test_agent_works_in_several_event_loops(server, root):
     """Each answer has its own connection."""
     server.on(CHAT, in_pieces("One."), in_pieces("Two."))
@@ -225,8 +371,7 @@ def test_cancelling_waits_for_a_running_tool(server, root):
         (root / "a.txt").write_text("slowly\n", encoding="utf-8")
         return "was slow"
 
-    call = '<tool_call>\n{"name": "slow", "arguments": {}}\n</tool_call>'
-    server.on(CHAT, in_pieces(f"{call}\n{EDIT}"), in_pieces("Hello."))
+    server.on(CHAT, in_pieces(f"{call('slow')}\n{EDIT}"), in_pieces("Hello."))
 
     async def main():
         async with AsyncAgent(root, base_url=server.url, approve="yolo", tools=[slow]) as agent:

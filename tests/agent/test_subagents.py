@@ -10,7 +10,8 @@ import pytest
 from adapter import dialects
 from adapter.agent.agent import Agent
 from adapter.agent.subagents import AgentKind, SubagentRunner
-from adapter.backends.chat_client import Chunk
+from adapter.backends.chat_client import ChatClient, Chunk
+from adapter.backends.endpoint_discovery import Endpoint
 from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError
 from adapter.recording.replay import replay
@@ -176,7 +177,9 @@ def test_concurrent_subagents_are_limited(root):
 
 def test_subagent_failures_are_tool_results(task):
     """Server failures, empty answers and turn limits are reported to the parent."""
-    assert "model failed: no server" in task(Script(TransportError("no server"))).content
+    assert "model failed: no server. Do the task" in task(Script(TransportError("no server."))).content
+    down = {"models": {"strong": ChatClient(Endpoint("http://127.0.0.1:9/v1"), "m")}, "prompt": "own"}
+    assert "model failed: the model's own chat template" in task(Script(), settings=down, model="strong").content
     assert "(no response)" in task(Script("", "", "", "")).data["output"]
     look = call("read_file", path="a.txt")
     output = task(Script(look, look), settings={"limits": SessionLimits(turns=2)}).data["output"]
