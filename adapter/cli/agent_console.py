@@ -56,6 +56,8 @@ class Console(Terminal):
             case Chunk(reading=(done, total)):
                 self.show_status(f"reading {done:,} of {total:,} tokens")
             case TextDelta(text=text):
+                is_start = not (self._shown and self._shown[-1].strip("\0 \n"))
+                self._holds_text |= is_start and text.lstrip().startswith("{")  # a call that may be rejected
                 if not self._holds_text:  # `Finished` has the text of an accepted answer
                     self._shown.append(text)
                     self.write_flow(ANSWER, text)
@@ -84,18 +86,23 @@ class Console(Terminal):
                     self._pending_tools.popleft()
                 self._show_running()
             case Finished(reason=reason, content=content):
-                if reason not in ("failed", "interrupted") and not self._has_shown(content):
-                    self.write_flow(ANSWER, content)  # held text, or the last result
+                if reason not in ("failed", "interrupted"):
+                    self.write_flow(ANSWER, self._cut_shown(content))  # held text, or the last result
                 self._shown.clear()
                 self.end_line()
 
-    def _has_shown(self, content: str) -> bool:
-        """Return whether ``content`` was already shown as a whole answer or as a part of one. A held answer must equal
-        a whole answer, because a short one such as "4" may occur in others by chance."""
+    def _cut_shown(self, content: str) -> str:
+        """Return ``content`` without its first lines that were shown as a whole answer. If the last answer was not
+        held, return "" for text that was shown anywhere; a held one such as "4" may occur by chance in an earlier one.
+        """
         text = "".join(self._shown)
-        if not self._holds_text:
-            return content in text
-        return content.strip() in (answer.strip() for answer in text.split("\0"))
+        if not self._holds_text and content in text:
+            return ""
+        answers = (answer.strip() for answer in text.split("\0"))
+        shown = max(
+            (answer for answer in answers if f"{content.strip()}\n".startswith(f"{answer}\n")), key=len, default=""
+        )
+        return content.strip()[len(shown) :] if shown else content
 
     def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
         """Ask the user for approval. Without a terminal, the request is refused."""

@@ -394,8 +394,25 @@ def test_question_accepts_several_choices():
     assert _parse_choice(Question("Name?"), "1") == ("1",)
 
 
+def test_json_is_printed_only_as_an_accepted_answer(capsys):
+    """A small model wrote a call of an unknown tool, which was rejected."""
+    console = Console()
+    for number, text in enumerate(['{"name": "fill", "arguments": {}}', '{"port": 80}'], start=1):
+        console(AskModel((), number, again="call_as_answer" if number > 1 else ""))
+        for piece in ("\n", text[:1], text[1:]):
+            console(TextDelta(piece, piece))
+    console(Finished("answered", '{"port": 80}'))
+    assert capsys.readouterr().out.strip() == '{"port": 80}'
+
+
 @pytest.mark.parametrize(
-    ("final", "printed"), [("4", "There are 4 files?\n4\n"), ("There are 4 files?", "There are 4 files?\n")]
+    ("final", "printed"),
+    [
+        ("4", "There are 4 files?\n4\n"),
+        ("There are 4 files?", "There are 4 files?\n"),
+        ("There are 4 files?\n\na.md", "There are 4 files?\na.md\n"),
+        ("There are 4 files?!", "There are 4 files?\nThere are 4 files?!\n"),
+    ],
 )
 def test_held_answer_is_printed_even_if_an_earlier_text_contains_it(capsys, final, printed):
     console = Console()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.core.text.words import stem_words
+from adapter.core.text.words import split_words, stem_words
+from adapter.prompting.intent.text_values import find_quoted
 from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
@@ -46,6 +47,8 @@ _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e
 MAX_NULL = 40
 """Maximum length of an answer that consists of a word for null, with punctuation, in characters."""
 _NULL = re.compile(r"\W*(?:json\W+)?(?:null|nil|undefined|nan)\W*", re.IGNORECASE)
+_NOTHING = re.compile(r"(?i)\b(?:empty|nothing|leer|nichts|rien|vide|nada|vac[ií]o|niente|vuoto|vazio)\b")
+"""Matches requests to which a word for null is an answer."""
 _REASON = re.compile(r"\w\s*[:;]\s*\w|\b(?:as|because|since|so(?!\s+i\b))\b", re.IGNORECASE)
 _OFFERS_NO_HELP = re.compile(r"(?i)(?!.*\b(?:access|language model)\b).*\b(?:assist|help)\b")
 MAX_CLAIM = 160
@@ -69,7 +72,15 @@ def is_empty_answer(content: str, history: CallHistory) -> bool:
     if not content.strip():
         return True
     is_null = len(content) <= MAX_NULL and _NULL.fullmatch(content) is not None
-    return is_null and not is_question(history.request) and not expects_information(history.request)
+    is_asked = is_dictated(content, history.request) or _NOTHING.search(history.request)
+    return is_null and not is_asked and not is_question(history.request) and not expects_information(history.request)
+
+
+def is_dictated(content: str, request: str) -> bool:
+    """Return whether the request has all words of the answer, such as "Say done", or concerns a word for success, such
+    as "Translate 'done'"."""
+    is_quoted = any(_DONE.match(quoted) for quoted in find_quoted(request))
+    return is_quoted or set(split_words(content)) <= set(split_words(request))
 
 
 def asks_for_answer(request: str) -> bool:
@@ -145,6 +156,8 @@ def claims_unbacked_success(content: str, history: CallHistory) -> bool:
 
     It is unfounded if no tool was called since the user's message, or if the user requested information.
     """
+    if is_dictated(content, history.request):
+        return False
     if history.recent:
         return is_bare_success_claim(content) and expects_information(history.request)
     return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))

@@ -49,7 +49,9 @@ _PART = re.compile(
 )
 """Matches the text after a path if the request concerns a part of the file."""
 _EXPLAINS = re.compile(
-    r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
+    r"""[?？]|n['’]t\b|\b(?:already|cannot|denied|error|fail\w*|missing|neither|no|none|not|nothing|only|unable|which
+    |bereits|kein\w*|nicht|nichts|schon|aucun\w*|déjà|pas|rien|ningun\w*|ningún|nada|già|nessun\w*|niente|non|já|não
+    |nenhum\w*|geen|niet|brak|nie|нет|не|уже)\b|ありません|ない|ません|没|不|已|없""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches answers that may explain why nothing was changed."""
@@ -86,7 +88,8 @@ def find_file_action(request: str) -> str:
     whole = _WHOLE_FILE.match(request, verb) if len(before) < verb and action in ("delete", "move") else None
     if whole and (not whole["pronoun"] or _NEEDS.search(before)):
         return action
-    if len(before) < verb or _INSIDE.search(before) or _PART.match(request, len(before) + len(path)):
+    is_name = action == "move" and (find_quoted(before[verb:]) or " to " in before[verb:])  # what the files contain
+    if is_name or len(before) < verb or _INSIDE.search(before) or _PART.match(request, len(before) + len(path)):
         return "add" if action == "add" else "edit"
     return "update" if action in ("add", "edit") else action
 
@@ -251,14 +254,19 @@ def find_tools_for_omitted_change(content: str, history: CallHistory, tools: Too
     action = find_file_action(history.request)
     makers = _find_tools(action, tools) if action else ()  # whose effect may not be declared
     is_made = has_changed(history) or not action or any(call.ok and call.name in makers for call in history.recent)
-    return () if is_made or _EXPLAINS.search(content) else find_next_tools(history, tools)
+    return () if is_made or explains(content) else find_next_tools(history, tools)
+
+
+def explains(answer: str) -> bool:
+    """Return whether an answer asks back, or may explain why nothing was changed."""
+    return _EXPLAINS.search(answer) is not None
 
 
 def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the request needs.
 
     It may delete a file although the request does not ask to delete the whole file. Or it may overwrite a file with a
-    text that lacks most of the known lines, although the request concerns only a part of the file.
+    text that lacks most of the known lines, although the request concerns only a part of the file, or is a question.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
@@ -271,7 +279,7 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
         is_needed &= not asks_for(history.user_text, "delete")
         is_only = len(named) == 1
         return bool(paths) and (is_needed or (is_only and all(_is_inside(path, history.request) for path in paths)))
-    if find_file_action(history.request) not in ("add", "edit"):
+    if find_file_action(history.request) not in ("add", "edit") and not is_question(history.request):
         return False
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}

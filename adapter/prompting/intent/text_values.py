@@ -68,8 +68,9 @@ def unquote(text: str) -> str:
 
 
 def find_quoted(text: str) -> list[str]:
-    """Return the quoted strings in ``text``, without their quotes."""
-    return [piece for match in _QUOTED.finditer(text) for piece in match.groups() if piece]
+    """Return the quoted strings in ``text``, without their quotes and the spaces that French has within them."""
+    pieces = ((match[0][0], piece) for match in _QUOTED.finditer(text) for piece in match.groups() if piece)
+    return [piece.strip() or piece if quote == "«" else piece for quote, piece in pieces]
 
 
 def find_paths(text: str) -> list[str]:

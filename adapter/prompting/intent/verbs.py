@@ -38,16 +38,21 @@ _LINES = _parse_table(_TABLE)
 ACTIONS = {name: frozenset(verbs.replace("/", "").split()) for name, verbs in _LINES}
 _SAME_ACTIONS = {"add": "edit", "look": "read"}
 _STEMS_TABLE = """
-add: acrescent adicion aggiung agreg ajout anhäng añad eintrag ergänz füg hinzufüg trag
-create: anleg cre cré cri enregistr erstell guarda salva sauvegard schreib speicher
-edit: änder cambi chang correg corrig corrij ersetz korrigier mets modifi modific mud reemplac reemplaz remplac setz
- sostituisc substitu
-move: benenn déplac mov muev renombr renome renomm rinomin spost umbenenn verschieb
-delete: apag borr cancell effac elimin entfern exclu lösch quita rimuov supprim
+read: lees legg lies lis montr mostr muestr pokaż przeczytaj toon zeig
+look: comprueb controleer controll erklär explic expliqu fass podsumuj prüf resum riassum résum spieg sprawdź überprüf
+ verific vérifi wyjaśnij
+add: acrescent adicion aggiung agreg ajout anhäng añad dodaj dopisz eintrag ergänz füg hinzufüg toevoeg trag voeg
+create: aanmak anleg cre cré cri enregistr erstell guarda maak napisz salva sauvegard schreib schrijf speicher stwórz
+ utwórz zapisz
+edit: änder cambi chang correg corrig corrij ersetz korrigier mets modifi modific mud popraw reemplac reemplaz remplac
+ setz sostituisc substitu verander vervang wijzig zamień zmień
+move: benenn déplac hernoem mov muev przenieś renombr renome renomm rinomin spost umbenenn verplaats verschieb
+delete: apag borr cancell effac elimin entfern exclu lösch quita rimuov skasuj supprim usuń verwijder
 """
 _ENGLISH = {verb: name for name, verbs in reversed(ACTIONS.items()) for verb in verbs}
 _FOREIGN = {stem: name for name, stems in _parse_table(_STEMS_TABLE) for stem in stems.split()}
-"""Actions by the stems of verbs in German, French, Spanish, Italian and Portuguese, as requests for files have them."""
+"""Actions by the stems of verbs in German, French, Spanish, Italian, Portuguese, Dutch and Polish, as in requests for
+files."""
 _ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ir", "ire", "n", "r"])
 READS = ("read", "look")
 """Actions that change nothing."""

@@ -317,6 +317,21 @@ def test_bare_success_is_retried_if_information_was_requested(request_, answer, 
     assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
 
 
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        ("Say done", "Done."),
+        ("Antworte nur mit: fertig", "Fertig."),
+        ("Say 'task completed successfully'", "Task completed successfully."),
+        ("Translate 'done' to German", "Fertig."),
+        ("Answer null if you understand.", "null"),
+        ("Return nothing", "null"),
+    ],
+)
+def test_answer_that_the_request_dictates_is_accepted(request_, answer):
+    assert judged(answer, request=request_) == Accept()
+
+
 def test_intended_repetition_is_accepted():
     """If the model repeats it after the message, or the request mentions repetition."""
     guardrails = Guardrails(TOOLS)

@@ -28,6 +28,7 @@ FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
         ("'a': 'b'.", ["a", "b"]),
         ("«один» 「二」 („drei“)", ["один", "二", "drei"]),
         ("", []),
+        ("« un mot » et «deux»", ["un mot", "deux"]),
     ],
 )
 def test_find_quoted_returns_strings_without_quotes(text, pieces):
