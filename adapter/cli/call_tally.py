@@ -15,6 +15,8 @@ from adapter.tools.tool_set import ToolSet
 
 ACTING = frozenset({"write", "delete", "execute"})
 """Effects of tools that change something. A run fails if all calls with such an effect failed."""
+FAILED = ("exit_code", "exitCode", "timed_out")
+"""Fields of a command's result of which one is not 0 or False if the command failed."""
 
 
 @dataclass(slots=True)
@@ -35,7 +37,8 @@ class CallTally:
     acting_calls: list[PastCall] = field(default_factory=list)
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
-    """True if the last call with an effect in `ACTING` failed or was refused, unless it would have changed nothing."""
+    """True if the last call with an effect in `ACTING` failed or was refused, unless it would have changed nothing, or
+    if its command failed."""
 
     results: list[str] = field(default_factory=list)
     """The results of calls that only read."""
@@ -69,7 +72,9 @@ class CallTally:
             self.acting_calls.append(call)
             if result.ok and NO_LONGER_PARSES in result.content:
                 self.broken[find_text(call, PATH)] = None
-            self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
+            output = result.data if isinstance(result.data, dict) else {}
+            is_needless = any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
+            self.last_failed = (not result.ok and not is_needless) or any(map(output.get, FAILED))
 
     def format_counts(self) -> str:
         """Format the counts like ``3 calls, 1 refused, 1 failed``."""

@@ -1,6 +1,13 @@
-"""Find signs that a run did not make the changes that its task requests.
+"""Compare the net changes of a run with its task, and name what could not be confirmed.
 
-The task is compared with the net changes of the run, that is, with its diff. All checks prefer a miss to a false alarm.
+The checks compare values, so that most of them hold in any language:
+
+- Files that parsed still do, and a new text has a word of the task.
+- The quoted words and new files that the task names are in the result.
+- A value that was replaced by another one of the task is gone from all files that the task names.
+- A change that only uses words of the task loses no line without such a word, and writes no other number.
+- A file is gone if, and only if, the task asks to delete or move it. A question changes none.
+- If the run ended because the model repeated itself, the change also has a word of the task, and all values.
 """
 
 from __future__ import annotations
@@ -9,58 +16,75 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-
-from rapidfuzz import fuzz
+from functools import cached_property
+from itertools import groupby, product
 
 from adapter.cli.call_tally import CallTally
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.copied_text import list_strings
-from adapter.conversation.guardrails.invented_file_text import find_terms, is_invented
+from adapter.conversation.guardrails.invented_file_text import is_invented
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
 from adapter.conversation.guardrails.requested_file_changes import (
     find_file_action,
     find_names,
-    find_replaced_names,
     find_text,
-    find_unused_values,
     list_first_paths,
     loses_text,
 )
-from adapter.core.text.words import STOP_WORDS
+from adapter.core.text.words import STOP_WORDS, split_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.text_values import find_paths, find_quoted
-from adapter.prompting.intent.verbs import asks_for, sounds_like
+from adapter.prompting.intent.verbs import asks_for, find_requested_action, is_question, sounds_like
 from adapter.tools.argument_synonyms import OLD_TEXT, PATH
 
-MIN_MISSPELLED, MIN_RATIO = 5, 80
-"""Minimum length of a misspelled word, and minimum similarity to the right one in percent: "litsen" and "listen"."""
-_LISTED = re.compile(
-    r"(?i)\b(?:add|append|insert|put)\s+(?!(?:entries|items|it|more|one|something|that|them|this)\b)[`'\"]?([\w-]+)[`'\"]?"
-    r"\s+(?:in|into|on|to)\s+(?:the\s+)?(?:[\w-]+\s+){0,3}(?:array|enum|list)\b"
-)
-"""Matches the item that a task adds to a list: "add pear to the list of fruits"."""
-_VARIABLE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
-"""Matches template variables in a task: {{name}}, [NAME], <name>, $name, %name% and NAME."""
-_FILLS = re.compile(r"(?i)\b(?:fill|füll\w*|rellen\w*|rempli\w*|compila|preenche\w*)\b")
-"""Matches verbs of tasks to fill in a template."""
+MAX_DIGITS = 18
+"""Maximum number of digits of a number that is compared. Python limits the conversion of longer ones."""
+UNITS = (1, 60, 1_000, 1_024, 3_600, 86_400)
+"""Factors between a number of the task and the same number in the unit of a file."""
+MAX_UNKNOWN_WORDS = 3
+"""Maximum number of words, besides the path, in a task without a known verb that may ask for a deletion."""
+CHANGING = ("add", "create", "edit", "move", "delete", "reset")
+"""Actions that change files."""
+_VARIABLE = re.compile(r"\{\{?[^{}\n]{1,40}\}\}?|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
+"""Matches template variables in a task: {{name}}, {name}, [NAME], <name>, $name, %name% and NAME."""
 _EXCEPT = re.compile(
-    r"""\b(?:but|except|if|keep|not|other|than|unless|außer|falls|nicht|ohne|wenn|pas|sauf|si|excepto|menos|salvo|eccetto|non
-    |tranne|exceto|não|se)\b""",
+    r"""\b(?:but|except|if|keep|leave|not|other|than|unless|außer|falls|nicht|ohne|wenn|pas|sauf|si|excepto|menos|salvo
+    |eccetto|non|tranne|exceto|não|se)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches words for files that must stay."""
-_ITEM = re.compile(r":\s+[-*+]\s+([^\n:]+?)\.?\s*\Z")
-"""Matches the text of a list item at the end of a task: "Append to a.md: - one more"."""
+"""Matches words for something that must stay."""
 _INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\.\w+)")
 """Matches the path that something is saved to."""
-_SETTINGS = re.compile(r"(?i).*(?:\.(?:cfg|conf|ini|json|properties|toml|ya?ml)|(?:^|/)\.env[.\w]*)")
-"""Matches paths of settings files, in which a task probably sets a value."""
-_SET_NUMBER = re.compile(
-    r"(?<![\w.,/-])(?<!\bby\s)(?<!\bum\s)(?<!\bline\s)\d+(?:\.\d+)*(?=\s*(?:[.,;!?)]\s|[.!?)]?\Z))", re.IGNORECASE
-)
-"""Matches numbers at the end of a clause: "set the port to 80.", but not "indent with 4 spaces"."""
-_CODE_NAME = re.compile(r"(?<![\w./-])[A-Za-z]\w*_(?!case\b)\w+(?!\.?\w|[/-])")
-"""Matches names with an underscore, except names of notations, such as snake_case."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffedFile:
+    """The lines that a run removed from a file and added to it: in total, and for each place."""
+
+    path: str
+    is_new: bool
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+    places: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+
+
+def parse_diff(diff: str) -> list[DiffedFile]:
+    """Return the changes in a unified diff, in its order."""
+    changes = []
+    # A removed line "-- x" and an added line "++ y" look like a header, but no hunk follows them. Only "\n" ends lines.
+    parts = re.split(r"(?m)^--- (?:a/.*|/dev/null)\n\+\+\+ (?=(?:b/.*|/dev/null)\n@@ )", diff)
+    for part in parts[1:]:
+        path, *lines = (line.removesuffix("\r") for line in part.split("\n"))
+        groups = ([*group] for _, group in groupby(lines, lambda line: line.startswith(("-", "+"))))
+        places = tuple((_select_lines(group, "-"), _select_lines(group, "+")) for group in groups)
+        removed, added = _select_lines(lines, "-"), _select_lines(lines, "+")
+        is_new = lines[0].startswith("@@ -0,0 ")
+        changes.append(DiffedFile(path.removeprefix("b/"), is_new, removed, added, places))
+    return changes
+
+
+def _select_lines(lines: Sequence[str], sign: str) -> tuple[str, ...]:
+    return tuple(line[1:] for line in lines if line.startswith(sign))
 
 
 def find_change_flaw(
@@ -73,24 +97,174 @@ def find_change_flaw(
     """
     if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"
-    if broken := [path for path in tally.broken if _has_syntax_error(path, read_file(path))]:
-        return f"{', '.join(broken)} no longer parses"
-    changes = parse_diff(diff or "")
-    flaws = (
-        _find_remaining_file(task, read_file),
-        _find_unasked_deletion(task, tally, changes),
-        _find_missing_addition(task, changes, is_stuck=is_stuck),
-        *(_find_flaw(each, task, tally) for each in changes),
-    )
-    if flaw := next(filter(None, flaws), ""):
+    comparison = Comparison(tally, task, read_file, parse_diff(diff or ""), is_stuck)
+    if flaw := next(comparison.find_flaws(), ""):
         return flaw
-    left = [
-        *_find_remaining_names(task, tally, changes, read_file),
-        *_find_missing_names(task, tally, changes, read_file),
-    ]
-    named = "\n".join(left)
-    left += [value for value in _find_unused_values(task, tally) if value not in named] if is_stuck else []
-    return f"the change is incomplete; left to change: {', '.join(dict.fromkeys(left))}" if left else ""
+    left = ", ".join(dict.fromkeys(comparison.find_left_values()))
+    return f"the change is incomplete; left to change: {left}" if left else ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A task, and the results of its run; see `find_change_flaw`."""
+
+    tally: CallTally
+    task: str
+    read_file: Callable[[str], str]
+    changes: Sequence[DiffedFile] = ()
+    is_stuck: bool = False
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The paths that the task names."""
+        return find_paths(self.task)
+
+    @cached_property
+    def asked(self) -> set[str]:
+        """The words of the task, except its paths."""
+        return find_words(re.sub("|".join(map(re.escape, self.paths)) or r"\Z", " ", self.task))
+
+    @cached_property
+    def removed(self) -> str:
+        """All lines that the run removed."""
+        return "\n".join(line for change in self.changes for line in change.removed)
+
+    @cached_property
+    def added(self) -> str:
+        """All lines that the run added."""
+        return "\n".join(line for change in self.changes for line in change.added)
+
+    @cached_property
+    def known(self) -> str:
+        """All that the run wrote or removed, and the files that the task names, in lower case."""
+        paths = (change.path for change in self.changes)
+        calls = (text for call in self.tally.acting_calls if call.ok for text in list_strings(call.arguments))
+        return "\n".join([*paths, self.removed, self.added, *calls, *map(self.read_file, self.paths)]).lower()
+
+    @cached_property
+    def added_words(self) -> set[str]:
+        return find_words(self.added)
+
+    @cached_property
+    def known_numbers(self) -> set[int]:
+        """The numbers in the task, with and without separators, and in the results."""
+        plain = re.sub(r"(?<=\d)[,.](?=\d{3})", "", self.task)
+        return _find_numbers("\n".join([self.task, plain, *self.tally.results]))
+
+    def find_flaws(self) -> Iterator[str]:
+        """Yield a description of each sign that something else was changed."""
+        if broken := [path for path in self.tally.broken if _has_syntax_error(path, self.read_file(path))]:
+            yield f"{', '.join(broken)} no longer parses"
+        action = find_file_action(self.task)
+        done = {"delete": "deleted", "move": "moved"}.get(action)
+        for path in list_first_paths(self.task) if done and not _EXCEPT.search(self.task) else ():
+            if self.read_file(path):
+                yield f"{path} was not {done}"
+        yield from self._find_unasked_deletions()
+        new, old = self.added_words, find_words(self.removed)
+        if self.asked.isdisjoint(new - old or old) and not done:
+            if is_question(self.task) and not asks_for(self.task, *CHANGING):
+                yield from (f"{change.path} was changed, although the task is a question" for change in self.changes)
+            if self.is_stuck and self.changes:
+                yield "no change has a word of the task"
+        known = "\n".join([self.task, *self.tally.results])
+        for change in self.changes:
+            if change.is_new and is_invented(change.path, "\n".join(change.added), self.task, known, self.tally.tools):
+                yield f"the new text of {change.path} has no word of the task"
+            if line := self._find_lost_line(change, is_addition=action == "add"):
+                yield f"{change.path} lost a line that the task does not mention ({line})"
+            if number := self._find_other_number(change):
+                yield f"{change.path} got {number}, which is not in the task"
+
+    def _find_unasked_deletions(self) -> Iterator[str]:
+        """Describe the deletions that the task does not ask for. A file may be deleted if a new one has its text."""
+        lost = find_words(self.removed)
+        is_moved = any(change.is_new for change in self.changes) and not (lost and lost.isdisjoint(self.added_words))
+        for call in self.tally.acting_calls:
+            if call.ok and sounds_like(call.name, "delete") and not is_moved:
+                is_short = len(self.asked) <= MAX_UNKNOWN_WORDS and not asks_for(self.task, *CHANGING)
+                is_asked = asks_for(self.task, "delete", "reset") or is_short
+                if not is_asked or loses_text(call, CallHistory(self.task), self.tally.tools):
+                    yield f"{find_text(call, PATH) or 'a file'} was deleted, which the task does not ask for"
+
+    def _is_described(self, change: DiffedFile) -> bool:
+        """Return whether a change adds only numbers, and words of the task or of the lines that it removes."""
+        known = find_words("\n".join([self.task, *change.removed]))
+        return all(word in known or word.isdigit() for word in find_words("\n".join(change.added)))
+
+    def _find_lost_line(self, change: DiffedFile, *, is_addition: bool) -> str:
+        """Return a line that was lost, or "". An addition loses no line. A change that the task describes loses no line
+        without a word of the task, except if it replaces all lines of a place."""
+        if not self._is_described(change) and not (is_addition and len(change.added) <= len(change.removed)):
+            return ""
+        kept = self.added_words if is_addition else self.added_words | self.asked
+        is_mentioned = change.added or not find_words("\n".join(change.removed)).isdisjoint(kept)
+        for removed, added in change.places if is_addition or is_mentioned else ():
+            lines = [(line.strip(), words.isdisjoint(kept)) for line in removed if (words := find_words(line))]
+            lost = [line for line, is_lost in lines if is_lost]
+            is_whole = len(lost) == len(lines)
+            if lost and (is_addition or (is_whole != bool(added) and not (is_whole and len(change.places) == 1))):
+                return lost[0]
+        return ""
+
+    def _find_other_number(self, change: DiffedFile) -> str:
+        """Return a number that took the place of another one, is not in the task and does not follow from a number
+        there (by a unit, a difference or a percentage), or ""."""
+        old, new = (_find_numbers("\n".join(lines)) for lines in (change.removed, change.added))
+        asked, wrong = _find_numbers(self.task), new - old - self.known_numbers
+        if not wrong or not old or asked <= new | old or not self._is_described(change):
+            return ""
+        number = min(wrong)
+        steps = ((abs(number - before), before, step) for before, step in product(old, asked))
+        is_computed = any(
+            {number, by} & {step * unit for unit in UNITS} or number == before * step or 100 * by == before * step
+            for by, before, step in steps
+        )
+        return "" if is_computed else str(number)
+
+    def find_left_values(self) -> Iterator[str]:
+        """Yield the values that should have been replaced or written, such as "greet in b.py"."""
+        named, variables = [*self._find_remaining_names()], _VARIABLE.findall(self.task)
+        yield from named
+        values = _find_quoted_words(self.task)
+        values += re.findall(r"\d+", self.task) if any(map(self._is_filled, variables)) else []
+        values += [*find_quoted(self.task), *variables, *self.paths] if self.is_stuck else []
+        yield from (value for value in values if self.changes and not self._is_known(value) and value not in f"{named}")
+        yield from self._find_missing_files()
+
+    def _is_known(self, value: str) -> bool:
+        return re.search(rf"(?<!\w){re.escape(value.lower())}(?!\w)", self.known) is not None
+
+    def _is_filled(self, variable: str) -> bool:
+        """Return whether a change replaced a template variable."""
+        return variable in self.removed and variable not in self.added
+
+    def _find_remaining_names(self) -> Iterator[str]:
+        """Yield the names and numbers that a change replaced by another one of the task, and the template variables,
+        that remain in a file of the task. Only names of code must be replaced everywhere in a file."""
+        if _EXCEPT.search(self.task) or not self.changes:
+            return
+        asked, replaced, own = _find_names_and_numbers(self.task) - STOP_WORDS, set[str](), dict[str, set[str]]()
+        is_renaming, written = find_requested_action(self.task)[0] == "move", find_names(self.added)
+        for change in self.changes:
+            old, new = (_find_names_and_numbers("\n".join(lines)) & asked for lines in (change.removed, change.added))
+            is_code = any("_" in name for name in old ^ new) and not re.search(r"\d", self.task)
+            own[change.path] = set() if is_renaming or is_code else old - new
+            replaced |= old - new if new - old else set()
+        variables = _VARIABLE.findall(self.task)
+        is_filled = any(map(self._is_filled, variables))
+        variables = [name for name in variables if (name in self.added) == (name in self.removed)]
+        for path in self.paths:
+            text = self.read_file(path)
+            names = (replaced - written - own.get(path, set())) & _find_names_and_numbers(text)
+            left = [name for name in variables if name in text and (is_filled or name[0] == "{")]
+            yield from (f"{name} in {path}" for name in [*sorted(names), *left])
+
+    def _find_missing_files(self) -> Iterator[str]:
+        """Yield the files that the task asks to create, or to save something to, and that do not exist."""
+        targets = self.paths[:1] if find_file_action(self.task) == "create" else _INTO.findall(self.task)
+        if asks_for(self.task, "create") and not asks_for_answer(self.task):
+            yield from (path for path in targets if not self.read_file(path) and path.lower() not in self.known)
 
 
 def _has_syntax_error(path: str, text: str) -> bool:
@@ -99,202 +273,18 @@ def _has_syntax_error(path: str, text: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class DiffedFile:
-    """The lines that a run removed from a file, and the lines that it added."""
-
-    path: str
-    is_new: bool
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
-
-    def is_described_by(self, task: str) -> bool:
-        """Return whether the task describes the change: it contains all words that were added."""
-        removed, added = find_terms("\n".join(self.removed)), find_terms("\n".join(self.added))
-        return bool(added) and {term for term in added if not term.isdigit()} <= find_terms(task) | removed
-
-    def has_word_of(self, task: str, *, is_addition: bool) -> bool:
-        """Return whether a changed line (or, for ``is_addition``, an added line) contains a word or number of the task.
-        The path of the file does not count."""
-        terms = find_terms("\n".join(self.added if is_addition else [*self.added, *self.removed]))
-        return not find_terms(task.replace(self.path, "")).isdisjoint(terms)
-
-    def fills_variable(self, variable: str) -> bool:
-        """Return whether the change replaced a template variable."""
-        return variable in "".join(self.removed) and variable not in "".join(self.added)
-
-    def keeps_variable(self, variable: str) -> bool:
-        """Return whether the change replaced lines with a template variable, and left the variable."""
-        return variable in "".join(self.removed) and variable in "".join(self.added)
-
-    def adds_variable(self, variable: str) -> bool:
-        """Return whether the change added a template variable, which is then intended as text."""
-        return variable in "".join(self.added) and variable not in "".join(self.removed)
-
-    def find_replaced(self, task: str) -> set[str]:
-        """Return the names and numbers that the change replaced, if both an old and a new one are in the task."""
-        old, new = (_find_names_and_numbers("\n".join(lines)) for lines in (self.removed, self.added))
-        asked = _find_names_and_numbers(task)
-        return (old - new) & asked - STOP_WORDS if (new - old) & asked - STOP_WORDS else set()
+def _find_quoted_words(text: str) -> list[str]:
+    return [quoted for quoted in find_quoted(text) if not re.search(r"\s", quoted)]
 
 
-def parse_diff(diff: str) -> list[DiffedFile]:
-    """Return the changes in a unified diff, in its order."""
-    changes = []
-    # A removed line "-- x" and an added line "++ y" look like a header, but no hunk follows them. Only "\n" ends lines.
-    for part in re.split(r"(?m)^--- (?:a/.*|/dev/null)\n\+\+\+ (?=(?:b/.*|/dev/null)\n@@ )", diff)[1:]:
-        path, *lines = (line.removesuffix("\r") for line in part.split("\n"))
-        removed, added = (tuple(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
-        changes.append(DiffedFile(path.removeprefix("b/"), lines[0].startswith("@@ -0,0 "), removed, added))
-    return changes
+def find_words(text: str) -> set[str]:
+    """Return the words in ``text`` that are not stop words, and its numbers."""
+    return {*split_words(text), *re.findall(r"\d+", text)} - STOP_WORDS
+
+
+def _find_numbers(text: str) -> set[int]:
+    return {int(digits) for digits in re.findall(r"\d+", text) if len(digits) <= MAX_DIGITS}
 
 
 def _find_names_and_numbers(text: str) -> set[str]:
     return {*find_names(text), *re.findall(r"\d+", text)}
-
-
-def _find_remaining_file(task: str, read_file: Callable[[str], str]) -> str:
-    """Describe a file that the task deletes or moves, but that still exists, or return "". If the task excepts files
-    ("all except a.md"), nothing is reported."""
-    done = {"delete": "deleted", "move": "moved"}.get(find_file_action(task))
-    remaining = (path for path in list_first_paths(task) if done and not _EXCEPT.search(task) and read_file(path))
-    return next((f"{path} was not {done}" for path in remaining), "")
-
-
-def _find_unasked_deletion(task: str, tally: CallTally, changes: Sequence[DiffedFile]) -> str:
-    """Describe the deletion of a file that the task wanted to change, not delete, or return "". Nothing is reported if
-    the run created a new file, which may replace the deleted one."""
-    deletions = [call for call in tally.acting_calls if call.ok and sounds_like(call.name, "delete")]
-    is_replaced = any(change.is_new for change in changes)
-    unasked = (call for call in deletions if not is_replaced and loses_text(call, CallHistory(task), tally.tools))
-    return next(
-        (f"{find_text(call, PATH) or 'a file'} was deleted, which the task does not ask for" for call in unasked), ""
-    )
-
-
-def _find_missing_addition(task: str, changes: Sequence[DiffedFile], *, is_stuck: bool) -> str:
-    """Describe an addition that adds nothing, or return "". If the run is stuck, also report that no change contains a
-    word of the task."""
-    action = find_file_action(task)
-    is_addition = action == "add"
-    if is_addition and changes and not any(line.strip() for change in changes for line in change.added):
-        return "nothing was added"
-    is_related = any(change.has_word_of(task, is_addition=is_addition) for change in changes)
-    is_unrelated = is_stuck and changes and not is_related and action not in ("delete", "move")
-    return "no change has a word of the task" if is_unrelated else ""
-
-
-def _find_flaw(change: DiffedFile, task: str, tally: CallTally) -> str:
-    """Describe how a change differs from the one that the task requests, or return "".
-
-    An addition must not remove lines that the task does not mention. Another change may replace all lines of a file,
-    but if the task mentions only some of them, the others must remain. If the task states a number that the change does
-    not contain, the change must not contain an invented number.
-    """
-    removed, added, asked = (find_terms("\n".join(text)) for text in (change.removed, change.added, [task]))
-    known = "\n".join([task, *change.removed, *tally.results])
-    if change.is_new and is_invented(change.path, "\n".join(change.added), task, known, tally.tools):
-        return f"the new text of {change.path} has no word of the task"
-    is_addition, is_described = find_file_action(task) == "add", change.is_described_by(task)
-    if not is_described and not (is_addition and len(change.added) <= len(change.removed)):
-        return ""
-    lines = [
-        (line, terms.isdisjoint(added if is_addition else asked | added))
-        for line in change.removed
-        if (terms := find_terms(line))
-    ]
-    lost = [line for line, is_lost in lines if is_lost]
-    if lost and (is_addition or len(lost) < len(lines)):
-        return f"{change.path} lost a line that the task does not mention ({lost[0].strip()})"
-    wrong = sorted(term for term in added - asked - find_terms(known) if term.isdigit())
-    is_open = any(term.isdigit() and term not in added | removed for term in asked)
-    return f"{change.path} got {wrong[0]}, which is not in the task" if wrong and is_open and is_described else ""
-
-
-def _find_remaining_names(
-    task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
-) -> Iterator[str]:
-    """Yield the old names that remain in a file of the task, such as "greet in b.py". These are template variables of
-    the task, names that a rename replaced, and names that were replaced only in another file.
-    """
-    replaced = find_replaced_names(CallHistory(task, tuple(tally.acting_calls)))
-    elsewhere = {name for change in changes for name in change.find_replaced(task)}
-    variables = [name for name in _VARIABLE.findall(task) if not any(change.adds_variable(name) for change in changes)]
-    filled = [(change, name) for change in changes for name in variables if change.fills_variable(name)]
-    if _FILLS.search(task):
-        kept = {name for change in changes for name in variables if change.keeps_variable(name)}
-        variables = [name for name in variables if name in kept or any(name == other for _, other in filled)]
-    elif not any(not name[0].isalpha() or change.is_described_by(task) for change, name in filled):
-        variables = [name for name in variables if name[0] == "{" and find_file_action(task) in ("edit", "update")]
-    for path in find_paths(task):
-        text = read_file(path)
-        changed = next((change for change in changes if change.path == path), None)
-        others = (
-            elsewhere
-            if changed is None
-            else {name for name in elsewhere - changed.find_replaced(task) if name.isdigit()}
-        )
-        names = (replaced | others) & _find_names_and_numbers(text)
-        left = [*sorted(names), *(name for name in variables if name in text)]
-        yield from (f"{name} in {path}" for name in left)
-
-
-def _find_missing_names(
-    task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
-) -> Iterator[str]:
-    """Yield the parts of the task that the run does not contain: names of code, such as "add_tax", items to add to a
-    list, a list item at the end of the task, and numbers to fill in. The changed lines, the files that the task names
-    and the results of calls are searched."""
-    known = _list_known_text(task, tally, changes, read_file)
-    names = [name for name in _CODE_NAME.findall(task) if name not in known]
-    names += [name for name in _LISTED.findall(task) if name.lower() not in known.lower()]
-    names += [number for number in re.findall(r"\d+", task) if _FILLS.search(task) and number not in known]
-    names += [item for item in _ITEM.findall(task) if item.lower() not in known.lower()]
-    yield from names if changes else ()
-    yield from find_omissions(task, tally, read_file, changes)
-
-
-def _list_known_text(
-    task: str, tally: CallTally, changes: Sequence[DiffedFile], read_file: Callable[[str], str]
-) -> str:
-    lines = (line for change in changes for line in (change.path, *change.removed, *change.added))
-    return "\n".join([*lines, *map(read_file, find_paths(task)), *tally.results])
-
-
-def find_omissions(
-    task: str, tally: CallTally, read_file: Callable[[str], str], changes: Sequence[DiffedFile] = ()
-) -> Iterator[str]:
-    """Yield the parts of a task in any language that the run has not done: files that do not exist, values that a file
-    of settings does not have, and misspelled words that a file still has."""
-    if asks_for_answer(task):
-        return
-    known, paths = _list_known_text(task, tally, changes, read_file), find_paths(task)
-    made = "\n".join(text for call in tally.acting_calls if call.ok for text in list_strings(call.arguments))
-    targets = paths[:1] if find_file_action(task) == "create" else _INTO.findall(task)
-    for path in targets if asks_for(task, "create") else ():
-        if not read_file(path) and path not in f"{known}\n{made}":
-            yield path
-    if any(_SETTINGS.fullmatch(path) and read_file(path) for path in paths):
-        values = [*(text for text in find_quoted(task) if not re.search(r"\s", text)), *_SET_NUMBER.findall(task)]
-        yield from (value for value in values if value not in known)
-    names = find_names(task) - find_names("\n".join(paths))
-    for path in paths:
-        present = find_names(read_file(path))
-        for old in sorted(names & present):
-            news = (new for new in names - find_names(known) if _corrects(new, old))
-            yield from (f"{old} in {path}" for _ in news)
-
-
-def _corrects(new: str, old: str) -> bool:
-    """Return whether a word may be the correct spelling of another one, and not only another form of it."""
-    is_form = new.lower().startswith(old.lower()) or old.lower().startswith(new.lower())
-    return min(len(new), len(old)) >= MIN_MISSPELLED and not is_form and fuzz.ratio(new, old) >= MIN_RATIO
-
-
-def _find_unused_values(task: str, tally: CallTally) -> list[str]:
-    """Return the values in the task that no change has used. Numbers, which may be positions, are returned only if none
-    was used."""
-    paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.acting_calls)))
-    values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
-    is_none_used = bool(values) and set(values) <= set(unused)
-    return [value for value in unused if is_none_used or not value[0].isdigit()]

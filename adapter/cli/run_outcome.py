@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
-from adapter.cli.change_flaws import find_change_flaw, find_omissions
-from adapter.conversation.guardrails.requested_file_changes import find_file_action
+from adapter.cli.change_flaws import find_change_flaw, find_words
+from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
+from adapter.conversation.guardrails.requested_file_changes import explains, find_file_action
 from adapter.conversation.session_steps import REASONS, Finished, Reason
-from adapter.core.text.words import stem_word
 from adapter.prompting.intent.text_values import find_paths
-from adapter.prompting.intent.verbs import ACTIONS
 
 HINTS: dict[Reason, str] = {
     "turns": "raise --max-turns, or split the task",
@@ -29,14 +27,10 @@ NO_CALL_HINT = "if you expected a change, try --constraint required, another --f
 EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}
 """Exit codes by end reason; 1 for all others."""
 
+MAX_BARE_WORDS = 6
+"""Maximum number of words, besides those of the task, of an answer that may only claim success."""
 _ENDED: tuple[Reason, ...] = ("answered", "exited", "finished")
 _STUCK: tuple[Reason, ...] = ("repetition", "stuck")
-_CLAIM = re.compile(r"(?i)\b(?:I(?:\s+have|['’]ve)?(?:\s+also|\s+now|\s+\w+ly)*|successfully)\s+(\w+)")
-_CHANGING = frozenset(
-    stem_word(verb)
-    for name in ("add", "create", "delete", "edit", "move")
-    for verb in (*ACTIONS[name], "copy", "wrote")
-)
 
 
 def describe_run_outcome(
@@ -53,8 +47,8 @@ def describe_run_outcome(
     if why := _explain_inaction(done, tally, task, read_file):
         return 1, why
     counts, is_stuck = tally.format_counts(), done.reason in _STUCK
-    is_changed = tally.changed and (is_stuck or done.reason in _ENDED)
-    if is_changed and (flaw := find_change_flaw(tally, task, read_file, diff, is_stuck=is_stuck)):
+    is_done = tally.calls and (is_stuck or done.reason in _ENDED)
+    if is_done and (flaw := find_change_flaw(tally, task, read_file, diff, is_stuck=is_stuck)):
         return 1, f"{flaw} ({counts})"
     if is_stuck and tally.acted and not tally.last_failed:
         return 0, f"the {'change was made' if tally.changed else 'command was run'}: {counts}"
@@ -73,18 +67,25 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
         return f"nothing was done: {counts}"
     if done.reason == "unsuccessful":
         return ""
-    if find_file_action(task) or (tally.calls and _claims_change(done.content)):
+    if find_file_action(task):
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
-    if done.reason in _ENDED and (left := [*find_omissions(task, tally, read_file)]):
-        return f"nothing was changed; left to change: {', '.join(left)}"
     if done.reason == "answered" and not tally.calls and any(map(read_file, find_paths(task))):
         return f"nothing was done, although the task names a file: {NO_CALL_HINT}"
+    is_answer = asks_for_answer(task) or _informs(done.content, task, tally)
+    if done.reason == "answered" and tally.calls and task and not is_answer:
+        return f"nothing was changed, and the answer says nothing about the files: {counts}: {NO_CALL_HINT}"
     return ""
 
 
-def _claims_change(answer: str) -> bool:
-    return any(stem_word(match[1].lower()) in _CHANGING for match in _CLAIM.finditer(answer))
+def _informs(answer: str, task: str, tally: CallTally) -> bool:
+    """Return whether an answer has a word of a result that is not in the task, many words, or a reason. A copy of the
+    results, which the task would need to ask for, does not count."""
+    known = find_words(task)
+    new, read = find_words(answer) - known, find_words("\n".join(tally.results)) - known
+    is_copy = new <= read and 2 * len(new) > len(read) > MAX_BARE_WORDS
+    is_quoting = not new.isdisjoint(read) or any(text.strip() and text.strip() in answer for text in tally.results)
+    return not is_copy and (len(new) > MAX_BARE_WORDS or is_quoting or explains(answer))
 
 
 def _describe_end(reason: Reason, tally: CallTally) -> str:

@@ -10,6 +10,7 @@ from adapter.conversation.session_steps import Finished
 from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.dialects import get_dialect
 from adapter.editing.syntax_check import NO_LONGER_PARSES
+from benchmarks.run_outcomes import judge, list_everyday_changes, list_right_changes
 
 OK, FAILED = {"ok": True}, {"ok": False}
 REFUSED = {"ok": False, "denied": True}
@@ -45,24 +46,6 @@ def told(*results, reason="answered"):
 def test_run_without_a_successful_change_fails(results, code, line):
     """A failed read is acceptable; a refused change is not."""
     assert told(*results) == (code, line)
-
-
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [
-        ("I have created notes.md.", 1),
-        ("The file was successfully updated.", 1),
-        ("It was created in 2020.", 0),
-        ("The title is fixed.", 0),
-    ],
-)
-def test_claimed_change_without_a_change_fails(answer, code):
-    """After calls that only read. Without any call, the answer may be about something else."""
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolResult("read_file", content="", ok=True))
-    found, line = describe_run_outcome(Finished("answered", answer), tally)
-    assert found == code
-    assert line.startswith("nothing was changed" if code else "the model is done")
 
 
 @pytest.mark.parametrize(
@@ -104,6 +87,13 @@ def test_run_with_only_invalid_calls_fails():
         ("repetition", [("read_file", OK), ("apply_edit", OK)], 0, "the change was made: 2 calls"),
         ("stuck", [("write_file", OK)], 0, "the change was made: 1 call"),
         ("repetition", [("run_command", OK)], 0, "the command was run: 1 call"),
+        (
+            "repetition",
+            [("run_command", {**OK, "data": {"exit_code": 2}})],
+            1,
+            "the model kept repeating the same call",
+        ),
+        ("answered", [("run_command", {**OK, "data": {"exit_code": 1}})], 0, "the model is done: 1 call"),
         ("repetition", [("write_file", OK), ("apply_edit", FAILED)], 1, "the model kept repeating the same call"),
         ("repetition", [("write_file", OK), ("apply_edit", EQUAL)], 0, "the change was made: 2 calls, 1 failed"),
         ("repetition", [("apply_edit", OK), ("apply_edit", APPLIED)], 0, "the change was made: 2 calls, 1 failed"),
@@ -121,31 +111,6 @@ def test_ending_reports_reason_and_counts(reason, results, code, line):
 
 
 @pytest.mark.parametrize(
-    ("task", "left"),
-    [
-        ("Rename the function greet to hello in a.py and in b.py", "b.py"),
-        ('Replace "greet" with "hello" in a.py, and {{year}} with 2026', "{{year}}"),
-        ("Rename the function greet to hello in a.py, at line 3", ""),
-        ('Replace "greet" with "hello" in a.py, as in version 3', ""),
-        ("In a.py, set greet to 5", "5"),
-        ("Rename the function greet to hello", ""),
-    ],
-)
-def test_run_that_makes_a_part_of_the_change_fails(task, left):
-    """A small model repeated its first edit."""
-    tally = CallTally(get_dialect("blade").tools)
-    edit = {"path": "a.py", "old_text": "greet", "new_text": "hello"}
-    tally(ToolCall("c1", "apply_edit", edit, ""))
-    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    code, line = describe_run_outcome(Finished("repetition", ""), tally, task)
-    assert (code, line) == (
-        (1, f"the change is incomplete; left to change: {left} (1 call)")
-        if left
-        else (0, "the change was made: 1 call")
-    )
-
-
-@pytest.mark.parametrize(
     ("task", "code"),
     [
         ("Add banana to the list in shop.yaml", 1),
@@ -158,7 +123,7 @@ def test_run_that_makes_a_part_of_the_change_fails(task, left):
 def test_answer_without_the_requested_change_fails(task, code):
     """`Qwen2.5-Coder-0.5B` read the file and showed it."""
     tally = CallTally(get_dialect("blade").tools)
-    tally(ToolResult("read_file", content="", ok=True))
+    tally(ToolResult("read_file", content="- apple\n- pear\n- fig", ok=True))
     found, line = describe_run_outcome(Finished("answered", "- apple"), tally, task)
     assert (found, line.startswith("nothing was changed: 1 call: ")) == (code, bool(code))
 
@@ -177,202 +142,144 @@ def test_answer_without_a_call_fails_if_the_task_names_a_file(calls, task, code)
     assert (found, line.startswith("nothing was done")) == (code, bool(code))
 
 
+INCOMPLETE = "the change is incomplete; left to change: "
+
+
+@pytest.mark.parametrize(
+    ("task", "before", "after", "flaw"),
+    [
+        # an old name remains, or a value is not there
+        ("Rename greet to hello in a.txt and in b.txt", "greet()", "hello()", "greet in b.txt"),
+        ("Rename greet to hello in a.txt", "def greet\ngreet()", "def hello\ngreet()", "greet in a.txt"),
+        ("Rename greet to hello in a.txt", "def greet\ngreet_all()", "def hello\ngreet_all()", ""),
+        ("In a.txt, change greet to hello in line 1", "greet\ngreet()", "hello\ngreet()", ""),
+        ("cnt in a.txt and b.txt should be counter", "cnt: 1", "counter: 1", ""),
+        ("greet in a.txt and b.txt should be hello", "greet: 1", "hello: 1", "greet in b.txt"),
+        ("Rename greet to hello in a.txt, but not in b.txt", "greet: 1", "hello: 1", ""),
+        ("greet is a dumb name, make it say_hello in a.txt", "greet\ngreet()", "say_hello\ngreet()", "greet in a.txt"),
+        ("Change 14 to 21 in a.txt. Also see b.txt.", "on 14", "on 21", "14 in b.txt"),
+        ("Change 14 to 21 in a.txt", "on 14\non 14", "on 21\non 14", ""),
+        ('Fix the "smal" in a.txt, it is "small"', "smal\nold", "smal\nnew", "small"),
+        ("In a.txt, replace {{one}} with 1", "{{one}} {{one}}", "1 {{one}}", "{{one}} in a.txt"),
+        ("Add {{one}} to a.txt", "two", "two\n{{one}}", ""),
+        ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: NAME [DAY]", "cnt: Ole [DAY]", "[DAY] in a.txt"),
+        ("a.txt: [DAY] es lunes, NAME es Ole", "cnt: NAME [DAY]", "cnt: NAME, algo", "NAME in a.txt"),
+        ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: NAME [DAY]", "cnt: Ole Monday", ""),
+        ("In a.txt, NAME is replaced by OTHER", "cnt: NAME [DAY]", "cnt: OTHER [DAY]", ""),
+        ("In a.txt, rename cnt; keep NAME and [DAY]", "cnt: NAME [DAY]", "count: NAME [DAY]", ""),
+        ("Fill in a.txt: DATE is June 4.", "on DATE", "on June", "4"),
+        ("Fill in a.txt: DATE is June 4.", "on DATE", "on June 4", ""),
+        # lines are lost
+        ("Set the port to 90 in a.txt", '"port": 80,\n"debug": true', '"port": 90,', 'not mention ("debug": true)'),
+        ("Set the port to 90 in a.txt", '"port": 80,\n"debug": true', '"port": 90,\n"debug": true', ""),
+        ("a.txt: we forgot oma, put her at the end", "party: saturday\n- lea", "- lea\n- oma", "(party: saturday)"),
+        ("Turn debug off in a.txt", '"debug": true', '"debug": false', ""),
+        ("Put linux on the list in a.txt", "- macos", "- linux", "lost a line"),
+        ("Add linux to the list in a.txt, after windows", "- windows", "- linux", "lost a line"),
+        ("Add linux to the list in a.txt", "os: [macos]", "os: [macos, linux]", ""),
+        ("Add *.pyc to a.txt", "*.log\nbuild/", "*.log", "lost a line"),
+        ("Save the port in c.txt", "port: 80", "port = 80", f"{INCOMPLETE}c.txt"),
+        ("Füge eine Zeile zu a.txt hinzu", "eins\nzwei", "eins", "lost a line"),
+        ("Add a retry to a.txt", "build", "for _ in range(3):\n    go()", ""),
+        ("Replace all of a.txt with: hello", "one\ntwo", "hello", ""),
+        ("Remove all comments from a.txt", "# one\nmake\n# two", "make", ""),
+        # another number
+        ("Mets le volume à 35 dans a.txt", "volume: 80", "volume: 53", "got 53, which is not in the task"),
+        ("Mets le volume à 35 dans a.txt", "volume: 80", "volume: 35", ""),
+        ("Add 2 tests to a.txt", "...", "assert double(3) == 6\nassert double(4) == 8", ""),
+        ("Increase the version in a.txt", "version: 7", "version: 8", ""),
+        pytest.param("Set x to 5 in a.txt", "x = 1", "x = " + "9" * 5_000, "", id="many digits"),
+        ("In a.txt, increase the volume by 20", "volume: 30", "volume: 50", ""),
+        ("In a.txt, wait 2 seconds instead of 500 ms", "wait(500)", "wait(2000)", ""),
+        ("Allow 1,000 requests in a.txt", "requests: 500", "requests: 1000", ""),
+        # a file is gone
+        ("a.txt: we forgot oma, put her at the end", "- lea", None, "was deleted"),
+        ("lea left, take her out of a.txt", "- lea", None, "was deleted"),
+        ("Delete the first line of a.txt", "- lea", None, "was deleted"),
+        ("Get rid of a.txt", "- lea", None, ""),
+        ("The list is in a.txt. Delete a.txt.", "- lea", None, ""),
+        ("a.txt: get rid of it", "- lea", None, ""),
+        ("When does the warranty in a.txt end?", "until 2027", "notice added", "although the task is a question"),
+        ("When does the warranty in a.txt end? Correct the year.", "until 2027", "until 2028", ""),
+        # a new text is invented
+        ("Write the word copper into a new file a.txt", None, "This is a test file.", "no word of the task"),
+        ("Write the word copper into a new file a.txt", None, "copper", ""),
+        ("Create a.txt with the text: read me", None, "read me", ""),
+        ("Erstelle a.txt mit dem Text: Milch kaufen", None, "Dieses Dokument ist leer.", "no word of the task"),
+        ("Create a.txt, a program that greets the world", None, 'print("Hello, world")', ""),
+        ("Summarize the notes in a.txt", None, "word " * 60, ""),
+        ("Create an empty a.txt", None, "", ""),
+        ("Create a.txt with a haiku about spring", None, "Cherry blossoms fall", ""),
+        ("Copy the version into a.txt", None, "v7 osprey", ""),
+    ],
+)  # fmt: skip
+def test_change_that_the_task_does_not_explain_fails(task, before, after, flaw):
+    """There is another file b.txt. The error names what small models did."""
+    others = {"b.txt": "am 14.: cnt, greet" if "cnt" not in task else "counter", "v.txt": "v7 osprey"}
+    old, new = (
+        {**others, **({} if text is None else {"a.txt": f"{text}\n" if text else ""})} for text in (before, after)
+    )
+    code, line = judge(task, old, new)
+    assert (code, flaw in line) == (int(flaw != ""), True), line
+
+
+@pytest.mark.parametrize(
+    ("task", "after", "flaw"),
+    [
+        ("Add *.pyc to a.txt", "*.log", "no change has a word of the task"),
+        ("Fix the typo in a.txt", "built", "no change has a word of the task"),
+        ("In a.txt, set build to 5", "builder", "no change has a word of the task"),
+        ("Replace build with make in a.txt, and see b.txt", "make", f"{INCOMPLETE}b.txt"),
+        ("Replace build with make in a.txt, and {{year}} with 2026", "make", f"{INCOMPLETE}{{{{year}}}}"),
+        ("Replace build with make in a.txt, as in version 3", "make", ""),
+        ("Remove the build folder from a.txt", "", ""),
+        ("Add *.pyc to a.txt", "build\n*.pyc", ""),
+    ],
+)
+def test_change_of_a_run_that_got_stuck_has_the_values_of_the_task(task, after, flaw):
+    code, line = judge(task, {"a.txt": "build\n"}, {"a.txt": f"{after}\n"}, "stuck")
+    assert (code, line.startswith(flaw or "the change was made")) == (int(flaw != ""), True), line
+
+
+@pytest.mark.parametrize(
+    "change", [*list_right_changes(), *list_everyday_changes()], ids=lambda change: change[0][:40].replace(" ", "_")
+)
+def test_right_change_is_no_false_alarm(change):
+    assert judge(*change)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "code"),
+    [
+        ("Explain a.txt", "It reports that sales rose.", 0),
+        ("Résume a.txt", "Les ventes ont augmenté.", 0),
+        ("a.txt の内容を要約して", "5月に売上が伸び、最も好調でした。", 0),
+        ("a.txt: what's the port", "8080", 0),
+        ("Check a.txt for typos", "Fine.", 0),
+        ("Überprüfe a.txt", "Sieht gut aus.", 0),
+        ("Proofread a.txt", "I found none.", 0),
+        ("What does a.txt say?", "Done.", 0),
+        ("zeig mir a.txt", "", 0),
+        ("When was it made?", "It was created in 2020.", 0),
+        ("Make some notes", "I have created notes.md.", 1),
+        ("Turn debug off in a.txt", "Done.", 1),
+        ("a.txt: da steht rose, muss fell heißen", "", 1),
+        ("a.txt: port should be 5050", "The file was successfully updated.", 1),
+        ("Run b.py and save what it prints in b.txt", "In May, the port was 8080.", 1),
+        ("Die Ausgabe von b.py bitte in b.txt speichern", "In May, the port was 8080.", 1),
+        ("Refactor a.txt", "The file was refactored.", 1),
+        ("Stell in a.txt den Port auf 90", "Erledigt.", 1),
+        ("Bump the port in a.txt", "I have bumped the port.", 1),
+        ("Sort a.txt", "a.txt sorted", 1),
+    ],
+)
+def test_answer_that_says_nothing_about_the_files_that_were_read_fails(task, answer, code):
+    """Or that copies them, unless the task only asks for an answer. The verbs of most changes are not known."""
+    files = {"a.txt": "Sales rose in May.\nport = 8080\nThe north did best, costs were flat.\n"}
+    assert judge(task, files, files, answer=answer or files["a.txt"])[0] == code
+
+
 EDIT = {"path": "a.py", "old_text": "def greet():", "new_text": "def hello():"}
-
-
-@pytest.mark.parametrize(
-    ("task", "edit", "text", "left"),
-    [
-        ("Rename the function greet to hello in a.py", EDIT, "def hello(): ...\ngreet()", "greet in a.py"),
-        ("Rename the function greet to hello in a.py", EDIT, "def hello(): ...\nhello()", ""),
-        ("Rename the function greet to hello in a.py", EDIT, "def hello(): ...\ngreet_all()", ""),
-        ("In a.py, replace {{one}} with 1", {**EDIT, "new_text": "1"}, "{{one}}", "{{one}} in a.py"),
-        ("Add {{one}} to a.py", {**EDIT, "new_text": "def greet(): {{one}}"}, "{{one}}", ""),
-        ("In a.py, change greet to hello in line 1", EDIT, "def hello(): ...\ngreet()", ""),
-        ("Fix a.py: greet fails", {**EDIT, "new_text": "def greet(): ..."}, "greet", ""),
-    ],
-)
-def test_old_name_that_still_stands_is_left(task, edit, text, left):
-    """A small model renamed a function, but not its use."""
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("c1", "apply_edit", edit, ""))
-    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, lambda _: text)
-    assert (code, line) == (
-        (1, f"the change is incomplete; left to change: {left} (1 call)") if left else (0, "the model is done: 1 call")
-    )
-
-
-@pytest.mark.parametrize(
-    ("task", "left"),
-    [
-        ("fn greet is a dumb name, make it say_hello in a.py", "say_hello"),
-        ("make greet start_up in a.py", ""),
-        ("use snake_case in a.py", ""),
-        ("the test in test_a.py fails, fix greet in a.py", ""),
-        ("fix greet, see the note about read_only in a.py", ""),
-        ("In a.py, add staging to the environments list", "staging"),
-        ("Add Start to the list of names in a.py", ""),
-        ("Add it to the list in a.py", ""),
-        ("Add a test to the list in a.py", ""),
-    ],
-)
-def test_name_of_code_that_no_change_has_is_left(task, left):
-    """`Qwen2.5-Coder-0.5B` changed a number in place of a name."""
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("c1", "apply_edit", EDIT, ""))
-    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1.19\n+start_up(1.20)\n"
-    text = "start_up(1.20)  # read_only"
-    code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, lambda _: text, diff)
-    assert (code, line) == (
-        (1, f"the change is incomplete; left to change: {left} (1 call)") if left else (0, "the model is done: 1 call")
-    )
-
-
-@pytest.mark.parametrize(
-    ("task", "left"),
-    [
-        ("dans a.json mets le volume à 35", "35"),
-        ('Set "retries" to 5 in a.json.', '"retries"'),
-        ('Füge "banana" zu a.json hinzu', '"banana"'),
-        (".env: PORT should be 5050", "5050"),
-        ("In a.json, set the volume to 30", ""),
-        ("Indent a.json with 4 spaces", ""),
-        ("In a.json, increase the volume by 20", ""),
-        ("Change line 7 of a.json", ""),
-        ('Fix the "odd text" in a.json', ""),
-        ("Make the program in a.py wait until 35", ""),
-    ],
-)
-def test_value_that_a_file_of_settings_does_not_have_is_left(task, left):
-    """A small model changed another key. Other files need not contain the values of the task."""
-    tally = CallTally(get_dialect("blade").tools)
-    edit = {"path": "a.json", "old_text": '"loud": false', "new_text": '"loud": true'}
-    tally(ToolCall("c1", "apply_edit", edit, ""))
-    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    diff = '--- a/a.json\n+++ b/a.json\n@@ -1 +1 @@\n-"loud": false\n+"loud": true\n'
-    done = describe_run_outcome(
-        Finished("answered", "Done."), tally, task, lambda _: '"loud": true\n"volume": 30', diff
-    )
-    assert done[0] == bool(left)
-    assert left.strip('"') in done[1]
-
-
-@pytest.mark.parametrize(
-    ("task", "left"),
-    [
-        ("a.conf: da steht litsen, muss listen heißen", "litsen in a.conf"),
-        ("in a.conf ist ein tippfehler, litsen statt listen", "litsen in a.conf"),
-        ("a.conf: PORT should be 5050", "5050"),
-        ("Run b.py and save what it prints in b.txt", "b.txt"),
-        ("Die Ausgabe von b.py bitte in b.txt speichern", "b.txt"),
-        ("Weißt du, ob a.conf litsen oder listen hat?", ""),
-        ("Show me the PORT of a.conf, which may be 5050", ""),
-        ("zeig mir a.conf", ""),
-        ("fasse a.conf in 20 Worten zusammen", ""),
-        ("a.conf: the litsen line", ""),
-        ("Explain the litsens of a.conf", ""),
-        ("Explain Node.js", ""),
-    ],
-)
-@pytest.mark.parametrize("is_changed", [False, True])
-def test_task_that_was_not_done_fails_in_any_language(task, left, is_changed):
-    """A small model only read a file, or changed another one."""
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolResult("read_file", content="litsen 80", ok=True))
-    if is_changed:
-        tally(ToolCall("c1", "edit_file", {"path": "c.md", "old_content": "one", "new_content": "two"}, ""))
-        tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
-    files = {"a.conf": "litsen 80", "b.py": "print(1)"}
-    diff = "--- a/c.md\n+++ b/c.md\n@@ -1 +1 @@\n-one\n+two\n" if is_changed else ""
-    done = Finished("answered", "It is done.")
-    code, line = describe_run_outcome(done, tally, task, lambda path: files.get(path, ""), diff)
-    assert code == bool(left)
-    assert left in line
-
-
-@pytest.mark.parametrize(("new", "code"), [("- one", 1), ("- log in", 0), ("* Log in.", 0)])
-def test_list_item_of_the_task_is_added(new, code):
-    """A small model repeated the items of the list."""
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("c1", "edit_file", {"path": "a.md", "old_content": "- one", "new_content": "- one"}, ""))
-    tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
-    diff = f"--- a/a.md\n+++ b/a.md\n@@ -1 +1,2 @@\n - one\n+{new}\n"
-    task = "Could you append this to the list in a.md? It is: - log in"
-    done = Finished("answered", "Done.")
-    assert describe_run_outcome(done, tally, task, lambda _: f"- one\n{new}", diff)[0] == code
-
-
-@pytest.mark.parametrize(("new", "left"), [("June", "4"), ("June 4", "")])
-def test_number_to_fill_in_is_left(new, left):
-    """A small model wrote only a part of the value."""
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("c1", "edit_file", {"path": "a.txt", "old_content": "on DATE", "new_content": f"on {new}"}, ""))
-    tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
-    diff = f"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-on DATE\n+on {new}\n"
-    done, task = Finished("repetition", ""), "Fill in a.txt: DATE is June 4."
-    assert describe_run_outcome(done, tally, task, lambda _: f"on {new}", diff)[0] == bool(left)
-
-
-@pytest.mark.parametrize(
-    ("task", "text", "left"),
-    [
-        ("Das Fest ist am 21. Juni statt am 14. Juni. Ändere a.txt und b.txt.", "am 14. Juli", "14 in b.txt"),
-        ("Das Fest ist am 21. Juni statt am 14. Juni. Ändere a.txt und b.txt.", "am 21. Juli", ""),
-        ("Change 14 to 21 in a.txt. Also see b.txt.", "on 14", "14 in b.txt"),
-        ("Change 14 to 21 in a.txt", "on 14", ""),
-    ],
-)
-def test_number_that_was_replaced_in_another_file_is_left(task, text, left):
-    """Also if this file was changed in another way."""
-    tally = CallTally(get_dialect("blade").tools)
-    diffs = []
-    for path, old, new in (("a.txt", "am 14. Juni", "am 21. Juni"), ("b.txt", "old title", "new title")):
-        tally(ToolCall(path, "edit_file", {"path": path, "old_content": old, "new_content": new}, ""))
-        tally(ToolResult("edit_file", content="", ok=True, call_id=path))
-        diffs.append(f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{old}\n+{new}\n")
-    texts = {"a.txt": "am 21. Juni", "b.txt": text}
-    done = Finished("answered", "Done.")
-    code, line = describe_run_outcome(done, tally, task, lambda path: texts.get(path, ""), "".join(diffs))
-    assert (code, left in line) == (int(left != ""), True), line
-
-
-LOST = "a.txt lost a line that the task does not mention (build/)"
-
-
-@pytest.mark.parametrize(
-    ("task", "new", "reason", "line"),
-    [
-        ("Add *.pyc to a.txt", "", "stuck", "nothing was added (1 call)"),
-        ("Add *.pyc to a.txt", "", "answered", "nothing was added (1 call)"),
-        ("Füge eine Zeile zu a.txt hinzu", "", "answered", "nothing was added (1 call)"),
-        ("Add *.pyc to a.txt", "\n+*.log", "stuck", "no change has a word of the task (1 call)"),
-        ("Add *.pyc to a.txt", "\n+list/", "answered", f"{LOST} (1 call)"),
-        ("Add retries to a.txt", "\n+build/a", "answered", "the model is done: 1 call"),
-        ("Add a retry to a.txt", "\n+for _ in range(3):\n+    go()", "answered", "the model is done: 1 call"),
-        ("Add *.pyc to a.txt", "\n+build/\n+*.pyc", "stuck", "the change was made: 1 call"),
-        ("Fix the typo in a.txt", "\n+built", "stuck", "no change has a word of the task (1 call)"),
-        ("Fix the typo in a.txt", "\n+built", "answered", "the model is done: 1 call"),
-        ("Remove the build folder from a.txt", "", "stuck", "the change was made: 1 call"),
-    ],
-)
-def test_addition_adds_text_of_the_task(task, new, reason, line):
-    """`Qwen2.5-Coder-0.5B` removed a line from a file to which it was to add one, and then wrote only null."""
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("c1", "edit_file", {"path": "a.txt", "old_content": "build/", "new_content": ""}, ""))
-    tally(ToolResult("edit_file", content="", ok=True, call_id="c1"))
-    diff = f"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-build/{new}\n"
-    assert describe_run_outcome(Finished(reason, ""), tally, task, lambda _: "", diff)[1] == line
-
-
-def test_file_that_is_left_is_named_once():
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("c1", "apply_edit", EDIT, ""))
-    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    task = "Rename the function greet to hello in a.py and in b.py"
-    _, line = describe_run_outcome(Finished("repetition", ""), tally, task, lambda _: "greet()")
-    assert line == "the change is incomplete; left to change: greet in a.py, greet in b.py (1 call)"
 
 
 def test_file_that_no_longer_parses_fails():
@@ -394,99 +301,6 @@ def test_changes_that_undo_each_other_are_no_change(diff, code):
     tally(ToolCall("c1", "apply_edit", EDIT, ""))
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
     assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py: y", diff=diff)[0] == code
-
-
-PORT, DEBUG = '  "port": 8080,', '  "debug": true,'
-
-
-@pytest.mark.parametrize(
-    ("task", "removed", "added", "flaw"),
-    [
-        # the new text is invented
-        ("Write the word copper into a new file a.txt", [], ["This is a test file."], "no word of the task"),
-        ("Write the word copper into a new file a.txt", [], ["copper"], ""),
-        ("Create a.txt with the text: read me", [], ["read me"], ""),
-        ("Erstelle a.txt mit dem Text: Milch kaufen", [], ["Dieses Dokument ist leer."], "no word of the task"),
-        ("Create a.txt, a program that greets the world", [], ['print("Hello, world")'], ""),
-        ("Summarize the notes in a.txt", [], ["word " * 60], ""),
-        ("Create an empty a.txt", [], [], ""),
-        ("Create a.txt with a haiku about spring", [], ["Cherry blossoms fall"], ""),
-        ("Copy the version into a.txt", [], ["v7 osprey"], ""),
-        # lines are lost
-        ("Set the port to 9090 in a.txt", [PORT, DEBUG], ['  "port": 9090,'], 'not mention ("debug": true,)'),
-        ("Set the port to 9090 in a.txt", [PORT], ['  "port": 9090,'], ""),
-        ("Turn debug off in a.txt", [DEBUG], ['  "debug": false,'], ""),
-        ("Put linux on the list in a.txt", ["  - macos"], ["  - linux"], "lost a line"),
-        ("Add linux to the list in a.txt, after windows", ["  - windows"], ["  - linux"], "lost a line"),
-        ("Add linux to the list in a.txt", ["os: [macos]"], ["os: [macos, linux]"], ""),
-        ("Replace all of a.txt with: hello", ["one", "two"], ["hello"], ""),
-        ("Use pathlib in a.txt", ["import os"], ["from pathlib import Path", "Path().glob()"], ""),
-        # another number
-        ("Mets le volume à 35 dans a.txt", ["volume: 80"], ["volume: 53"], "got 53, which is not in the task"),
-        ("Mets le volume à 35 dans a.txt", ["volume: 80"], ["volume: 35"], ""),
-        ("Add 2 tests to a.txt", ["..."], ["assert double(3) == 6", "assert double(4) == 8"], ""),
-        ("Increase the version in a.txt", ["version: 7"], ["version: 8"], ""),
-    ],
-)  # fmt: skip
-def test_change_that_the_task_does_not_explain_fails(task, removed, added, flaw):
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolResult("read_file", content="version: v7-osprey", ok=True))
-    tally(ToolCall("c1", "write_file", {"path": "a.txt"}, ""))
-    tally(ToolResult("write_file", content="", ok=True, call_id="c1"))
-    lines = [*(f"-{line}" for line in removed), *(f"+{line}" for line in added)]
-    diff = "\n".join(["--- a/a.txt", "+++ b/a.txt", "@@ -0,0 +1 @@" if not removed else "@@ -1 +1 @@", *lines, ""])
-    code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, diff=diff)
-    assert (code, flaw in line) == (int(flaw != ""), True), line
-
-
-CHANGED = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-cnt: NAME [DAY]\n+{new}\n"
-
-
-@pytest.mark.parametrize(
-    ("task", "new", "texts", "left"),
-    [
-        ("cnt in a.txt and b.txt should be counter", "counter: NAME [DAY]", {"b.txt": "use cnt"}, "cnt in b.txt"),
-        ("cnt in a.txt and b.txt should be counter", "counter: NAME [DAY]", {"b.txt": "use counter"}, ""),
-        ("Remove cnt from a.txt, b.txt defines it", "NAME [DAY]", {"b.txt": "cnt = 1"}, ""),
-        ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole [DAY]"}, "[DAY] in a.txt"),
-        ("a.txt: [DAY] es lunes, NAME es Ole", "cnt: NAME, algo", {"a.txt": "cnt: NAME, algo"}, "NAME in a.txt"),
-        ("a.txt: NAME is Ole, [DAY] is Monday", "cnt: Ole Monday", {"a.txt": "cnt: Ole Monday"}, ""),
-        ("Explain NAME in a.txt, see [DAY]", "cnt: who works [DAY]", {"a.txt": "cnt: who works [DAY]"}, ""),
-        ("In a.txt, NAME is replaced by OTHER", "cnt: OTHER", {"a.txt": "cnt: OTHER"}, ""),
-        ("Fill in a.txt: NAME is Ole", "NAME is Ole", {"a.txt": "NAME is Ole"}, "NAME in a.txt"),
-        ("Fill in a.txt: NAME is Ole", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole [DAY]"}, ""),
-        ("Fill in a.txt: NAME is Ole, like the TODO says", "cnt: Ole [DAY]", {"a.txt": "cnt: Ole TODO"}, ""),
-        ("In a.txt, rename cnt; keep NAME and [DAY]", "count: NAME [DAY]", {"a.txt": "count: NAME [DAY]"}, ""),
-    ],
-)
-def test_one_of_two_changes_fails(task, new, texts, left):
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("c1", "write_file", {"path": "a.txt"}, ""))
-    tally(ToolResult("write_file", content="", ok=True, call_id="c1"))
-    done, diff = Finished("answered", "Done."), CHANGED.replace("{new}", new)
-    code, line = describe_run_outcome(done, tally, task, lambda path: texts.get(path, ""), diff)
-    expected = f"the change is incomplete; left to change: {left} (1 call)" if left else "the model is done: 1 call"
-    assert (code, line) == (int(left != ""), expected)
-
-
-@pytest.mark.parametrize(
-    ("task", "new", "code"),
-    [
-        ("guests.yml: we forgot oma, put her at the end", "", 1),
-        ("lea left, take her out of guests.yml", "", 1),
-        ("Delete the first line of guests.yml", "", 1),
-        ("Get rid of guests.yml", "", 0),
-        ("The list is in guests.yml. Delete guests.yml.", "", 0),
-        ("guests.yml: get rid of it", "", 0),
-        ("Move guests.yml to b.yml", "--- /dev/null\n+++ b/b.yml\n@@ -0,0 +1 @@\n+- lea\n", 0),
-    ],
-)
-def test_deletion_that_the_task_does_not_ask_for_fails(task, new, code):
-    tally = CallTally(get_dialect("blade").tools)
-    tally(ToolCall("1", "delete_file", {"path": "guests.yml"}, ""))
-    tally(ToolResult("delete_file", content="", ok=True, call_id="1"))
-    diff = f"--- a/guests.yml\n+++ /dev/null\n@@ -1 +0,0 @@\n-- lea\n{new}"
-    assert describe_run_outcome(Finished("answered", ""), tally, task, diff=diff)[0] == code
 
 
 @pytest.mark.parametrize(
