@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
 from adapter.cli.change_flaws import find_change_flaw, find_words
-from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
-from adapter.conversation.guardrails.requested_file_changes import explains, find_file_action
+from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, has_content
+from adapter.conversation.guardrails.requested_file_changes import find_file_action
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.prompting.intent.text_values import find_paths
 
@@ -27,8 +27,8 @@ NO_CALL_HINT = "if you expected a change, try --constraint required, another --f
 EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}
 """Exit codes by end reason; 1 for all others."""
 
-MAX_BARE_WORDS = 6
-"""Maximum number of words, besides those of the task, of an answer that may only claim success."""
+LONG_RESULT = 6
+"""Number of words of results above which an answer may be a copy of them."""
 _ENDED: tuple[Reason, ...] = ("answered", "exited", "finished")
 _STUCK: tuple[Reason, ...] = ("repetition", "stuck")
 
@@ -79,13 +79,11 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
 
 
 def _informs(answer: str, task: str, tally: CallTally) -> bool:
-    """Return whether an answer has a word of a result that is not in the task, many words, or a reason. A copy of the
-    results, which the task would need to ask for, does not count."""
+    """Return whether an answer has content. A copy of long results, which the task would need to ask for, has none."""
     known = find_words(task)
     new, read = find_words(answer) - known, find_words("\n".join(tally.results)) - known
-    is_copy = new <= read and 2 * len(new) > len(read) > MAX_BARE_WORDS
-    is_quoting = not new.isdisjoint(read) or any(text.strip() and text.strip() in answer for text in tally.results)
-    return not is_copy and (len(new) > MAX_BARE_WORDS or is_quoting or explains(answer))
+    is_copy = new <= read and 2 * len(new) > len(read) > LONG_RESULT
+    return not is_copy and has_content(answer, task)
 
 
 def _describe_end(reason: Reason, tally: CallTally) -> str:

@@ -123,8 +123,8 @@ def test_ending_reports_reason_and_counts(reason, results, code, line):
 def test_answer_without_the_requested_change_fails(task, code):
     """`Qwen2.5-Coder-0.5B` read the file and showed it."""
     tally = CallTally(get_dialect("blade").tools)
-    tally(ToolResult("read_file", content="- apple\n- pear\n- fig", ok=True))
-    found, line = describe_run_outcome(Finished("answered", "- apple"), tally, task)
+    tally(ToolResult("read_file", content="- plum\n- pear\n- fig", ok=True))
+    found, line = describe_run_outcome(Finished("answered", "- plum"), tally, task)
     assert (found, line.startswith("nothing was changed: 1 call: ")) == (code, bool(code))
 
 
@@ -257,6 +257,9 @@ def test_right_change_is_no_false_alarm(change):
         ("a.txt: what's the port", "8080", 0),
         ("Check a.txt for typos", "Fine.", 0),
         ("Überprüfe a.txt", "Sieht gut aus.", 0),
+        ("Compare a.txt and b.txt", "They are identical.", 0),
+        ("Rate a.txt from 1 to 10", "7", 0),
+        ("Merk dir a.txt", "Verstanden.", 0),
         ("Proofread a.txt", "I found none.", 0),
         ("What does a.txt say?", "Done.", 0),
         ("zeig mir a.txt", "", 0),

@@ -29,6 +29,8 @@ great have help is job just know more now ok okay operation other outcome perfec
 required result set success successful successfully sure take taken task that ve want wanted work yes your
 """
 _REFUSAL_STEMS, _SUCCESS_STEMS = frozenset(stem_words(_REFUSAL)), frozenset(stem_words(_SUCCESS))
+_CHANGED = frozenset(stem_words("available change changed content correctly file new now text updated"))
+"""Words of claims about the change of a file."""
 _REFUSES = re.compile(
     r"""(?i)\b(?:afraid|apologi[sz]e|can(?:not|['’]?t)|(?:don['’]?t|not|no)\s+have|have\s+no|lack|not\s+able|regret|sorry
     |unable)\b""",
@@ -86,6 +88,16 @@ def is_dictated(content: str, request: str) -> bool:
 def asks_for_answer(request: str) -> bool:
     """Return whether ``request`` is a question, asks for information, or only wants something to be read."""
     return is_question(request) or expects_information(request) or find_requested_action(request)[0] in READS
+
+
+def has_content(content: str, request: str) -> bool:
+    """Return whether an answer says more than that the request was fulfilled: a word or number that is neither in the
+    request, nor a verb for an action, nor typical of such claims."""
+    numbers = {*re.findall(r"\d+", content)} - {*re.findall(r"\d+", request)}
+    plain = re.sub(r"(?<=\w)\.[A-Za-z]\w{0,4}\b", "", content)  # without the suffixes of file names
+    words = {*stem_words(plain)} - {*stem_words(request)} - _SUCCESS_STEMS - VERB_STEMS - _CHANGED
+    is_claim = _DONE.match(content) or _NULL.fullmatch(content)
+    return bool(numbers) or len(words) > (2 if is_claim else 0)
 
 
 def refuses(content: str) -> bool:

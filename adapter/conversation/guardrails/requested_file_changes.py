@@ -254,12 +254,7 @@ def find_tools_for_omitted_change(content: str, history: CallHistory, tools: Too
     action = find_file_action(history.request)
     makers = _find_tools(action, tools) if action else ()  # whose effect may not be declared
     is_made = has_changed(history) or not action or any(call.ok and call.name in makers for call in history.recent)
-    return () if is_made or explains(content) else find_next_tools(history, tools)
-
-
-def explains(answer: str) -> bool:
-    """Return whether an answer asks back, or may explain why nothing was changed."""
-    return _EXPLAINS.search(answer) is not None
+    return () if is_made or _EXPLAINS.search(content) else find_next_tools(history, tools)
 
 
 def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
