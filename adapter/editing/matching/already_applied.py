@@ -95,7 +95,7 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
     before, after, current = ([line.rstrip() for line in side] for side in sides)
     widths = [[measure_indent(line) for line in side] for side in sides]
     trusted = slice(int(widths[1][0] == 0), None)  # models omit the indentation of a text's first line
-    if list(map(normalize_line, before)) != list(map(normalize_line, after)):
+    if not _is_same_code(search, old, new):
         return _keeps_order(list(zip(widths[1][trusted], widths[2][trusted], strict=True)))
     if current == after != before:
         return True
@@ -107,6 +107,22 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
     parts = (part for kind in (widths, bodies, gaps) for part in zip(*kind, strict=True))
     changed = [target == actual for prior, target, actual in parts if prior != target]
     return bool(changed) and all(changed)
+
+
+def _is_same_code(search: DocumentIndex, old: str, new: str) -> bool:
+    """Return whether the patch only changes whitespace, apart from typing errors in the old text."""
+    before, after = (list_keys(text.split("\n")) for text in (old, new))
+    compare = search.comparer.compare
+    return len(before) == len(after) and not any(pair.conflicts for pair in map(compare, before, after))
+
+
+def _has_changes(search: DocumentIndex, first: int, last: int, old: str, new: str) -> bool:
+    """Return whether the lines ``first`` to ``last``, which have the content of ``new``, have its whitespace too, if
+    the patch changes nothing else."""
+    if not _is_same_code(search, old, new):
+        return True
+    rows = [line for line in range(first, last + 1) if search.keys[line]]
+    return len(rows) == len(_list_nonblank_lines(new)) and _matches_new_text(search, rows, old, new)
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
@@ -135,7 +151,7 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
     ``hint`` is the expected 0-based line. The expected place of ``old`` is where most of its lines are unchanged. The
     second value is true if the place of ``new`` is confirmed by such lines or by its similarity to ``old``.
     """
-    ranges = find_applied_lines(search, old, new)
+    ranges = [place for place in find_applied_lines(search, old, new) if _has_changes(search, *place, old, new)]
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
         ranges = [(search.document.find_line(start), search.document.find_line(start + len(new.strip("\n")) - 1))]
     if not ranges:
@@ -242,6 +258,8 @@ def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[
     if candidate is None or candidate.score < best.score:
         return None
     if candidate.is_apart_from(best) and not have_common_lines(old, new):
+        return None
+    if not _has_changes(search, candidate.first_line, candidate.last_line, "\n".join(old), "\n".join(new)):
         return None
     between = (step for step in candidate.steps if step.is_unmentioned or step.is_elided)
     has_more = any(any(search.keys[step.line_start : step.line_stop]) for step in between)
