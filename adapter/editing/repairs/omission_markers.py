@@ -40,7 +40,7 @@ _FILLER = re.compile(
     r"items?|just|keeps?|kept|keys?|lines?|logic|markup|members?|methods?|modifications?|"
     r"module|not|now|of|ones?|options?|or|output|parameters?|parts?|props?|properties|"
     r"property|remains?|routes?|rows?|rules?|sections?|settings?|statements?|stays?|stayed|"
-    r"still|styles?|template|tests?|text|that|the|there|these|this|those|to|types?|until|"
+    r"still|styles?|template|tests?|text|that|the|there|these|they|this|those|to|types?|until|"
     r"leave|left|values?|variables?|version|was|were|with"
 )
 _REMARK = re.compile(
@@ -89,7 +89,7 @@ def is_omission_comment(line: str) -> bool:
         return bool(match["before"] and match["opening"]) and not match["words"].strip()
     if match["before"] and any(map(_LEFT_OUT.fullmatch, words)):
         return True
-    is_promise = bool(match["after"]) or words[0] in _REST or words[:2] == ["the", "rest"] or _OMITTED & {*words}
+    is_promise = bool(match["after"]) or {*words[: 2 if words[0] == "the" else 1]} & {*_REST} or _OMITTED & {*words}
     return bool(is_promise) and len(words) > 1 and _has_only_known_words(words)
 
 

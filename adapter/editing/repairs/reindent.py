@@ -78,9 +78,9 @@ class IndentMapper:
         same_indent = [pair for pair in self._pairs if pair.written == indent]
         if same_indent:
             return min(same_indent, key=lambda pair: (abs(pair.line - nearest_row), pair.line)).actual
-        base = min(
-            self._pairs, key=lambda pair: (abs(_measure_width(pair.written) - _measure_width(indent)), pair.line)
-        )
+        # A first line without its indentation says nothing about the other lines.
+        pairs = [pair for pair in self._pairs if pair.written or not pair.actual] or self._pairs
+        base = min(pairs, key=lambda pair: (abs(_measure_width(pair.written) - _measure_width(indent)), pair.line))
         columns, (unit, written_unit) = _measure_width(indent) - _measure_width(base.written), self._find_units(base)
         level = self._unit if self._unit % unit == 0 else unit
         if columns % written_unit == 0:  # else the line is aligned with other code
