@@ -150,12 +150,15 @@ def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
         return 0
-    votes = set(_list_votes(added, [line for line in old if line.strip() and line not in new]))
+    if "+ " in new:
+        return 1  # an empty line
+    filled = [line for line in old if line.strip()]
+    votes = set(_list_votes(added, [line for line in filled if line not in new]) or _list_votes(added, filled))
     if not votes <= {0, 1, -1}:  # the changed lines are reindented
         votes = set()
     adds_stars = any(line.lstrip().startswith("*") for line in added)
     # the lines of a comment, " * text", are one column off the grid
-    shown = [line for line in old if line.strip() and (adds_stars or not line.lstrip().startswith("*"))]
+    shown = [line for line in filled if adds_stars or not line.lstrip().startswith("*")]
     unit = find_indent_unit(map(get_indent, shown)) or 2
     widths = {measure_indent(line) for line in added}
     on_grid = [shift for shift in (0, 1, -1) if all(width >= shift and (width - shift) % unit == 0 for width in widths)]
@@ -202,14 +205,16 @@ def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
-def _list_votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
-    """Yield, for each added line that clearly replaces a removed line, the difference between their indentations."""
+def _list_votes(added: Sequence[str], lines: Sequence[str]) -> list[int]:
+    """Return, for each added line that is clearly like one of ``lines``, the difference between their indentations."""
+    votes = []
     for line in added:
-        same = [other for other in removed if other.split()[0] == line.split()[0]]  # "name:" is not "- name:"
+        same = [other for other in lines if other.split()[0] == line.split()[0]]  # "name:" is not "- name:"
         likes = [(fuzz.ratio(line.strip(), other.strip()), measure_indent(other)) for other in same]
         best = max(likes, default=(0.0, 0))
         if best[0] >= MIN_NEW_FORM and {depth for likeness, depth in likes if likeness == best[0]} == {best[1]}:
-            yield measure_indent(line) - best[1]
+            votes.append(measure_indent(line) - best[1])
+    return votes
 
 
 def _strip_plus(line: str, shift: int) -> str:
