@@ -16,7 +16,7 @@ from adapter.editing.repairs.reindent import find_indent_unit, get_indent, measu
 
 DIFF_NOTE = "diff markers were removed from the new text"
 NUMBERS_NOTE = "line numbers were removed from the new text"
-MIN_NEW_FORM = 75.0
+MIN_NEW_FORM = 60.0
 """Minimum similarity, in percent, between an added line and the removed line that it replaces."""
 
 
@@ -209,12 +209,17 @@ def _list_votes(added: Sequence[str], lines: Sequence[str]) -> list[int]:
     """Return, for each added line that is clearly like one of ``lines``, the difference between their indentations."""
     votes = []
     for line in added:
-        same = [other for other in lines if other.split()[0] == line.split()[0]]  # "name:" is not "- name:"
+        same = [other for other in lines if _get_head(other) == _get_head(line)]  # "name:" is not "- name:"
         likes = [(fuzz.ratio(line.strip(), other.strip()), measure_indent(other)) for other in same]
         best = max(likes, default=(0.0, 0))
         if best[0] >= MIN_NEW_FORM and {depth for likeness, depth in likes if likeness == best[0]} == {best[1]}:
             votes.append(measure_indent(line) - best[1])
     return votes
+
+
+def _get_head(line: str) -> str:
+    """Return the first word of a line with the punctuation before it, or all of its punctuation."""
+    return re.split(r"(?<=\w)\b", line.strip(), maxsplit=1)[0]
 
 
 def _strip_plus(line: str, shift: int) -> str:
