@@ -143,7 +143,7 @@ MAX_ITEMS = 2_000_000
 def _load_gguf(file: IO[bytes]) -> dict[str, Any]:
     version, _, count = struct.unpack("<IQQ", _read(file, 20))
     if version < 2 or count > MAX_ITEMS:
-        raise ValueError(f"GGUF version {version} with {count:,} values is not supported")
+        raise ValueError(f"GGUF version {version} with {count:,} values is not supported; convert the model again")
     values: dict[str, Any] = {}
     for _ in range(count):
         key = _read_string(file)

@@ -46,7 +46,7 @@ class PdfReader:
         if PDF.encode() in content:
             found = await work.run(size, partial(_find_pdfs, body))
             if len(found) > MAX_PDFS:
-                raise RequestError(f"a request can contain at most {MAX_PDFS} PDFs, got {len(found)}")
+                raise RequestError(f"a request can contain at most {MAX_PDFS} PDFs, got {len(found)}; send fewer")
             for part, title in found:
                 text = await self._read_document_text(_get_data(part), title or "the document")
                 text_size += len(text)

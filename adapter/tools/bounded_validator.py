@@ -107,7 +107,7 @@ def _find_mismatch(pattern: str, text: str, occurs: bool | None) -> Iterator[Val
     from jsonschema import ValidationError
 
     if occurs is None:
-        yield ValidationError(f"comparing {text!r} with {pattern!r} takes too long")
+        yield ValidationError(f"comparing {text!r} with {pattern!r} takes too long; use a shorter text")
     elif not occurs:
         yield ValidationError(f"{text!r} does not match {pattern!r}")
 

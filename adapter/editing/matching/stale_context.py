@@ -70,8 +70,8 @@ class AnchoredChange(NamedTuple):
 
 
 class ContextMatch(NamedTuple):
-    """The information, in bits, of the context lines found above and below a location. ``rows`` are these lines, as
-    indexes in the old text."""
+    """The evidence for a location: the information, in bits, of the context lines found above and below it. ``rows``
+    are the indexes of these lines in the old text."""
 
     above: float
     below: float

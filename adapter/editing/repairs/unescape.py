@@ -73,7 +73,7 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _has_doubtful_break(old: str, text: str, kinds: frozenset[str]) -> bool:
-    r"""Return whether each ``\n`` in quotes may be a real line break, with equal indentation before and after it."""
+    r"""Return whether each ``\n`` in quotes has equal indentation on both sides, so it may be a real line break."""
     if "break" not in kinds:
         return False
     protected = _breaks_in_strings(text, kinds, frozenset(_unescape(old, kinds, False).split("\n")))
