@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
-    """Let a model work in a workspace until it has answered::
+    """Lets a model work in a workspace until it has answered::
 
         with Agent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             print(agent.send("Rename greeting() to hello()").content)

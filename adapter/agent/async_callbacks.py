@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class AsyncCallbacks:
-    """Wrap the async functions of an agent as plain functions for its workspace."""
+    """Wraps the async functions of an agent as plain functions for its workspace."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -47,7 +47,7 @@ class AsyncCallbacks:
                 future.cancel()
 
     def is_cancelled(self) -> bool:
-        """Return whether `cancel` was called since `begin`."""
+        """Return whether `cancel` has been called since `begin`."""
         return self._is_cancelled
 
     def wrap_approver(self, approve: Approver | AsyncApprover) -> Approver:

@@ -72,7 +72,7 @@ def list_built_in_kinds() -> tuple[AgentKind, ...]:
 
 
 class SubagentRunner:
-    """Run sub-agents on ``chat``. Pass the runner to a session as ``Host(agents=...)``.
+    """Runs sub-agents on ``chat``. Pass the runner to a session as ``Host(agents=...)``.
 
     Args:
         kinds: Kinds in addition to the built-in ones.

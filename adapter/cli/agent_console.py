@@ -33,7 +33,7 @@ END_SHOWN = 200
 
 
 class Console(Terminal):
-    """Show the events of an agent, and ask for approvals."""
+    """Shows the events of an agent, and asks for approvals."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ _LETTERS = {word: word[0] for name in ("yes", "no", "always", "edit") for word i
 
 
 class ConsoleQuestions:
-    """Ask questions at the terminal, one at a time."""
+    """Asks questions at the terminal, one at a time."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -248,7 +248,7 @@ COSTS: dict[str, Callable[..., str]] = {
 
 
 class _EvalProgress:
-    """Show the progress on stderr: a progress bar on a terminal, otherwise at most `PROGRESS_LINES` lines."""
+    """Shows the progress on stderr: a progress bar on a terminal, otherwise at most `PROGRESS_LINES` lines."""
 
     def __init__(self, bar: Progress, total: int, known: Sequence[EvalRun]) -> None:
         self._bar = bar

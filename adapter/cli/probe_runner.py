@@ -168,7 +168,7 @@ def _format_duration(seconds: float) -> str:
 
 
 class _ProbeProgress:
-    """Show the progress on stderr: a bar on a terminal, otherwise a line for each setup and round of `RUNGS`."""
+    """Shows the progress on stderr: a bar on a terminal, otherwise a line for each setup and round of `RUNGS`."""
 
     def __init__(self, bar: Progress, setups: int) -> None:
         self._bar = bar

@@ -56,7 +56,7 @@ def _wait_for_line() -> None:
 
 
 class Terminal:
-    """Write flows, notes and a status to the terminal, from any thread."""
+    """Writes flows, notes and a status to the terminal, from any thread."""
 
     def __init__(self) -> None:
         self._stderr = Rich(stderr=True, highlight=False, soft_wrap=True)

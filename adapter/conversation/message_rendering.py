@@ -59,7 +59,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class MessageRenderer:
-    """Render messages for a model that writes ``format`` and can call ``tools``. ``shows_calls``: see `Session`."""
+    """Renders messages for a model that writes ``format`` and can call ``tools``. ``shows_calls``: see `Session`."""
 
     format: Format
     tools: ToolSet

@@ -37,7 +37,7 @@ def build_verbatim_text(events: Iterable[Event]) -> str:
 
 
 class VerbatimText:
-    """Collect the verbatim text of an answer from its events.
+    """Collects the verbatim text of an answer from its events.
 
     The text omits reasoning, as templates do. It also omits the tokens that end a turn, because templates add them, and
     anything that the model wrote after its turn.

@@ -196,7 +196,8 @@ def _count_differing_fields(one: MatchedCall, other: MatchedCall) -> int:
 
 
 def _to_comparable(operation: ops.Operation | None) -> Any:
-    """Make the patches of an edit tolerant, because one tool may match exactly and the other tolerantly."""
+    """Return an operation to compare: an edit's patches become tolerant, because only one of two tools may match
+    exactly."""
     if not isinstance(operation, ops.PatchText):
         return operation
     patches = tuple(replace(each, exact=False) for each in operation.patches)

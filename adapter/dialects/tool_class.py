@@ -71,7 +71,7 @@ def _strip_quotes(path: Any) -> Any:
 
 
 def _strip_markdown(command: Any) -> Any:
-    """Remove a code fence, backticks, which a shell would execute, and ``$`` prompts around a command."""
+    """Remove a code fence, ``$`` prompts, and backticks (a shell would execute their content) around a command."""
     if not isinstance(command, str):
         return command
     found = _FENCED.fullmatch(command) or _IN_BACKTICKS.fullmatch(command)

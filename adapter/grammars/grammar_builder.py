@@ -47,7 +47,7 @@ _NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "numbe
 
 
 class GrammarBuilder:
-    """Build the rules of one grammar, each under a unique name."""
+    """Builds the rules of one grammar, each under a unique name."""
 
     def __init__(self, layout: JsonCallLayout) -> None:
         self._start(layout.colon, layout.comma)

@@ -47,7 +47,7 @@ SHORT = 200
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
-    """Build the rules of a grammar with key-value arguments. Values, also inside JSON, contain no marker."""
+    """Builds the rules of a grammar with key-value arguments. Values, also inside JSON, contain no marker."""
 
     def __init__(self, layout: KeyValueCallLayout) -> None:
         self._layout, self.tail = layout, ""

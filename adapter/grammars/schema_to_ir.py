@@ -57,7 +57,7 @@ class LoweringOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Lower the schema of one tool. The schema can be any dict: its content and size never cause an exception."""
+    """Lowers the schema of one tool. The schema can be any dict: its content and size never cause an exception."""
 
     tool: str
     schema: JsonObject

@@ -46,7 +46,7 @@ _VALUE_ENDS = re.compile(r"\s*[,}]")
 
 
 class ArgumentStream:
-    """Stream the arguments of one call. ``name`` is the tool's name, or None until the arguments have begun.
+    """Streams the arguments of one call. ``name`` is the tool's name, or None until the arguments have begun.
 
     ``start`` is the offset, in the model's text, of the first character that is passed to `feed`.
     """

@@ -66,7 +66,7 @@ FENCE_END = "\n```"
 
 
 class UntaggedJson:
-    """Parse JSON calls from their first bracket. An instance is a `BodyReader`.
+    """Parses JSON calls from their first bracket. An instance is a `BodyReader`.
 
     Args:
         after_marker: Whether an opening marker precedes the JSON. If it does, text that cannot be parsed is an error;

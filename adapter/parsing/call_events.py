@@ -26,7 +26,7 @@ _TEXTS = frozenset((*OLD_TEXT, *NEW_TEXT, *CONTENT))
 
 
 class CallEventFactory:
-    """Build the call events of one turn. Call ids depend on ``id_seed``, so that they differ between turns."""
+    """Builds the call events of one turn. Call ids depend on ``id_seed``, so that they differ between turns."""
 
     def __init__(
         self, format: Format, tools: ToolSet, normalize: Normalizer, policy: ParsePolicy, *, id_seed: str

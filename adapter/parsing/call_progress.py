@@ -20,7 +20,7 @@ REPAIRED_LATE = "its arguments needed a repair after the first of them were stre
 
 
 class CallProgress:
-    """Report the progress of one call. Its body begins at the offset ``start`` of the model's text, after ``marker``.
+    """Reports the progress of one call. Its body begins at the offset ``start`` of the model's text, after ``marker``.
 
     - ``is_own``: whether the call has markers, or the expected format allows calls without markers. The progress of
       other calls is not reported, because they may turn out to be text.

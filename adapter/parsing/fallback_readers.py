@@ -13,8 +13,8 @@ MAX_GIVEN_BACK = 100_000
 
 
 class FallbackReader:
-    """Parse a body with ``own``, the expected format's parser for this marker, or with ``other``, the parser of another
-    format.
+    """Parses a body with ``own``, the expected format's parser for this marker, or with ``other``, the parser of
+    another format.
 
     ``other`` is tried if ``own`` is None or finds no call in the body. A call that ``other`` finds gets the repair
     ``foreign-body``.
@@ -63,9 +63,9 @@ def read_call_or_text(
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """Merge two tables of openers by marker. At a marker that is in both tables, the parser of ``own`` is tried
-    first. A marker of ``others`` that is one of ``own`` and a space is left out, because it would hide the shorter
-    marker."""
+    """Merge two tables of openers by marker. At a marker that is in both tables, the parser of ``own`` is tried first.
+    A marker of ``others`` that is a marker of ``own`` with a space after it is left out, because it would hide the
+    shorter marker."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)

@@ -19,7 +19,7 @@ from adapter.tools.tool_set import ToolDefinitions, ToolSet
 
 
 class Parser:
-    """Convert text that arrives in chunks to events.
+    """Converts text that arrives in chunks to events.
 
     Args:
         format: The expected format, by name, as the path of a format file (``.toml``), or as returned by

@@ -59,7 +59,7 @@ tag (or a prefix of these), or the words of Harmony's headers."""
 
 
 class Segmenter:
-    """Convert text to events. No text causes an exception, and the time is linear in the length of the text.
+    """Converts text to events. No text causes an exception, and the time is linear in the length of the text.
 
     Args:
         normalize: Matches a decoded call to the session's tools.

@@ -61,7 +61,7 @@ def _compile_rubbish(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class TaggedJson:
-    """Parse ``JSON<closing>`` after its opening marker. An instance is a `BodyReader`.
+    """Parses ``JSON<closing>`` after its opening marker. An instance is a `BodyReader`.
 
     Args:
         arguments_key: The format's key for the arguments.

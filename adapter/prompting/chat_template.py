@@ -123,7 +123,7 @@ def _create_environment() -> ImmutableSandboxedEnvironment:
 
 
 class _Generation(Extension):
-    """Support ``{% generation %}``, which marks the model's text for training. Only its content is rendered."""
+    """Supports ``{% generation %}``, which marks the model's text for training. Only its content is rendered."""
 
     tags = {"generation"}  # noqa: RUF012  # like Jinja's own extensions
 

@@ -43,7 +43,7 @@ class AnswerWriter(Protocol):
     content_type: str
     ping: bytes
 
-    def build_answer(self, completion: JsonObject) -> JsonObject: ...
+    def build_response(self, completion: JsonObject) -> JsonObject: ...
 
     def write(self, chunks: list[JsonObject]) -> bytes: ...
 
@@ -56,7 +56,7 @@ class OpenAIWriter:
     content_type = "text/event-stream; charset=utf-8"
     ping = PING
 
-    def build_answer(self, completion: JsonObject) -> JsonObject:
+    def build_response(self, completion: JsonObject) -> JsonObject:
         return completion
 
     def write(self, chunks: list[JsonObject]) -> bytes:

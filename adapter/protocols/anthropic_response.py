@@ -40,7 +40,7 @@ class AnthropicWriter:
         self._has_begun = False
         self.ping = _encode_event({"type": "ping"})
 
-    def build_answer(self, completion: JsonObject) -> JsonObject:
+    def build_response(self, completion: JsonObject) -> JsonObject:
         """Convert a complete chat completion to a message."""
         answer = AnswerParts.from_completion(completion)
         blocks = [_build_block(part, part.text) for part in answer.parts]

@@ -43,7 +43,8 @@ def describe_tool_change(block: JsonObject) -> str | None:
 
 
 def _parse_tool_change(block: JsonObject) -> tuple[str, JsonObject | None, bool] | None:
-    """Return the name and the new definition, if any, of a tool, and whether it is available from ``block`` on."""
+    """Return the name and the new definition, if any, of a tool, and whether it is available from ``block`` on. Return
+    None for other blocks."""
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:
             return name, None, True

@@ -109,8 +109,8 @@ def build_embedding_request(body: JsonObject) -> JsonObject:
     return request | ({"dimensions": body["dimensions"]} if body.get("dimensions") else {})
 
 
-def build_embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
-    """Convert OpenAI's embeddings to an Ollama answer. ``is_old`` is True for the older route ``/api/embeddings``."""
+def build_embedding_response(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
+    """Convert OpenAI's embeddings to an Ollama response. ``is_old`` is True for the older route ``/api/embeddings``."""
     embeddings = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
     if is_old:
         return {"embedding": next(iter(embeddings), [])}
@@ -220,7 +220,7 @@ def _convert_native_message(message: JsonObject) -> JsonObject:
 
 
 def to_chat(answer: JsonObject) -> JsonObject:
-    """Convert Ollama's answer, or a line of its stream, to the chat format. Return other values unchanged."""
+    """Convert Ollama's response, or a line of its stream, to the chat format. Return other values unchanged."""
     message = answer.get("message")
     if isinstance(answer.get("response"), str):  # from /api/generate
         message = {"content": answer["response"], "thinking": answer.get("thinking")}
@@ -257,15 +257,15 @@ class OllamaWriter:
         self._measured: JsonObject = {}
         self.ping = self._encode_line(_build_message())
 
-    def build_answer(self, completion: JsonObject) -> JsonObject:
-        """Convert a complete OpenAI completion to an Ollama answer."""
+    def build_response(self, completion: JsonObject) -> JsonObject:
+        """Convert a complete OpenAI completion to an Ollama response."""
         self._answer, self._measured, self._first_ns = AnswerParts.from_completion(completion), completion, 0
         calls = [self._build_call(part) for part in self._answer.parts if part.kind == "call"]
         message = _build_message(self._answer.get_text("text"), self._answer.get_text("reasoning"), calls)
         return self._wrap(message) | self._build_ending()
 
-    def build_loaded_answer(self, body: JsonObject) -> JsonObject:
-        """Return the answer to a request without a prompt, which only loads or unloads the model."""
+    def build_load_response(self, body: JsonObject) -> JsonObject:
+        """Return the response to a request without a prompt, which only loads or unloads the model."""
         reason = "unload" if body.get("keep_alive") in (0, "0", "0s") else "load"
         return {**self._wrap(_build_message()), "done": True, "done_reason": reason}
 

@@ -100,7 +100,7 @@ class ResponsesWriter:
         self._answer = AnswerParts()
         self._has_begun = False
 
-    def build_answer(self, completion: JsonObject) -> JsonObject:
+    def build_response(self, completion: JsonObject) -> JsonObject:
         """Return the whole response for a completion, as in the last event of a stream."""
         self._answer = AnswerParts.from_completion(completion)
         return self._complete_answer()

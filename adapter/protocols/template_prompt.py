@@ -227,7 +227,7 @@ def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert a completion, Ollama's answer, or an event of either, to a chat. Return other values unchanged."""
+    """Convert a completion, Ollama's response, or an event of either, to a chat. Return other values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if "done" in answer:

@@ -309,7 +309,7 @@ class TranslatedResponse(_Translated):
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
         if status != 200:
             self.on_disconnect(get_error_text(completion))
-        answer = self._writer.build_answer(completion) if status == 200 else self._as_error(completion, status)
+        answer = self._writer.build_response(completion) if status == 200 else self._as_error(completion, status)
         await send_json(send, status, answer, self._headers | build_guard_headers(completion))
 
 

@@ -80,7 +80,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
     if is_native and is_plain:
         return pass_on()
     if is_empty:
-        return JSONResponse(writer.build_loaded_answer(body))
+        return JSONResponse(writer.build_load_response(body))
     options = replace(await upstream.find_options(body), stream_arguments=False)
     if is_native:
         options = replace(options, fields={**options.fields, **ollama.build_extra_fields(body)})
@@ -111,7 +111,7 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
         pinging = writer if body.get("stream") is not False else None
         return PassthroughResponse(upstream, "POST", GENERATE, content, http.headers, keep_alive_s, pinging)
     if not body.get("prompt"):
-        return JSONResponse(writer.build_loaded_answer(body))
+        return JSONResponse(writer.build_load_response(body))
     dropped: list[str] = []
     convert = partial(ollama.convert_to_openai, ollama.convert_generation_to_chat(body), dropped)
     request = await upstream.convert_and_translate(len(content), convert)
@@ -131,7 +131,7 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
         answer = await upstream.request_json("POST", "/v1/embeddings", request)
     is_old = path == "/api/embeddings"
     elapsed_ns = time.monotonic_ns() - began
-    embeddings = ollama.build_embedding_answer(
+    embeddings = ollama.build_embedding_response(
         answer, str(body.get("model") or ""), is_old=is_old, elapsed_ns=elapsed_ns
     )
     return upstream.dropped.with_header(

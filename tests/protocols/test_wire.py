@@ -642,9 +642,9 @@ def test_any_upstream_answer_is_converted_or_rejected(chunks, stream, dialect):
             status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
-                AnthropicWriter("m", "msg").build_answer(completion_)
+                AnthropicWriter("m", "msg").build_response(completion_)
             elif status == 200 and dialect == "ollama":
-                ollama.OllamaWriter("m", "now").build_answer(completion_)
+                ollama.OllamaWriter("m", "now").build_response(completion_)
         return
     writer: Any = {
         "openai": None,
@@ -678,7 +678,7 @@ def test_referenced_type_is_copied():
 def test_ollama_durations_prefer_server_timings(timings):
     """llama.cpp's, in nanoseconds; implausible values are ignored."""
     completed = {**completion("Hi."), "timings": timings}
-    answer = ollama.OllamaWriter("m", "now", lambda: 9).build_answer(completed)
+    answer = ollama.OllamaWriter("m", "now", lambda: 9).build_response(completed)
     told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
     assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))
 

@@ -66,7 +66,7 @@ MAX_DROPPED = 3
 
 
 class Guardrails(ViolationFinder):
-    """Check each answer of a model, and decide whether to accept it, retry or stop. Each agent loop needs its own
+    """Checks each answer of a model, and decides whether to accept it, retry or stop. Each agent loop needs its own
     instance.
 
     Args:

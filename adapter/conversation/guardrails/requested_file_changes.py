@@ -117,7 +117,7 @@ def find_started_action(history: CallHistory) -> str:
 
 
 def list_result_lines(text: str) -> list[str]:
-    """Return the lines of a file from the result of reading or searching it, without line numbers and its path."""
+    """Return the lines of a file from the result of reading or searching it, without line numbers and the path."""
     lines = text.splitlines()
     numbered = [line for line in lines if _LINE_NUMBER.match(line)]
     shown = numbered if 2 * len(numbered) > len(lines) else lines  # the others describe the file

@@ -35,7 +35,7 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Encode example calls in the model's format.
+    """Encodes example calls in the model's format.
 
     The values come from the model's call. A missing value is taken from the user's request if exactly one value there
     fits the parameter, or if only paths fit it. A missing folder is the current one.

@@ -68,7 +68,7 @@ _FIRST_STEP = "Answer the user, or call a tool"
 
 
 class ViolationFinder:
-    """Find violations in the answers of one agent loop, whose messages it remembers. ``on`` are the active guardrails;
+    """Finds violations in the answers of one agent loop, whose messages it remembers. ``on`` are the active guardrails;
     for the other arguments, see `Guardrails`."""
 
     def __init__(self, tools: ToolSet, on: frozenset[str], steps: Steps, encode: Encode, *, must_call: bool) -> None:

@@ -103,7 +103,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 class Redactor:
-    """Redact credentials: secrets in ``environment``, values in ``known``, and text in the form of a credential."""
+    """Redacts credentials: secrets in ``environment``, values in ``known``, and text in the form of a credential."""
 
     def __init__(self, environment: Mapping[str, str], known: Iterable[str | None] = ()) -> None:
         values = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}

@@ -7,7 +7,7 @@ JOIN_AT = 64
 
 
 class StringBuilder:
-    """Collect strings. ``size`` is the total number of characters. Adding a string takes amortized constant time."""
+    """Collects strings. ``size`` is the total number of characters. Adding a string takes amortized constant time."""
 
     __slots__ = ("_joined", "_new", "size")
 

@@ -89,7 +89,7 @@ def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: in
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
     """Return whether the document's lines ``rows`` equal ``new`` and not ``old``, ignoring indentation. If the patch
-    changes only whitespace, the document must have the whole change. It may be shifted by as much as the lines whose
+    changes only whitespace, the document must have the whole change; all its lines may be shifted like the lines whose
     indentation the patch keeps."""
     sides = _list_nonblank_lines(old), _list_nonblank_lines(new), [search.document.lines[row] for row in rows]
     before, after, current = ([line.rstrip() for line in side] for side in sides)

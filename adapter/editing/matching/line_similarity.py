@@ -51,7 +51,7 @@ DIFFERENT = LineComparison(0.0, 1)
 
 
 class LineComparer:
-    """Compare lines of a model's text with lines of a document. Both are given as keys (see `normalize_line`)."""
+    """Compares lines of a model's text with lines of a document. Both are given as keys (see `normalize_line`)."""
 
     def __init__(self, view: str) -> None:
         self._view = view

@@ -26,7 +26,7 @@ MAX_LINE_PATTERN = 400
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A match of ``start:end`` in the document's view, in the 0-based lines ``first_line`` to ``last_line``."""
+    """A matched range ``start:end`` of the document's view, in the 0-based lines ``first_line`` to ``last_line``."""
 
     start: int
     end: int

@@ -30,7 +30,7 @@ class _Pair(NamedTuple):
 
 
 class IndentMapper:
-    """Convert the indentation of the model's lines to the file's.
+    """Converts the indentation of the model's lines to the file's.
 
     Args:
         matched: For each matched old line, its index, the line as the model wrote it, and the line of the file.
@@ -152,7 +152,7 @@ class IndentMapper:
 
     @cached_property
     def _unit(self) -> int:
-        """The number of columns of a level in the file."""
+        """The width of an indentation level in the file, in columns."""
         if self._uses_tabs:
             return TAB_WIDTH
         steps = list(_list_steps(self._lines))

@@ -54,7 +54,7 @@ class TaskOutcome:
 
 
 class TaskRunner:
-    """Run tasks on ``client``.
+    """Runs tasks on ``client``.
 
     ``template`` renders the model's chat template. ``observe`` is called with each exchange, whose field
     ``conversation`` names the setup and the task.

@@ -68,7 +68,7 @@ _T = TypeVar("_T")
 
 
 class McpTools:
-    """Connect to ``servers`` inside a ``with`` block. The ``tools`` attribute contains the tools of all servers.
+    """Connects to ``servers`` inside a ``with`` block. The ``tools`` attribute contains the tools of all servers.
 
     A tool named like one of ``existing_tools`` gets the server's name as a prefix: ``git__status``. A call takes at
     most ``call_s`` seconds. Entering the block raises UsageError, with the last error output of a server, if no server

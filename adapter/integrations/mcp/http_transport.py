@@ -30,7 +30,7 @@ async def create_limited_http_client(url: str, max_message: int, call_s: float) 
 
 
 class _LimitedTransport(httpx2.AsyncHTTPTransport):
-    """Limit the size of all responses except event streams."""
+    """Limits the size of all responses except event streams."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()

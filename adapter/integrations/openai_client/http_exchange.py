@@ -140,7 +140,7 @@ class OpenAIExchange:
     def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
         headers = self._build_response_headers(response) | build_guard_headers(completion)
         if self._response is not None and status == 200:
-            completion = self._response.create_writer().build_answer(completion)
+            completion = self._response.create_writer().build_response(completion)
         return self._http.Response(status, headers=headers, json=completion, request=self.http_request)
 
     def _build_streaming_response(self, response: Any, headers: Any, chunks: Any) -> Any:

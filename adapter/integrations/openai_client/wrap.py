@@ -169,7 +169,7 @@ async def _run_async(steps: _Steps) -> Any:
 
 
 class _BaseTransport:
-    """Send requests through the user's own HTTP client, with its proxies, certificates and connections."""
+    """Sends requests through the user's own HTTP client, with its proxies, certificates and connections."""
 
     _read: Callable[[Any], Any]
     _close: Callable[[Any], Any]

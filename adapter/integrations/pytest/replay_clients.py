@@ -68,7 +68,7 @@ def create_replay_client(
             return http.Response(200, headers={"content-type": "text/event-stream"}, content=content)
         status, answer = _build_complete_response(request, exchange)
         return http.Response(
-            status, json=response.create_writer().build_answer(answer) if response and status == 200 else answer
+            status, json=response.create_writer().build_response(answer) if response and status == 200 else answer
         )
 
     return client.copy(http_client=_find_http_client_class(client, http)(transport=http.MockTransport(answer_request)))

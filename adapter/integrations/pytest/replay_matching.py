@@ -43,7 +43,7 @@ class RequestFingerprint:
 
 
 class ReplayModel:
-    """Replay the answers in ``exchanges``, each once: to an equal request, or, if ``in_order``, to the next request.
+    """Replays the answers in ``exchanges``, each once: to an equal request, or, if ``in_order``, to the next request.
     Thread-safe.
 
     Messages contain ``name``, the file's name. ``secrets`` redacts requests as in a recording. For a test that runs on

@@ -90,7 +90,7 @@ TELECHAT = KeyValueTags(
 
 
 class KeyValueReader:
-    """Parse a call after its opening tag.
+    """Parses a call after its opening tag.
 
     ``own`` names the formats that use these tags as their own notation. Several formats share the ``<tool_call>`` tag.
     Inside it, GLM's pairs also count as the own notation of every format whose ``tool_call_body`` is ``"pairs"``.

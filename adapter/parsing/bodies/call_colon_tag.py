@@ -24,7 +24,7 @@ _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
 
 
 class _CallElement:
-    """Parse the body after ``<WORD:``. ``closing`` is the usual end of pairs. An instance is a `BodyReader`."""
+    """Parses the body after ``<WORD:``. ``closing`` is the usual end of pairs. An instance is a `BodyReader`."""
 
     def __init__(self, word: str, closing: str) -> None:
         self.word = word

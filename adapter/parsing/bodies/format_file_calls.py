@@ -46,7 +46,7 @@ It raises FormatError if the text is invalid."""
 
 
 class DescribedCall:
-    """Parse ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
+    """Parses ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
 
     ``after_name`` has the texts that may follow a name. ``opening`` begins the next call. ``needs_closing`` is true if
     only the closing marker shows that a body is complete.

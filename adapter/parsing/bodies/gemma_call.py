@@ -54,7 +54,7 @@ _HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
 
 
 class GemmaCall:
-    """Parse the body after the ``opening`` token, up to ``closing``. An instance is a `BodyReader`."""
+    """Parses the body after the ``opening`` token, up to ``closing``. An instance is a `BodyReader`."""
 
     def __init__(self, opening: str, closing: str, quote: str) -> None:
         self.closing, self.quote = closing, quote

@@ -26,7 +26,7 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
 class NameThenJsonReader:
-    """Parse the body after ``opening``. An instance is a `BodyReader`.
+    """Parses the body after ``opening``. An instance is a `BodyReader`.
 
     Args:
         closing: The closing marker. If it is empty, the call ends with its braces, and cannot contain one of ``ends``.

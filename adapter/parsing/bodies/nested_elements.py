@@ -102,7 +102,7 @@ class _Element:
 
 
 class NestedElements:
-    """Parse a call after ``T<invoke``. An instance is a `BodyReader`."""
+    """Parses a call after ``T<invoke``. An instance is a `BodyReader`."""
 
     def __init__(self, token: str) -> None:
         self.token = token

@@ -128,7 +128,7 @@ def explain_error(error: FormatError) -> str:
 
 
 class _PythonReader:
-    """Parse the calls of a text in one pass, with one recursion per level of nesting."""
+    """Parses the calls of a text in one pass, with one recursion per level of nesting."""
 
     def __init__(self, text: str, tools: ToolSet, offset: int) -> None:
         self.text, self.tools, self.offset = text, tools, offset

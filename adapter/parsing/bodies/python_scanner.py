@@ -69,7 +69,7 @@ def consume_balanced(source: StreamBuffer, consumed: list[str]) -> Reader[str]:
 
 
 class PythonBlock:
-    """Parse calls up to the marker ``closing``. An instance is a `BodyReader`.
+    """Parses calls up to the marker ``closing``. An instance is a `BodyReader`.
 
     - ``fence``: the text before ``closing`` if the calls are in a code fence.
     - ``opening``: the marker of the next body, which also ends this one.

@@ -404,7 +404,7 @@ def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | 
 
 def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
     """Return the match of a tool's name before a parameter or the end of the call, if the name's tag is unclosed or
-    missing. Nothing is taken."""
+    missing. Nothing is consumed."""
     match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return match if match is not None and source.tools.match(match[1]) is not None else None
 

@@ -54,7 +54,7 @@ _OTHER_PARAMETERS = ("<param", "<arg", "<argument")
 
 
 class XmlInvokeReader:
-    """Parse a call after ``<invoke`` or another form of its opening tag. An instance is a `BodyReader`."""
+    """Parses a call after ``<invoke`` or another form of its opening tag. An instance is a `BodyReader`."""
 
     def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags

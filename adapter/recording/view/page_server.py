@@ -21,7 +21,7 @@ MAX_REQUEST = 8_000_000
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serve the page ``text`` on 127.0.0.1. ``address`` is its URL.
+    """Serves the page ``text`` on 127.0.0.1. ``address`` is its URL.
 
     ``read`` answers a request from the page with JSON; without it, such requests are answered with a 404. The ``port``
     0 picks a free one.
