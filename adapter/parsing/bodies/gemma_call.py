@@ -291,7 +291,7 @@ class _GemmaReader:
             self.position = number.end()
             value = int(number.group()) if number.group(1) is number.group(2) is None else float(number.group())
             if isinstance(value, float) and not math.isfinite(value):
-                raise FormatError(f"{number.group()} is too large for a number; write it as a string")
+                raise FormatError(f"{number.group()} is too large to be a number")
             return keep_number_text(value, number.group())
         is_word = _WORD.match(self.text, self.position) is not None
         if (
