@@ -72,7 +72,7 @@ def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Remove the places that leave no place, in ascending order, for another patch of the chain."""
+    """Keep only the places that occur in an ascending choice of one place for each patch of ``chain``."""
     earliest = _choose_first_ascending([places[index] for index in chain])
     latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):

@@ -187,7 +187,7 @@ class _PythonReader:
         return BodyResult(tuple(calls), tuple(self.fixes))
 
     def is_argument_of(self, calls: list[DecodedCall]) -> bool:
-        """Return whether an argument of the last call follows, which was closed too early."""
+        """Return whether another argument of the last call follows, because the call was closed too early."""
         key, tool = _KEY.match(self.text, self.position), self.tools.match(calls[-1].name) if calls else None
         return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 
