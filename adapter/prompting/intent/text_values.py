@@ -15,14 +15,13 @@ from adapter.core.events import Json
 MAX_RUN_WORDS = 6
 """Maximum number of unquoted words in a value. Longer runs of words are usually sentences."""
 
+_CLOSING_QUOTES = dict(["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"])
 # A quote opens after whitespace or a bracket and closes before whitespace or punctuation; don't and class="big" have no
 # such quotes.
-_QUOTED = re.compile(
-    "|".join(
-        rf"(?:^|(?<=[\s(\[{{:,])){re.escape(pair[0])}([^\n]+?){re.escape(pair[1])}(?=$|[\s)\]}},.;:!?])"
-        for pair in ["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"]
-    )
-)
+_OPENING_QUOTE = re.compile(rf"(?:^|(?<=[\s(\[{{:,]))[{''.join(_CLOSING_QUOTES)}](?=[^\n])")
+_QUOTE_ENDS = {
+    opening: re.compile(rf"\n|{closing}(?=$|[\s)\]}},.;:!?])|\Z") for opening, closing in _CLOSING_QUOTES.items()
+}
 _PATH_TOKEN = re.compile(  # neither </h1> nor *.py, src/*.py or src/**
     r"(?<![<\w./\\])(?!(?<=\*)[./\\])[\w.\-+@~/\\:]++(?!>|(?<=[/\\])\*)"
 )
@@ -35,7 +34,7 @@ _NUMBER = re.compile(
 
 Value: TypeAlias = str | int | float
 KINDS = {
-    "_mail_": re.compile(r"\b[\w.+-]+@[\w-]+(?:\.\w+)+\b"),
+    "_mail_": re.compile(r"\b[\w.+-]{1,64}+@[\w-]+(?:\.\w+)+\b"),
     "_url_": re.compile(r"\bhttps?://[^\s'\"<>)]+"),
     "_date_": re.compile(r"\b\d{4}([-/.])\d{2}\1\d{2}\b|\b\d{1,2}([-/.])\d{1,2}\2\d{4}\b"),
     "_time_": re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b"),
@@ -63,14 +62,27 @@ def find_values_of_kind(kind: str, text: str) -> list[str]:
 
 def unquote(text: str) -> str:
     """Return ``text`` without the quotes around it, if there are any."""
-    whole = _QUOTED.match(stripped := text.strip())
-    return stripped[1:-1] if whole and whole.end() == len(stripped) else text
+    inner = text.strip()[1:-1]
+    return inner if inner.strip() and [piece.strip() for piece in find_quoted(text.strip())] == [inner.strip()] else text
 
 
 def find_quoted(text: str) -> list[str]:
     """Return the quoted strings in ``text``, without their quotes and the spaces that French has within them."""
-    pieces = ((match[0][0], piece) for match in _QUOTED.finditer(text) for piece in match.groups() if piece)
-    return [piece.strip() or piece if quote == "«" else piece for quote, piece in pieces]
+    found: list[str] = []
+    ends: dict[str, int] = {}  # the next closing quote, or the end of the line if there is none
+    last = 0
+    for quote in _OPENING_QUOTE.finditer(text):
+        start = quote.end()
+        if quote.start() < last:
+            continue
+        if ends.get(quote[0], 0) <= start:
+            ends[quote[0]] = _QUOTE_ENDS[quote[0]].search(text, start + 1).start()  # type: ignore[union-attr]
+        end = ends[quote[0]]
+        if text[end : end + 1] not in ("", "\n"):
+            piece = text[start:end]
+            found.append((piece.strip() or piece) if quote[0] == "«" else piece)
+            last = end + 1
+    return found
 
 
 def find_paths(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from adapter.core.text.words import stem_words
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
@@ -29,18 +29,26 @@ has no parameters for all of the request's quoted strings, or is risky and share
 
 def list_request_terms(text: str) -> list[str]:
     """Return the stems of the words in a request, with values replaced by their kinds."""
-    kinds = []
-    for piece in find_quoted(text):
-        text = text.replace(piece, " ", 1)
-        kinds.append("_text_")
-    for path in find_paths(text):
-        if not KINDS["_mail_"].search(path) and not re.fullmatch(r"[\d.]+", path):
-            text = text.replace(path, " ", 1)
-            kinds.append("_folder_" if path.endswith(("/", "\\")) else "_path_")
+    quoted = find_quoted(text)
+    text = _cut_out(text, quoted)
+    paths = [path for path in find_paths(text) if not (KINDS["_mail_"].search(path) or re.fullmatch(r"[\d.]+", path))]
+    text = _cut_out(text, paths)
+    kinds = ["_text_"] * len(quoted)
+    kinds += ["_folder_" if path.endswith(("/", "\\")) else "_path_" for path in paths]
     for kind, pattern in KINDS.items():
         text, times = pattern.subn(" ", text)
         kinds += [kind] * times
     return kinds + stem_words(text)
+
+
+def _cut_out(text: str, pieces: Iterable[str]) -> str:
+    """Replace ``pieces``, which are in the order of the text, with spaces."""
+    rest, end = [], 0
+    for piece in pieces:
+        start = text.find(piece, end)
+        rest.append(text[end:start])
+        end = start + len(piece)
+    return " ".join([*rest, text[end:]])
 
 
 class ToolRanking:

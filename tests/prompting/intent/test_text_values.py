@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from adapter.prompting.intent.bm25 import list_request_terms
 from adapter.prompting.intent.text_values import (
     find_known_paths,
     find_lists,
@@ -33,6 +36,13 @@ FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
 )
 def test_find_quoted_returns_strings_without_quotes(text, pieces):
     assert find_quoted(text) == pieces
+
+
+@pytest.mark.parametrize("text", ["('a " * 20_000, '"a\n' * 20_000, "a-" * 20_000, "a/b 'c' " * 20_000])
+def test_values_of_a_long_request_are_found_in_linear_time(text):
+    start = time.process_time()
+    list_request_terms(text)
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(
