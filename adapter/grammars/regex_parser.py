@@ -137,7 +137,7 @@ def _convert_sequence(nodes: Any) -> Node:
 def _convert_node(code: Any, value: Any) -> Node:
     match code:
         case codes.LITERAL | codes.NOT_LITERAL | codes.IN:
-            return CharSet(_convert_class(value if code is codes.IN else [(code, value)]))
+            return CharSet(convert_class(value if code is codes.IN else [(code, value)]))
         case codes.ANY:
             return CharSet(NO_LINE_END)
         case codes.AT if value in _ANCHORS:
@@ -158,7 +158,8 @@ def _convert_node(code: Any, value: Any) -> Node:
 _ANCHORS = {codes.AT_BEGINNING: "^", codes.AT_END: "$"}
 
 
-def _convert_class(items: Any) -> Ranges:
+def convert_class(items: Any) -> Ranges:
+    """Return the characters of a class, which `re`'s parser has parsed to ``items``."""
     is_negated = items[0][0] in (codes.NEGATE, codes.NOT_LITERAL)
     ranges: list[tuple[int, int]] = []
     for code, value in items:

@@ -17,6 +17,7 @@ from re import _parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any
 
 from adapter.core.events import Json, JsonObject
+from adapter.grammars.regex_parser import convert_class
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.format_spec import FormatSpec
@@ -187,18 +188,20 @@ def _parse_path(placeholder: Json) -> list[str]:
     return keys[1:] if keys[0] == "content" else keys
 
 
-def _set(value: JsonObject, keys: Sequence[str], inner: Json) -> None:
-    if not keys:
-        raise CannotLearnError(f"the transform of {CALLS} uses the content both as a name and as arguments")
+def _set(value: Json, keys: Sequence[str], inner: Json) -> None:
     for key in keys[:-1]:
-        value = value.setdefault(key, {})
+        value = value.setdefault(key, {}) if isinstance(value, dict) else None
+    if not keys or not isinstance(value, dict) or keys[-1] in value:
+        raise CannotLearnError(f"the transform of {CALLS} uses the content both as a name and as arguments")
     value[keys[-1]] = inner
 
 
 def _render_loose_json(value: Json, options: Mapping[str, Json]) -> str:
     """Write JSON with bare keys, or with other quotes around strings."""
-    delimiters = options.get("string_delims")
-    opening, closing = delimiters[0] if isinstance(delimiters, list) and delimiters else ('"', '"')
+    delimiters = options.get("string_delims") or [['"', '"']]
+    pair = _list_literals(delimiters[0]) if isinstance(delimiters, list) else []
+    if len(pair) != 2:
+        raise CannotLearnError(f"string_delims of {CALLS} must be pairs of strings, but it is {delimiters!r:.60}")
     if isinstance(value, dict):
         quote = "" if options.get("unquoted_keys") else '"'
         return (
@@ -208,7 +211,7 @@ def _render_loose_json(value: Json, options: Mapping[str, Json]) -> str:
         )
     if isinstance(value, list):
         return "[" + ",".join(_render_loose_json(each, options) for each in value) + "]"
-    return f"{opening}{value}{closing}" if isinstance(value, str) else json.dumps(value)
+    return value.join(pair) if isinstance(value, str) else json.dumps(value)
 
 
 # ------------------------------------------------------------------- markers
@@ -253,7 +256,10 @@ def _build_sample(pattern: str, groups: Mapping[str, str]) -> str:
     """Return a short text that ``pattern`` matches, with the given text for each group."""
     parsed = _parse(pattern)
     names = {number: name for name, number in parsed.state.groupdict.items()}
-    return _build_nodes_sample(parsed, {number: groups[name] for number, name in names.items() if name in groups})
+    try:
+        return _build_nodes_sample(parsed, {number: groups[name] for number, name in names.items() if name in groups})
+    except RecursionError as error:
+        raise CannotLearnError("a pattern of the response template is nested too deeply") from error
 
 
 def _build_nodes_sample(nodes: Any, groups: Mapping[int, str]) -> str:
@@ -286,7 +292,9 @@ def _build_node_sample(code: Any, value: Any, groups: Mapping[int, str]) -> str:
         case codes.IN:
             return _build_class_sample(value)
         case codes.NOT_LITERAL:
-            return "x" if value != ord("x") else "y"
+            return _build_class_sample([(code, value)])
+        case codes.GROUPREF if value in groups:
+            return groups[value]
         case codes.ANY:
             return "x"
         case codes.AT | codes.ASSERT | codes.ASSERT_NOT:
@@ -297,15 +305,8 @@ def _build_node_sample(code: Any, value: Any, groups: Mapping[int, str]) -> str:
 
 def _build_class_sample(items: Any) -> str:
     """Return a character of a class such as ``[^<]`` or ``\\s``."""
-    kinds: dict[Any, str] = {codes.CATEGORY_SPACE: " ", codes.CATEGORY_DIGIT: "1"}
-    code, value = items[0]
-    match code:
-        case codes.NEGATE:
-            excluded = {chr(each) for kind, each in items if kind is codes.LITERAL}
-            return next(char for char in "xyz" if char not in excluded)
-        case codes.LITERAL:
-            return chr(value)
-        case codes.RANGE:
-            return chr(value[0])
-        case _:
-            return kinds.get(value, "x")
+    ranges = convert_class(items)
+    if not ranges:
+        raise CannotLearnError("a pattern of the response template has a class that matches no character")
+    usual = (char for char in "xyz1 " if any(first <= ord(char) <= last for first, last in ranges))
+    return next(usual, chr(ranges[0][0]))

@@ -144,6 +144,21 @@ def test_a_models_answer_is_read(name):
         (template(open="<c>", close="</c>", content="text", transform=WHOLE), "content 'text' of tool_calls"),
         (template(open_pattern="<c>(", close="</c>", transform=WHOLE), "cannot be parsed"),
         (template(open_pattern="(?P<a><c>)(?P=a)", close="</c>", transform=WHOLE), "which is not supported"),
+        (template(open_pattern=r"<c>[^\d\D]", close="</c>", transform=WHOLE), "matches no character"),
+        (
+            template(open_pattern="(" * 400 + "c" + ")" * 400, close="</c>", transform=WHOLE),
+            "too deeply|cannot be parsed",
+        ),
+        (template(open="<c>", content_args={"string_delims": [1]}, transform=WHOLE), "must be pairs of strings"),
+        (template(open="<c>", content_args={"string_delims": ["ab"]}, transform=WHOLE), "must be pairs of strings"),
+        (
+            template(open="<c>", transform={"function": {"name": "{content.a}", "arguments": "{content.a.b}"}}),
+            "both as a name and as arguments",
+        ),
+        (
+            template(open="<c>", transform={"function": {"name": "{content.a.b}", "arguments": "{content.a}"}}),
+            "both as a name and as arguments",
+        ),
         (template(open_pattern="a{9999999}", close="</c>", transform=WHOLE), "repeats 9999999 times"),
         (template(open_pattern="(?:a{1500}){1500}", close="</c>", transform=WHOLE), "no text shorter than"),
         (template(open_pattern="x" * 2_000, close="</c>", transform=WHOLE), "more than 1000 characters"),
