@@ -199,11 +199,12 @@ def encode_unescaped(value: Json) -> str:
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
-    """Return whether an encoded pair would be parsed back to another value: ``text`` contains one of ``tags`` or ends
-    in ``</KEY>``, or ``key`` contains a ``forbidden`` character."""
+    """Return whether an encoded pair would be parsed back to another value: ``text`` contains one of ``tags``, is a
+    CDATA section or ends in ``</KEY>``, or ``key`` contains a ``forbidden`` character."""
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
-    return not is_plain_key or any(tag.lower() in lowered for tag in tags) or find_named_close(text, key, ()) != ""
+    has_tag = any(tag.lower() in lowered for tag in tags) or find_named_close(text, key, ()) != ""
+    return not is_plain_key or has_tag or _CDATA_START.match(text) is not None
 
 
 def reads_as_null(value: Json) -> bool:

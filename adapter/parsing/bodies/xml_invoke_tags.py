@@ -12,8 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.tagged_arguments import encode_unescaped, reads_as_null
-from adapter.parsing.bodies.tagged_value_end import find_named_close
+from adapter.parsing.bodies.tagged_arguments import encode_unescaped, is_ambiguous_pair, reads_as_null
 from adapter.parsing.call_encoders import build_calls_encoder
 
 ATTRIBUTES_LIMIT = 400
@@ -91,15 +90,10 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
     """Return whether a parameter would be parsed back to another value. Values cannot be escaped."""
-    written = encode_unescaped(value)
-    text = written.lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (
-        any(tag.lower() in text for tag in tags.all)
-        or (describe is None and reads_as_null(value))
-        or (not tags.has_cdata and find_named_close(written, key, ()) != "")
-        or any(char in key for char in forbidden)
+        (describe is None and reads_as_null(value))
         or tags.end in key
-        or not key
         or len(tags.escape(key) if tags.escape else key) > ATTRIBUTES_LIMIT // 4
+        or is_ambiguous_pair(key, encode_unescaped(value), tags.all, forbidden)
     )
