@@ -52,11 +52,17 @@ class _Element:
     key: str
     schema: Mapping[str, Json]
     text: list[str] = field(default_factory=list)
+    has_text: bool = False
+    """True if ``text`` has more than whitespace."""
     children: list[tuple[str, Json]] = field(default_factory=list)
     fixes: dict[str, None] = field(default_factory=dict)
     """The repairs of the call, if this is its element."""
     problem: str | None = None
     """The reason why the whole call is invalid, or None. Only the outermost element has one."""
+
+    def add_text(self, *pieces: str) -> None:
+        self.text += pieces
+        self.has_text = self.has_text or any(map(str.strip, pieces))
 
     def open_child(self, key: str) -> _Element:
         """Return a new child element for the opening tag ``key``, with its part of the schema."""
@@ -68,7 +74,7 @@ class _Element:
     @property
     def may_hold_elements(self) -> bool:
         types = list_types(self.schema)
-        return bool(types & {"array", "object"}) if types else not "".join(self.text).strip()
+        return bool(types & {"array", "object"}) if types else not self.has_text
 
     @property
     def may_be_list(self) -> bool:
@@ -136,7 +142,7 @@ class NestedElements:
             text: list[str] = []
             token = yield from source.read_until(self._token, text)
             consumed.extend(text)
-            nested[-1].text.extend(text)
+            nested[-1].add_text(*text)
             if not token:
                 return CUT
             taken: list[str] = []
@@ -147,13 +153,13 @@ class NestedElements:
                 consumed.append(token)
                 if tag is None and (cut := self._cut(source, consumed)).error:
                     return cut
-                nested[-1].text.append(token)  # a stray token
+                nested[-1].add_text(token)  # a stray token
                 continue
             closes, word, key = match[1], match[2], (match[3] or match[2]).strip()
             ends_call = word in ("invoke", "tool_call")
             if ends_call and len(nested) > 1 and (yield from self._continues(source, nested[-1].key, word)):
                 consumed.extend([token, *taken])
-                nested[-1].text.extend([token, *taken])  # the value continues, so this tag is data
+                nested[-1].add_text(token, *taken)  # the value continues, so this tag is data
                 continue
             if ends_call:
                 if closes and word == "invoke":
@@ -187,7 +193,7 @@ class NestedElements:
                     fixes["missing-inner-tag"] = None
             else:
                 fixes["text-in-tag"] = None
-                if "".join(nested[-1].text).strip():
+                if nested[-1].has_text:
                     root.problem = f"{key!r} of {root.key!r} is closed but not opened"
 
     def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:

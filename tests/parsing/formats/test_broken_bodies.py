@@ -362,6 +362,7 @@ def test_call_without_its_name_or_marker_has_a_reason(damaged):
 
 
 SPACES = " " * 40_000
+M3 = "]<]minimax[>["
 
 
 @pytest.mark.parametrize(
@@ -378,8 +379,9 @@ SPACES = " " * 40_000
             "qwen3_coder",
             "<tool_call>\n<function=second_tool>\n<parameter=text>\n" + "<function=f></function> x" * 20_000,
         ),
+        ("minimax_m3", f'{M3}<tool_call>\n{M3}<invoke name="second_tool">' + f"a{M3}</b>" * 20_000),
     ],
-    ids=["key", "delimiter", "digits", "lines", "header", "arrows", "invoke", "function"],
+    ids=["key", "delimiter", "digits", "lines", "header", "arrows", "invoke", "function", "elements"],
 )
 def test_damaged_bodies_take_linear_time(name, text):
     """Whitespace and digits were matched in every division, and the end of a value was searched from its start."""
