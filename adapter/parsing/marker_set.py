@@ -23,6 +23,9 @@ compiling the pattern for the markers of all families would take longer than par
 ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern that
 includes the characters around anchors, which takes longer than parsing a short answer."""
+MAX_REPEATED = 3
+"""Maximum number of times that a weak marker may occur in text that is undecided, such as a name and two line breaks
+after a line break."""
 _sign = re.compile(r"[^\w\s]")
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
@@ -363,9 +366,13 @@ class WeakMarkerSet(MarkerSet):
     def find_partial_start(self, text: str, start: int) -> int:
         found = super().find_partial_start(text, start)
         for literal, weak in self._undecided:
-            begin = text.rfind(literal, max(start, len(text) - weak.max_undecided), found)
-            if begin >= 0 and weak.may_accept(text, begin + len(literal)):
-                found = begin
+            begin = found
+            for _ in range(MAX_REPEATED):
+                begin = text.rfind(literal, max(start, len(text) - weak.max_undecided), begin)
+                if begin < 0:
+                    break
+                if weak.may_accept(text, begin + len(literal)):
+                    found = begin
         return found
 
     @cached_property
