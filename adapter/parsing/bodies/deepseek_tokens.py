@@ -62,7 +62,7 @@ _read_step_invoke = XmlInvokeReader(STEP_TAGS)
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<｜tool▁call▁begin｜>``."""
     opening = consumed[-1]
-    closing = opening.replace("begin", "end")
+    closing = opening.lower().replace("begin", "end")
     if (yield from source.skip_space(consumed)) == "{":
         return (yield from TaggedJson(opening, closing)(source, consumed)).with_fixes("foreign-body")
     if (yield from source.consume_marker(_step_invoke, consumed)):

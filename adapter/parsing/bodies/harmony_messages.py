@@ -153,11 +153,9 @@ def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyR
     source.may_be_text = not marker
     end = (yield from source.peek_marker(_header_end, HEADER_LIMIT)) if marker else ""
     source.push_back("".join(ahead) + marker)
-    if marker and end != MESSAGE:
-        return (yield from _read_without_message(source, consumed))
-    if end != MESSAGE:
-        return TEXT
-    return (yield from read_message(source, consumed))
+    if end.lower() == MESSAGE:
+        return (yield from read_message(source, consumed))
+    return (yield from _read_without_message(source, consumed)) if marker else TEXT
 
 
 def _read_without_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

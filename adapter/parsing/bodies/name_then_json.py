@@ -53,7 +53,7 @@ class NameThenJsonReader:
         self._ends = tuple(dict.fromkeys((opening, *ends)))
         self._first = MarkerSet(*(separators or ("\n",)), "{")
         self._separators = MarkerSet(*separators) if separators else None
-        self._left_out = separators[-1:] if len(separators) > 1 else ()
+        self._left_out = [separators[-1].lower()] if len(separators) > 1 else []
         self._last = MarkerSet(separators[-1], opening) if len(separators) > 1 else None
         self._brace = MarkerSet("{")
         self._whole = self._build_json_reader(None)
@@ -79,7 +79,7 @@ class NameThenJsonReader:
             head.append(marker)
         else:
             source.push_back(marker)
-        if self._last is not None and marker != "{" and marker not in self._left_out:
+        if self._last is not None and marker != "{" and marker.lower() not in self._left_out:
             marker = yield from source.peek_marker(self._last, HEAD_LIMIT)
             if marker.lower() == self.opening.lower():  # of the next call
                 source.push_back((yield from source.read_until(self._last, head)))

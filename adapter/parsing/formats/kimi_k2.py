@@ -120,7 +120,7 @@ def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     marker = yield from source.peek_marker(_in_section, HEAD_LIMIT)
-    id_text = source.text[source.position : source.position + HEAD_LIMIT].partition(ARGUMENTS_OPEN)[0]
+    id_text = source.text[source.position : source.position + HEAD_LIMIT].lower().partition(ARGUMENTS_OPEN)[0]
     is_unopened = marker.lower() == ARGUMENTS_OPEN and _ID.fullmatch(id_text.strip()) is not None
     source.push_back("".join(ahead))
     if not is_unopened:
