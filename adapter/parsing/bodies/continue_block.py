@@ -22,7 +22,7 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 OPEN = "TOOL_NAME:"
 
-_begin, _end = get_marker_set("BEGIN_ARG:"), get_marker_set("\nEND_ARG")
+_begin, _end = get_marker_set("BEGIN_ARG:"), get_marker_set("\nEND_ARG", "\r\nEND_ARG")
 
 
 def read_labeled_block(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

@@ -49,7 +49,8 @@ def compile_format(spec: FormatSpec) -> Format:
     """Return the format that ``spec`` describes. Raises UnsupportedLayoutError if no parser supports it."""
     readers = _COMPILERS[spec.body](spec)
     closers = tuple(dict.fromkeys(marker for marker in readers.closers if is_marker(marker)))
-    openers = readers.openers
+    broken = [opener._replace(marker=opener.marker.replace("\n", "\r\n")) for opener in readers.openers]
+    openers = (*readers.openers, *(opener for opener in broken if "\r" in opener.marker))
     too_long = [opener.marker for opener in openers if len(opener.marker) > MAX_MARKER]
     if too_long:
         raise UnsupportedLayoutError(

@@ -13,7 +13,7 @@ from adapter.parsing.format import CUT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
-_NAME = re.compile(r"[ \t]*([\w.:/-]*)")
+_NAME = re.compile(r"[ \t]*([\w.:/-]*)(?:[ \t]*\r?(?=\n|\Z))?")
 
 
 def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:

@@ -64,6 +64,7 @@ _inner = MarkerSet(
     "```json",
     "```",
     "function\n",
+    "function\r\n",
     "function=",
     "<invoke=",
     "<tool=",

@@ -47,13 +47,15 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if (yield from source.peek_match(_JSON, NAME_LIMIT, _MAY_BE_JSON.fullmatch)) is not None:
         return (yield from TaggedJson(f"{OPEN} {found[1]}>", CLOSE, name=found[1])(source, consumed))
     text, closing = yield from source.consume_through(_closing, consumed)
-    return _build_call(found[1], tool, text.removeprefix("\n")) if closing else CUT
+    return _build_call(found[1], tool, text) if closing else CUT
 
 
 def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
     parameters = _list_parameters(tool) if tool else []
     call = PendingCall(name, tool)
-    lines = text.rstrip("\n").split("\n", len(parameters) - 1) if parameters and text.strip() else []
+    line_end = "\r\n" if text.startswith("\r\n") else "\n"
+    text = text.removeprefix(line_end).rstrip(line_end)
+    lines = text.split(line_end, len(parameters) - 1) if parameters and text.strip() else []
     for key, value in zip(parameters, lines, strict=False):
         call.add_text(key, value)
     if not parameters and text.strip():

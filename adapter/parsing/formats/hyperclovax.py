@@ -65,8 +65,11 @@ FORMAT = Format(
     openers=(
         CallOpener(HEADER, read_list),
         *(CallOpener(f"{start} -", read_message) for start in (ASSISTANT, START + ASSISTANT)),
-        CallOpener("assistant" + TO_TOOL, read_stripped),
-        CallOpener(TO_TOOL.lstrip(), read_stripped),
+        *(
+            CallOpener(start.replace("\n", line_end), read_stripped)
+            for start in ("assistant" + TO_TOOL, TO_TOOL.lstrip())
+            for line_end in ("\n", "\r\n")
+        ),
     ),
     read_header=read_head,
     encode_calls=build_list_encoder(HEADER),

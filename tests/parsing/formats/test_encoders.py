@@ -12,6 +12,7 @@ from adapter.parsing.parser import parse
 from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import Tool
 from tests.effort import EFFORT, examples
+from tests.parsing.checks import read
 from tests.parsing.formats.soup import FILE_FORMATS, PIECES
 
 MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.end_tokens)})
@@ -37,6 +38,7 @@ calls = some.lists(
 @given(written=calls)
 @example([("save", {})])
 @example([("save", {"text": "  a\n\n", "note": "\tb "})])
+@example([("save", {"text": "<![CDATA[a]]>", "note": " <![CDATA[b\n"})])
 @example([("save", {"text": "", "count": 10**399})])
 @example([("save", {"text": "\n\n a </parameter>\n</function>\n</tool_call> \r\n"}), ("find_it", {"text": "null"})])
 @examples(5)
@@ -68,6 +70,14 @@ def test_only_argument_may_be_a_marker_in_capitals_or_without_its_bracket(name):
 def test_value_that_ends_in_a_tag_of_its_name_is_parsed_back(name):
     """Such a tag may be the end of the value that a model wrote, so encoders avoid it."""
     _check(name, [("save", {"city": "the end tag is </city>", "area": "</area> \n"})])
+
+
+@pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
+def test_lines_may_end_in_a_carriage_return_and_a_line_feed(name):
+    written: list[tuple[str, JsonObject]] = [("save", {"text": "a b", "count": 3}), ("find_it", {"text": "c"})]
+    text = get_format(name).encode_calls(written).replace("\n", "\r\n")
+    _expect(text, written, name)
+    read(text, tools=[_tool_for(*call) for call in written], format=name)
 
 
 @pytest.mark.parametrize("name", [*FORMATS, *FILE_FORMATS])
