@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from adapter.prompting.intent.bm25 import list_request_terms
 from adapter.prompting.intent.text_values import (
     find_known_paths,
     find_lists,
@@ -16,6 +15,7 @@ from adapter.prompting.intent.text_values import (
     find_runs,
     unquote,
 )
+from adapter.prompting.intent.tool_ranking import list_request_terms
 
 FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
 
