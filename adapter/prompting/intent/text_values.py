@@ -15,7 +15,7 @@ from adapter.core.events import Json
 MAX_RUN_WORDS = 6
 """Maximum number of unquoted words in a value. Longer runs of words are usually sentences."""
 
-_CLOSING_QUOTES = dict(["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"])
+_CLOSING_QUOTES = dict(zip("'\"`“‘«„「『", "'\"`”’»“」』", strict=True))
 # A quote opens after whitespace or a bracket and closes before whitespace or punctuation; don't and class="big" have no
 # such quotes.
 _OPENING_QUOTE = re.compile(rf"(?:^|(?<=[\s(\[{{:,]))[{''.join(_CLOSING_QUOTES)}](?=[^\n])")
