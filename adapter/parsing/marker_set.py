@@ -353,15 +353,20 @@ class WeakMarkerSet(MarkerSet):
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the first marker whose anchor is at ``index``, unless it is a weak marker that is not effective."""
+        """Return the first marker whose anchor is at ``index``. It is the longest one there, except weak markers that
+        are not effective."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
-        if weak is None or (marker is not None and marker[0] != index - weak[1]):
-            return marker
-        literal, offset = weak
-        begin, stop = index - offset, index - offset + len(literal)
-        if marker is None and begin >= start and text.startswith(literal, begin, end):
-            marker = self.match(text, begin, end)
-        return None if marker == (begin, stop) and not self.weak[literal].accepts(text, stop) else marker
+        if marker is None and weak is not None:
+            literal, offset = weak
+            if index - offset >= start and text.startswith(literal, index - offset, end):
+                marker = self.match(text, index - offset, end)
+        if marker is None:
+            return None
+        begin, stop = marker
+        literal = text[begin:stop]
+        while literal in self.weak and not self.weak[literal].accepts(text, begin + len(literal)):
+            literal = self._shorter[literal]
+        return (begin, begin + len(literal)) if begin + len(literal) > index else None
 
     def find_partial_start(self, text: str, start: int) -> int:
         found = super().find_partial_start(text, start)

@@ -6,7 +6,7 @@ import re
 from copy import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.parsing.bodies.worded_call_start import WordedCallStart
@@ -100,6 +100,7 @@ PIECES = st.one_of(
 
 
 @given(st.sampled_from(sorted(TABLES)), st.lists(PIECES, max_size=9).map("".join))
+@example("any", "\n<｜｜dsml｜｜ function_calls\n")
 def test_rough_search_equals_compiled_search(which, text):
     """By anchors only, as by the pattern that is compiled once enough text was searched."""
     found = []
