@@ -213,7 +213,8 @@ class _Extraction:
         if rule.section in ("imports", "mods"):
             first_row = whole.start_point[0]  # a comment above an import describes the file
         if rule.section == "imports":
-            path = _SPACE.sub(" ", self.language.import_path(get_text(node))).strip()
+            text = self._remove_dropped(node, node.start_byte, node.end_byte)
+            path = _SPACE.sub(" ", self.language.import_path(text)).strip()
             self.imports += expand_import(path, self.language.separator)
         body = self._find_body(node, rule)
         names = tuple(self._build_name(name_node) for name_node in find_name_nodes(node, self.language.names))

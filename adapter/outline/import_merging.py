@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 
 MAX_NESTING = 20
 """Maximum nesting of braces in an import statement."""
+MAX_COMPONENTS = 50
+"""Maximum number of components at which an import path is split."""
 
 
 def expand_import(path: str, separator: str) -> list[str]:
@@ -67,7 +69,7 @@ def _split_components(path: str, separator: str) -> list[str]:
     if not separator:
         return [path]
     dots = path[: len(path) - len(path.lstrip(separator))]  # Python's relative imports begin with separators
-    parts = path[len(dots) :].split(separator)
+    parts = path[len(dots) :].split(separator, MAX_COMPONENTS)
     return [dots + parts[0], *parts[1:]]
 
 

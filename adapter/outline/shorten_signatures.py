@@ -24,16 +24,18 @@ def shorten_lists(text: str, name: str) -> str:
 
     The name and the return type are kept.
     """
-    start = text.find("(", text.find(name) + len(name))
+    words = [*re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)(\s*[(<\[])?", text)]
+    at, end = max(words, key=lambda word: bool(word[1])).span() if words else (0, 1)
+    start = text.find("(", end - 1)
     end = _find_closing_bracket(text, start)
     if end < 0:
         return text
     available = LONG_SIGNATURE - (len(text) - (end - start))
     cut = text.rfind(",", start, start + max(available, 0) + 1)
     text = f"{text[:cut]}, ...{text[end:]}" if cut > start else f"{text[: start + 1]}...{text[end:]}"
-    start = text.find("<", 0, text.find(name) + 1)
+    start = text.find("<", 0, at + 1)
     end = _find_closing_bracket(text, start)
-    if len(text) > LONG_SIGNATURE and 0 <= start < end < text.find(name):
+    if len(text) > LONG_SIGNATURE and 0 <= start < end < at:
         text = f"{text[: start + 1]}...{text[end:]}"
     return text
 

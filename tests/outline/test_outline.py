@@ -129,6 +129,8 @@ def test_constants_beyond_eight_keep_their_names():
             "inline fun <...> build(...): Map<T0, T1> [1]",
         ),
         (f"def f(x={'(' * 90}1{')' * 90}) -> int: ...", "a.py", "def f(...) -> int [1]"),
+        (f"func (s *unc) unc(a{'b' * 90} int) error {{}}", "a.go", "func (s *unc) unc(...) error [1]"),
+        (f"std::function<void(int)> on(int a{'b' * 90});", "a.cpp", "std::function<void(int)> on(...) [1]"),
     ],
 )
 def test_long_signatures_keep_name_and_return_type(code, name, expected):
@@ -257,6 +259,8 @@ def test_imports_are_expanded_and_merged():
     assert merge_imports([*paths, "core::mem"], "::") == ["std::{fs, io::{self, Read}}", "core::mem"]
     assert merge_imports(["a.b", "a.b.c", "a.b"], ".") == ["a.{b, b.c}"]
     assert merge_imports([".rel", "..up.x"], ".") == [".rel", "..up.x"]
+    assert "  a.a" in shown(f"import {'a.' * 1_900}b", "a.py")
+    assert "  x.{a, b}" in shown("from x import (  # first, second\n    a,  # noqa\n    b,\n)", "a.py")
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
