@@ -62,8 +62,8 @@ class DescribedCall:
         needs_closing: bool = False,
     ) -> None:
         following = "|".join(loosen(text).replace(r"\{name\}", "(?P=name)") for text in (*after_name, closing))
-        self._head = re.compile(rf"(?P<name>[^\W\d][\w.:/-]*?)(?={following})")
-        self._next_call = re.compile(rf"^[ \t]*{re.escape(opening)}", re.MULTILINE)
+        self._head = re.compile(rf"(?P<name>[^\W\d][\w.:/-]*?)(?={following})", re.IGNORECASE)
+        self._next_call = re.compile(rf"^[ \t]*{re.escape(opening)}", re.MULTILINE | re.IGNORECASE)
         self._opening, self._closing, self._decode_body = opening, closing, decode_body
         self._needs_closing = needs_closing
 
@@ -90,9 +90,10 @@ class DescribedCall:
             if not marker and (self._needs_closing or source.was_cut or end):
                 break
             consumed.append(marker)
-            result = self._decode(name, body, source, is_closed=bool(marker))
+            result = self._decode(name, body, closing, source, is_closed=bool(marker))
             if result.error is None or (not marker and result == CUT):
-                return result
+                is_mention = not (source.at_line_start or source.was_cut) and source.tools.match(name) is None
+                return TEXT if result.error and is_mention else result
             if not end:
                 first_error = result.error
                 next_call = self._next_call.search(body) if len(body) <= MAX_RETRIED else None
@@ -107,12 +108,15 @@ class DescribedCall:
         text = "".join(consumed[start:])
         source.push_back(text[end:])
         consumed[start:] = [text[:end]]
-        return BodyResult(error=first_error)
+        is_closed = closing.lower() in text[:end].lower()
+        return BodyResult(error=first_error) if is_closed or source.at_line_start else TEXT
 
-    def _decode(self, name: str, body: str, source: BodySource, *, is_closed: bool) -> BodyResult:
+    def _decode(self, name: str, body: str, closing: str, source: BodySource, *, is_closed: bool) -> BodyResult:
         call = PendingCall(name, source.tools.match(name))
+        sizes = range(len(closing) - 1, 2, -1) if not is_closed else ()
+        cut_closing = next((closing[:size] for size in sizes if body.lower().endswith(closing[:size].lower())), "")
         try:
-            self._decode_body(body, call)
+            self._decode_body(body[: len(body) - len(cut_closing)], call)
         except FormatError as error:
             return BodyResult(error=f"the call of {name} cannot be read: {error}")
         return call.build_result() if is_closed else call.build_unclosed_result(source)
@@ -131,7 +135,7 @@ def loosen(text: str) -> str:
 
 def build_yaml_reader(middle: str) -> DecodeBody:
     """Return a decoder for YAML arguments. ``middle`` is the text between the name and the arguments."""
-    label = re.compile(loosen(middle.strip())) if middle.strip() else None
+    label = re.compile(loosen(middle.strip()), re.IGNORECASE) if middle.strip() else None
 
     def decode(body: str, call: PendingCall) -> None:
         match = label.match(body.lstrip()) if label else None
@@ -174,13 +178,15 @@ def build_pairs_splitter(before_first: str, before_key: str, opening: str, value
     - ``before_key``, ``opening``, ``value_close``: the texts before the key, before the value and after the value.
     - ``none``: the text after the name of a call without arguments.
     """
-    begins = re.compile(rf"\s*{loosen(before_first.strip())}") if before_first.strip() else None
+    begins = re.compile(rf"\s*{loosen(before_first.strip())}", re.IGNORECASE) if before_first.strip() else None
     before, middle, after = loosen(before_key.strip()), loosen(opening.lstrip(" ")), loosen(value_close)
     key = rf"\s{{0,20}}{before}\s{{0,20}}(?P<key>[^\W\d][\w.-]{{0,200}}?)[ \t]*{middle}"
-    after = after.replace(r"\{key\}", "(?P=key)") if value_close.strip() else r"[ \t]*(?:\r?\n|\Z)"
+    value_end = rf"(?P<value>.*?){after}".replace(r"\{key\}", "(?P=key)")
+    if not value_close.strip():
+        value_end = r"(?P<value>(?:.*?[^ \t])??)[ \t]*+(?:\r?\n|\Z)"
     next_key = rf"\s{{0,20}}(?:\Z|{key.replace('?P<key>', '').replace('(?P=key)', '[^<>]{1,200}')})"
-    pair = re.compile(rf"{key}(?P<value>.*?){after}(?={next_key})", re.DOTALL)
-    json_start = re.compile(rf"\s*(?:{before}\s*)?(?=\{{)")
+    pair = re.compile(rf"{key}{value_end}(?={next_key})", re.DOTALL | re.IGNORECASE)
+    json_start = re.compile(rf"\s*(?:{before}\s*)?(?=\{{)", re.IGNORECASE)
     none = none.strip()
     expected = f"{f'{before_key.strip()!r}, ' if before_key.strip() else ''}a key and {opening!r}"
 
@@ -215,7 +221,9 @@ def build_pairs_decoder(
     `build_pairs_splitter`.
     """
     before, quote = re.escape(before_key.strip()), re.escape(opening.split()[-1]) if value_close.strip() else ""
-    damaged_pair = re.compile(rf"^[ \t]*{before}[ \t]*(?P<key>\w[\w.-]*)[^\w\n]{{1,8}}{quote}", re.MULTILINE)
+    damaged_pair = re.compile(
+        rf"^[ \t]*+{before}[ \t]*+(?P<key>\w[\w.-]*)[^\w\n]{{1,8}}{quote}", re.MULTILINE | re.IGNORECASE
+    )
 
     def decode(body: str, call: PendingCall) -> None:
         pairs = split(body)
@@ -241,11 +249,12 @@ def find_uncertain_text(text: str, key: str, opening: str, value_close: str, nex
     It is the text that begins a call, if the text that ends the call does not follow; an unpaired sign at the start or
     the end of the value that the texts around it also contain; or an unpaired ``value_close`` at the end of a line.
     """
+    text, next_call, closing, opening, value_close = map(str.lower, (text, next_call, closing, opening, value_close))
     if text.rfind(next_call) > text.rfind(closing):
         return next_call
     if not value_close.strip():
         return ""
-    quote, close = opening.split()[-1], value_close.strip().replace("{key}", key)
+    quote, close = opening.split()[-1], value_close.strip().replace("{key}", key.lower())
     first, last = quote[-1], close[0]
     if text.count(first) != text.count(last) and (text.startswith(first) or text.endswith(last)):
         return first if text.startswith(first) else last

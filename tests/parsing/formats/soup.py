@@ -40,6 +40,20 @@ _SPECS = [
         pairs=KeyValueLayout("</do><", "</{key}><", "</{key}></act>", "</do></act>", {"string": ">"}),
     ),
     FormatSpec(
+        name="tagged_lines",
+        body="lines",
+        head="<call>",
+        between="\n",
+        pairs=KeyValueLayout("\n", "\n", "\n</call>", "\n</call>", {"string": ": "}),
+    ),
+    FormatSpec(
+        name="tool_call_elements",
+        body="lines",
+        head="<tool_call>",
+        between="\n",
+        pairs=KeyValueLayout("\n<", "</{key}>\n<", "</{key}>\n</tool_call>", "\n</tool_call>", {"string": ">"}),
+    ),
+    FormatSpec(
         name="yaml_arguments",
         body="yaml",
         head="%%tool\nname: ",

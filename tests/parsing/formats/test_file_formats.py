@@ -8,7 +8,7 @@ import pytest
 
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
-from tests.parsing.formats.soup import TOOLS
+from tests.parsing.formats.soup import FILE_FORMATS, TOOLS
 
 CLOSE = "<</call>>"
 
@@ -44,15 +44,35 @@ def test_arguments_may_be_one_json_object():
 
 
 @pytest.mark.parametrize("value", ["{name}", "{key}", "a]]", "[a", "<<call bash>>", CLOSE * 30])
-@pytest.mark.parametrize("format", ["bracketed_lines", "named_elements", "plain_lines", "yaml_arguments"])
+@pytest.mark.parametrize("format", FILE_FORMATS)
 def test_value_with_the_formats_own_texts_is_parsed_back(format, value):
     turn = parse(get_format(format).encode_calls([("bash", {"command": value})]), TOOLS, format, "stop")
     assert [(call.arguments, call.fixes) for call in turn.calls] == [({"command": value}, ())]
 
 
-def test_time_for_many_unfinished_calls_is_linear():
+@pytest.mark.parametrize("format", FILE_FORMATS)
+def test_texts_match_in_any_letter_case(format):
+    text = get_format(format).encode_calls([("read_file", {"path": "a.py", "limit": 3})]).upper()
+    for word in ("READ_FILE", "PATH", "LIMIT", "A.PY"):
+        text = text.replace(word, word.lower())
+    turn = parse(text, TOOLS, format, "stop")
+    assert [call.arguments for call in turn.calls] == [{"path": "a.py", "limit": 3}]
+
+
+def test_closing_text_may_be_cut():
+    assert parse_lines(f"<<call get_time>>\n{CLOSE[:-2]}", "stop") == ([("get_time", {}, ("missing-close-tag",))], [])
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("bracketed_lines", "<<call bash>>\n" * 100_000 + CLOSE),
+        ("plain_lines", "[[use bash]]\ncommand: " + " " * 10_000 + "#\n[[end]]"),
+    ],
+)
+def test_time_for_a_body_is_linear(format, text):
     start = time.process_time()
-    parse_lines("<<call bash>>\n" * 100_000 + CLOSE)
+    parse(text, TOOLS, format)
     assert time.process_time() - start < 5
 
 

@@ -8,6 +8,7 @@ from adapter.core.events import TextDelta
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import parse
 from tests.parsing.checks import read
+from tests.parsing.formats.soup import FILE_FORMATS
 from tests.parsing.formats.test_wild import definition_of
 
 TOOLS = [definition_of("read_file(path, limit?: integer)")]
@@ -25,19 +26,27 @@ TURN_TOKENS = ("<|message_model|>",)
 """Markers of a turn's own header, which is never text."""
 
 
+ALL = (*FORMATS, *FILE_FORMATS)
+
+
 def markers(format: str) -> list[str]:
-    return [opener.marker for opener in FORMATS[format].openers if opener.marker not in TURN_TOKENS]
+    return [opener.marker for opener in get_format(format).openers if opener.marker not in TURN_TOKENS]
 
 
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("has_expected_format", [True, False], ids=["expected", "detected"])
-def test_marker_in_sentence_is_text(format, has_expected_format):
+def expected_formats(format: str) -> tuple[str | None, ...]:
+    """Return the formats with which a text in ``format`` is parsed. Those of files are not detected."""
+    return (format, None) if format in FORMATS else (format,)
+
+
+@pytest.mark.parametrize("format", ALL)
+def test_marker_in_sentence_is_text(format):
     """No call, no error, and no lost character."""
     for marker in markers(format):
         for sentence in SENTENCES:
             text = sentence.replace("{}", marker).replace("{{", "{").replace("}}", "}")
-            turn = parse(text, TOOLS, format if has_expected_format else None, "stop", generation_prompt="")
-            assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
+            for expected_format in expected_formats(format):
+                turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
+                assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
 
 
 @pytest.mark.parametrize("expected_format", ["hermes", "llama3_json", "mistral", "harmony", "deepseek_v31"])
@@ -56,54 +65,52 @@ QUOTATIONS = (
 )
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ALL)
 @pytest.mark.parametrize("quotation", QUOTATIONS)
 def test_complete_call_in_quotation_is_text(format, quotation):
     """In quotation marks or in a table."""
     call = get_format(format).encode_calls([("read_file", {"path": "a.py"})]).replace("\n", " ").strip()
-    for expected_format in (format, None):
+    for expected_format in expected_formats(format):
         turn = parse(quotation.replace("{}", call), TOOLS, expected_format, "stop", generation_prompt="")
         assert turn.invalid == ()
         assert turn.calls == ()
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ALL)
 def test_quoted_call_of_several_lines_keeps_its_closing_tags(format):
     """They begin a line, as closing tags that a model wrote once too often do."""
     text = f'Write "{get_format(format).encode_calls([("read_file", {"path": "a.py"})]).strip()}" to read it.'
-    for expected_format in (format, None):
+    for expected_format in expected_formats(format):
         content = parse(text, TOOLS, expected_format, "stop", generation_prompt="").content
         assert content.count("</") == text.count("</")
 
 
 OWN_MESSAGE = ("harmony", "muse_glimmer", "functionary_v2", "hyperclovax")
 """Formats whose calls begin with the header of a further message, which no sentence contains."""
-UNMARKED = ("glm4_0414", "pythonic", "tool_elements")
-"""Formats whose calls only the name of a tool shows."""
 
 
-@pytest.mark.parametrize("format", sorted({*FORMATS} - {*OWN_MESSAGE}))
+@pytest.mark.parametrize("format", sorted({*ALL} - {*OWN_MESSAGE}))
 @pytest.mark.parametrize("sentence", ["I could write {} there, for example.", "He asks for {}. Then more."])
 def test_call_of_unknown_tool_in_sentence_is_text(format, sentence):
     """With a reason. At the end of a line it is an error, which tells the model about the name."""
     call = get_format(format).encode_calls([("get_frogs", {"n": 1})]).strip()
     for text in (sentence.replace("{}", call), sentence.replace("{}", call.replace("\n", " "))):
-        for expected_format in (format, None):
+        for expected_format in expected_formats(format):
             turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
             assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
-            assert turn.rejected or format in UNMARKED
+            assert turn.rejected or not any(marker in text for marker in markers(format))
 
 
-@pytest.mark.parametrize("format", sorted({*FORMATS} - {*OWN_MESSAGE}))
+@pytest.mark.parametrize("format", sorted({*ALL} - {*OWN_MESSAGE}))
 @pytest.mark.parametrize("sentence", ["The tool is called in {} when a user asks.", "He asks for {}. Then more."])
 def test_call_without_arguments_in_sentence_is_text(format, sentence):
     """With a reason, also if the session has the tool: the call is little more than its name."""
     call = get_format(format).encode_calls([("list_rooms", {})]).strip().replace("\n", " ")
     text = sentence.replace("{}", call)
-    for expected_format in (format, None):
+    for expected_format in expected_formats(format):
         turn = parse(text, [definition_of("list_rooms()")], expected_format, "stop", generation_prompt="")
         assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
-        assert turn.rejected or format in UNMARKED
+        assert turn.rejected or not any(marker in text for marker in markers(format))
 
 
 @pytest.mark.parametrize("text", ["I look. {} so far", "I look {} They are here.", "I look {}", "I look {}\nand read."])
@@ -145,7 +152,7 @@ def test_call_after_quotation_or_sentence_is_a_call(text):
 )
 def test_broken_call_after_sentence_is_an_error(format, text):
     """If it names a tool, begins arguments or is glued to the sentence."""
-    for expected_format in (format, None):
+    for expected_format in expected_formats(format):
         events = read(text, format=expected_format, tools=TOOLS, text_may_follow=False)
         assert [type(event).__name__ for event in events][-1] == "InvalidToolCall"
 
