@@ -49,6 +49,7 @@ class RawValue:
 
     - ``broken_closes``: the start of closing tags whose word is misspelt.
     - ``stray_closes``: other tags that may be between a value's closing tag and the call's.
+    - ``opens_line``: whether a tag of ``next_opens`` must begin a line to end a value that has no closing tag.
     """
 
     def __init__(
@@ -61,10 +62,12 @@ class RawValue:
         outer_closes: Sequence[str] = (),
         broken_closes: Sequence[str] = (),
         stray_closes: Sequence[str] = (),
+        opens_line: bool = False,
     ) -> None:
+        self._opens_line = opens_line
         self._closes, self._next_opens, self._call_closes = map(_lower_tags, (closes, next_opens, call_closes))
-        self._call_opens = _lower_tags(call_opens)
-        self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes)
+        self._call_opens, self._outer_closes = _lower_tags(call_opens), _lower_tags(outer_closes)
+        self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes, *outer_closes)
         self._later = MarkerSet(*closes, *call_closes, *call_opens)
         self._ends = MarkerSet(*closes, *outer_closes)
         # A broken close is a beginning of the whole tag, so the set contains both and takes the longer.
@@ -94,12 +97,14 @@ class RawValue:
                     return tag
                 holds_close, open_parameters = True, open_parameters - 1
             elif kind in self._next_opens:
-                if not holds_close and (yield from may_begin(source, tag)):
+                is_line = not self._opens_line or _is_at_line_start(value)
+                if not holds_close and is_line and (yield from may_begin(source, tag)):
                     source.push_back(tag)
                     return ""
                 open_parameters += 1
-            elif kind in self._call_closes:
-                if (yield from self._ends_call(source)):
+            elif kind in self._call_closes or kind in self._outer_closes:
+                may_end = kind in self._call_closes or not holds_call
+                if may_end and (yield from self._ends_call(source)):
                     source.push_back(tag)
                     return ""
             elif (section := split_broken_close(value)) is not None:
@@ -143,7 +148,9 @@ class RawValue:
         if match is None:
             return False
         source.consume_match(match, ahead)
-        return (yield from source.peek_after_space(self._after_call))[1] != ""
+        char, tag = yield from source.peek_after_space(self._after_call)
+        ends = tag != "" or (not char and not source.was_cut)
+        return ends and (tag.lower() in self._call_opens or not (yield from self._continues(source)))
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
         """Return whether a call's closing tag ends both the value and the call, because only another call, or nothing,
@@ -171,6 +178,16 @@ class RawValue:
         if not marker:
             return source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
         return marker.lower() not in self._call_opens
+
+
+def _is_at_line_start(parts: list[str]) -> bool:
+    for part in reversed(parts):
+        line = part[part.rfind("\n") + 1 :]
+        if line.strip():
+            return False
+        if "\n" in part:
+            return True
+    return True
 
 
 def split_broken_close(value: list[str]) -> str | None:

@@ -21,17 +21,11 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.name_value_elements import read_named_value
 from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall
-from adapter.parsing.bodies.tagged_value_end import remove_broken_close, split_broken_close, strip_line_break
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
+from adapter.parsing.bodies.tagged_value_end import RawValue, remove_broken_close, strip_line_break
+from adapter.parsing.format import TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-
-WORD_LIMIT = 40
-"""Maximum length of a closing tag with an unknown word, in characters."""
-
-VALUE_LIMIT = 2_000
-"""Number of characters after a misspelt end of a function that are searched for another end of the value."""
 
 INLINE_VALUES = "inline values"
 """Body variant: a value is on the same line as its tags."""
@@ -46,14 +40,16 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
 """The opening tags of a parameter, each with the repairs to report for it."""
 
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
-_AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
 _PARAMETER_CLOSE = MarkerSet("</parameter>")
-_ENVELOPE_CLOSES = ("</tool_call>", "</seed:tool_call>")
-_CALL_BOUNDARY = MarkerSet("<tool_call>", *_ENVELOPE_CLOSES, "<function=", "<function ")
 _CLOSE = MarkerSet("</tool_call>")
-_NEXT_CALL = MarkerSet("<tool_call>", "<function=", "<function ")
-_VALUE_ENDS = ("</parameter>", "</function>")
-_NEXT_CALL_OR_END = MarkerSet(*_NEXT_CALL.literals, *_VALUE_ENDS)
+_value = RawValue(
+    closes=["</parameter>"],
+    next_opens=[*_PARAMETER_TAGS],
+    call_opens=["<tool_call>", "<function=", "<function "],
+    call_closes=["</function>"],
+    outer_closes=["</tool_call>", "</seed:tool_call>"],
+    opens_line=True,
+)
 _STRAY_CLOSES = MarkerSet("</function>", "</function_invocation>")
 _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
@@ -70,16 +66,12 @@ separate line."""
 _ELEMENT = re.compile(rf"<([^\s<>]+){ATTRIBUTES}\s*>")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
-_OTHER_CLOSE = re.compile(r"</[A-Za-z_]\w*(?:=[\w.:-]*)?")
 _SECTION_CLOSE = re.compile(r"(?:</parameter>\s*)?</parameters>\s*\Z", re.IGNORECASE)
 """Matches the end of a section of parameters, which some models write around the parameters."""
 
 
 @dataclass(slots=True)
 class _Function(PendingCall):
-    nests: bool = True
-    """True if calls inside values are tracked to their ends."""
-    was_nested: bool = False
     is_inline: bool = False
     """True if a value is on the same line as its tags, so that line breaks at its start and end belong to it."""
 
@@ -106,41 +98,20 @@ class _Function(PendingCall):
         """Return whether an opening tag for ``key`` can begin the next parameter inside an unclosed value."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
-    def cut_off(self) -> BodyError:
-        return BodyError(result=BodyResult(error=CUT_OFF, unfinished=self.was_nested))
-
 
 def read_xml_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function=`` or ``<function ``, and consume the closing ``</tool_call>``, if any."""
-    return (yield from _read_following(source, consumed, is_inline=INLINE_VALUES in source.body_variants))
+    return (yield from _read(source, consumed, is_inline=INLINE_VALUES in source.body_variants))
 
 
 def read_inline_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Do the same as `read_xml_function` for a format that writes a value on the same line as its tags."""
-    return (yield from _read_following(source, consumed, is_inline=True))
+    return (yield from _read(source, consumed, is_inline=True))
 
 
-def _read_following(source: BodySource, consumed: list[str], *, is_inline: bool) -> Reader[BodyResult]:
-    """Parse a call and track calls inside its values. If that fails, parse it again without tracking them."""
-    start, function = len(consumed), _Function("", None, nests=not source.close_at_first_marker, is_inline=is_inline)
-    result = yield from _read(source, consumed, function)
-    is_certain = not result.unfinished and not (function.was_nested and "missing-inner-tag" in function.fixes)
-    if is_certain or source.close_at_first_marker or (source.was_cut and source.is_empty):
-        return result
-    # This stays set, so that later calls are not parsed to the end of the text.
-    source.close_at_first_marker = result.unfinished
-    first_span = source.give_back(consumed, start)
-    function = _Function("", None, nests=False, is_inline=is_inline)
-    second_result = yield from _read(source, consumed, function)
-    if result.calls and (not second_result.calls or "missing-inner-tag" in function.fixes):
-        source.give_back(consumed, start)
-        source.consume_again(consumed, first_span)
-        return result
-    return second_result
-
-
-def _read(source: BodySource, consumed: list[str], function: _Function) -> Reader[BodyResult]:
+def _read(source: BodySource, consumed: list[str], *, is_inline: bool) -> Reader[BodyResult]:
     opener = consumed[-1].lower()
+    function = _Function("", None, is_inline=is_inline)
     open_name = yield from find_open_name(source)
     if open_name is not None:
         source.consume_match(open_name, consumed)
@@ -202,7 +173,7 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
                 result = function.build_unclosed_result(source, has_begun_to_close=char != "")
                 if result.calls:
                     return result
-                raise function.cut_off()
+                raise BodyError
             case _ if not (
                 (yield from read_named_value(source, consumed, function))
                 or (yield from _read_element(source, consumed, function))
@@ -245,27 +216,32 @@ def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Functi
     function.check_name(key, "<parameter=NAME>")
     value: list[str] = []
     function.keys.add(key)
-    is_whole = yield from _consume_value(source, value, function)
-    if not is_whole:
-        consumed.extend(value)
-        raise function.cut_off()
+
+    def may_begin(source: StreamBuffer, tag: str) -> Reader[bool]:
+        """Return whether an opening tag in a value without a closing tag begins the next parameter."""
+        if tag.lower() == "parameter=":
+            return False  # in a value, a tag without its bracket is indistinguishable from text
+        ahead: list[str] = []
+        next_key = yield from consume_tag_name(source, ahead)
+        source.push_back("".join(ahead))
+        return next_key is not None and function.may_begin(next_key)
+
+    closing = yield from _value.consume(source, value, may_begin)
     text = "".join(value)
-    consumed.append(text)
-    is_closed = text.endswith("</parameter>")
-    if is_closed:
-        text = text[: -len("</parameter>")]
-    else:
+    consumed.append(text + (closing or ""))
+    if closing is None:
+        raise BodyError
+    if not closing:
         function.fix("missing-inner-tag")
         text = text if "<parameter" in text.lower() else _SECTION_CLOSE.sub("", text)
         text = remove_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
-        if not function.was_nested:
-            function.check_unclosed(key, text, _VALUE_ENDS)
+        function.check_unclosed(key, text, ("</parameter>", "</function>"))
         if not text.startswith("\n") or text.endswith("\n\n"):
             text = strip_line_break(text)
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:
         function.fix("misspelt-inner-tag")
         text = text[1:]
-    function.add(key, text, is_closed=is_closed)
+    function.add(key, text, is_closed=closing != "")
 
 
 def _read_element(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[bool]:
@@ -294,101 +270,6 @@ def _read_element(source: StreamBuffer, consumed: list[str], function: _Function
         function.fix("misspelt-inner-tag")
         function.add(key, text)
     return True
-
-
-def _consume_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
-    """Consume a parameter's value, and its closing tag if present. Return False if the text ended first."""
-    functions = envelopes = open_parameters = 0
-    while True:
-        marker = yield from source.read_until(_TAGS, value)
-        kind = marker.lower()
-        if not marker:
-            return False
-        if kind in ("<function=", "<function ", "<tool_call>"):
-            if (section := split_broken_close(value)) is not None:
-                source.push_back(section + marker)
-                return True
-            if function.nests and _is_at_line_start(value):
-                function.was_nested = True
-                functions, envelopes = functions + (kind != "<tool_call>"), envelopes + (kind == "<tool_call>")
-        elif functions or (envelopes and kind == "</tool_call>"):
-            functions, envelopes = functions - (kind == "</function>"), envelopes - (kind == "</tool_call>")
-        elif (yield from _closes(source, marker, value, function, open_parameters > 0)):
-            if kind == "</parameter>":
-                value.append(marker)
-            else:
-                source.push_back(marker)
-            return True
-        else:
-            open_parameters += {"</parameter>": -1, "<parameter=": 1, "<parameter ": 1}.get(kind, 0)
-        value.append(marker)
-
-
-def _closes(
-    source: StreamBuffer, marker: str, value: list[str], function: _Function, holds_parameter: bool
-) -> Reader[bool]:
-    """Return whether the tag that was just consumed ends the value. It does so only if the grammar allows the text
-    after the tag.
-
-    ``holds_parameter``: whether the tag may also close a parameter inside the value.
-    """
-    ahead: list[str] = []
-    kind = marker.lower()
-    if kind in _PARAMETER_TAGS:
-        if kind == "parameter=":
-            return False  # in a value, a tag without its bracket is indistinguishable from text
-        key = yield from consume_tag_name(source, ahead)
-        source.push_back("".join(ahead))
-        return _is_at_line_start(value) and key is not None and function.may_begin(key)
-    char = yield from source.skip_space(ahead)
-    following = yield from source.consume_marker(_AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
-    closes = bool(following) or not char or (source.final and _is_cut_close(source))
-    if holds_parameter and kind == "</parameter>" and following.lower() in _PARAMETER_TAGS:
-        name: list[str] = []
-        key = yield from consume_tag_name(source, name)
-        following += "".join(name)
-        closes = key is not None and function.may_begin(key)
-    if kind == "</parameter>" and char == "<" and not following and not closes:
-        closes = yield from _closes_misspelt_function(source, ahead)
-    if kind == "</function>" and following.lower() in _ENVELOPE_CLOSES:
-        ahead.append(following)
-        following, closes = "", not (yield from _continues(source))
-    rest = source.text[source.position : source.position + _TAGS.longest]
-    if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_start_with(rest)):
-        closes = False  # the value may have continued
-    source.push_back("".join(ahead) + following)
-    return closes
-
-
-def _is_cut_close(source: StreamBuffer) -> bool:
-    return (
-        not source.was_cut and len(source.text) - source.position >= len("</f") and source.is_cut_within("</function>")
-    )
-
-
-def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-    """Return whether a closing tag with an unexpected word is next, followed by the end of the call or of the text.
-    Consumed text is added to ``ahead``.
-
-    If another ``</parameter>`` follows before the next call, the tags are part of the value.
-    """
-    tag = yield from source.consume_until(">", WORD_LIMIT, ahead)
-    if tag is None or not _OTHER_CLOSE.fullmatch(tag):
-        return False
-    char = yield from source.skip_space(ahead)
-    if not char:
-        return not source.was_cut
-    if not (yield from source.consume_marker(_CLOSE, ahead)):
-        return bool((yield from source.peek_marker(_NEXT_CALL, 0)))
-    return not (yield from _continues(source))
-
-
-def _continues(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a value may continue, because another end of it, or of a function, follows before the next
-    call."""
-    marker = yield from source.peek_marker(_NEXT_CALL_OR_END, VALUE_LIMIT)
-    is_open = source.was_cut and not marker and len(source.text) - source.position <= VALUE_LIMIT
-    return marker.lower() in _VALUE_ENDS or is_open
 
 
 def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | None]:
@@ -424,13 +305,3 @@ def _consume_close(source: StreamBuffer, consumed: list[str]) -> Reader[None]:
             consumed.extend(gap)
         else:
             source.push_back("".join(gap))
-
-
-def _is_at_line_start(parts: list[str]) -> bool:
-    for part in reversed(parts):
-        line = part[part.rfind("\n") + 1 :]
-        if line.strip():
-            return False
-        if "\n" in part:
-            return True
-    return True
