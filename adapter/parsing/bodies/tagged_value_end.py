@@ -67,6 +67,7 @@ class RawValue:
         self._opens_line = opens_line
         self._closes, self._next_opens, self._call_closes = map(_lower_tags, (closes, next_opens, call_closes))
         self._call_opens, self._outer_closes = _lower_tags(call_opens), _lower_tags(outer_closes)
+        self._all_closes = (*self._call_closes, *self._outer_closes)
         self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes, *outer_closes)
         self._later = MarkerSet(*closes, *call_closes, *call_opens)
         self._ends = MarkerSet(*closes, *outer_closes)
@@ -86,36 +87,44 @@ class RawValue:
         If another tag ended the value, return an empty string and do not consume the tag; if such a value contains a
         closing tag, its end is uncertain. If the text ended first, return None.
         """
-        holds_call, holds_close, open_parameters = False, False, 0
+        holds_call, holds_close, open_parameters, open_calls = False, False, 0, 0
         while True:
             tag = yield from source.read_until(self._tags, value)
             kind = tag.lower()
             if not tag:
                 return None
             if kind in self._closes:
-                if (yield from self._is_end(source, holds_call or open_parameters > 0, may_begin)):
+                has_tags = holds_call or open_parameters > 0
+                if (yield from self._is_end(source, has_tags, may_begin, is_nested=open_calls > 0)):
                     return tag
                 holds_close, open_parameters = True, open_parameters - 1
             elif kind in self._next_opens:
-                is_line = not self._opens_line or _is_at_line_start(value)
-                if not holds_close and is_line and (yield from may_begin(source, tag)):
+                may_end = not (holds_close or open_calls) and (not self._opens_line or _is_at_line_start(value))
+                if may_end and (yield from may_begin(source, tag)):
                     source.push_back(tag)
                     return ""
                 open_parameters += 1
-            elif kind in self._call_closes or kind in self._outer_closes:
+            elif kind in self._all_closes:
                 may_end = kind in self._call_closes or not holds_call
-                if may_end and (yield from self._ends_call(source)):
+                if may_end and (yield from self._ends_call(source, is_nested=open_calls > 0)):
                     source.push_back(tag)
                     return ""
+                open_calls = max(0, open_calls - 1)
             elif (section := split_broken_close(value)) is not None:
                 source.push_back(section + tag)
                 return ""
             else:
                 holds_call = True
+                open_calls += _is_at_line_start(value) or "".join(value[-2:]).rstrip().endswith(">")
             value.append(tag)
 
-    def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
-        """Return whether the closing tag that was just consumed ends the value."""
+    def _is_end(
+        self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool
+    ) -> Reader[bool]:
+        """Return whether the closing tag that was just consumed ends the value.
+
+        ``is_nested``: whether a call in the value is open. The tag ends its value then, unless no tag follows the call.
+        """
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         tag = yield from source.consume_marker(self._after_value, ahead)
@@ -127,7 +136,9 @@ class RawValue:
             tag = ""
         ends = bool(tag) or not char or self._is_begun_close(source)
         ends = ends or (not holds_call and (yield from self._is_wrong_close(source, ahead)))
-        if holds_call and tag.lower() in self._next_opens:
+        if is_nested and char:
+            ends = tag.lower() in self._all_closes and (yield from self._find_later(source)) == ""
+        elif holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
         elif holds_call and tag and tag.lower() not in self._call_opens:
             ends = not (yield from self._continues(source))
@@ -152,14 +163,14 @@ class RawValue:
         ends = tag != "" or (not char and not source.was_cut)
         return ends and (tag.lower() in self._call_opens or not (yield from self._continues(source)))
 
-    def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
+    def _ends_call(self, source: StreamBuffer, *, is_nested: bool) -> Reader[bool]:
         """Return whether a call's closing tag ends both the value and the call, because only another call, or nothing,
-        follows."""
+        follows. If a call in the value is open (``is_nested``), nothing may follow."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         following = yield from source.consume_marker(self._after_call, ahead)
-        ends = not char or bool(following)
-        if following and following.lower() not in self._call_opens:
+        ends = not char or (following != "" and not is_nested)
+        if ends and following and following.lower() not in self._call_opens:
             ends = not (yield from self._continues(source))
         if self._is_cut(source):
             ends = False  # the value may have continued
@@ -174,10 +185,15 @@ class RawValue:
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
         """Return whether the apparent end of the call belongs to the value. It belongs to the value if the value or the
         call ends again before the next call begins, or if such an end may have been cut off."""
+        later = yield from self._find_later(source)
+        return later != "" and later not in self._call_opens
+
+    def _find_later(self, source: StreamBuffer) -> Reader[str]:
+        """Return the next tag that closes a value or opens or closes a call, in lower case. Return "cut" if there is
+        none, but one may have been cut off."""
         marker = yield from source.peek_marker(self._later, SEARCH_LIMIT)
-        if not marker:
-            return source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
-        return marker.lower() not in self._call_opens
+        is_cut = source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
+        return marker.lower() or ("cut" if is_cut else "")
 
 
 def _is_at_line_start(parts: list[str]) -> bool:
