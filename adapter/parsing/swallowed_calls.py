@@ -74,13 +74,13 @@ def _find_intact_call(
 def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int, closing: str) -> Reader[bool]:
     """Return whether the intact call that ends at ``end`` is data: after it, and the intact calls that follow, comes
     one more ``closing`` tag."""
-    while (following := tables.opening_markers.search(raw, end)) is not None and closing not in raw[end : following[0]]:
+    while (following := tables.opening_markers.search(raw, end)) is not None and closing not in raw[end : following[1]]:
         opener = tables.openers[raw[slice(*following)].lower()]
         length = yield from _measure_intact_call(source, opener, raw, *following)
         if length is None:
             return False
         end = length
-    return closing in raw[end : following[0] if following else len(raw)]
+    return closing in raw[end : following[1] if following else len(raw)]
 
 
 def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin: int, end: int) -> Reader[int | None]:

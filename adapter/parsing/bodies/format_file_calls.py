@@ -80,13 +80,17 @@ class DescribedCall:
     def _read_body(self, name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         start, closing = len(consumed), self._closing.replace("{name}", name)
         markers, next_call = get_marker_set(closing), None
-        end, first_error = 0, ""
+        end, first_error, open_calls, inner_calls = 0, "", 1, 0
         for _ in range(MAX_CLOSERS):
             marker = yield from source.read_until(markers, consumed)
             body = "".join(consumed[start:])
             if marker and marker.lower() == self._opening.lower():
-                source.push_back(marker)
-                break
+                if open_calls == 0:
+                    source.push_back(marker)
+                    break
+                consumed.append(marker)
+                open_calls += 1
+                continue
             if not marker and (self._needs_closing or source.was_cut or end):
                 break
             consumed.append(marker)
@@ -99,7 +103,10 @@ class DescribedCall:
                 next_call = self._next_call.search(body) if len(body) <= MAX_RETRIED else None
                 markers = get_marker_set(closing, self._opening)
                 end = len(body) + len(marker) if next_call is None else next_call.start()
-            elif next_call is not None:  # the second of two closing markers, so a value contains a call
+                inner_calls = body.lower().count(self._opening.lower())
+                open_calls += inner_calls
+            open_calls = max(0, open_calls - 1)
+            if open_calls == 0 and inner_calls:  # closed once more than opened: a value contains calls
                 end = len(body) + len(marker)
             if not marker:
                 break
@@ -250,7 +257,7 @@ def find_uncertain_text(text: str, key: str, opening: str, value_close: str, nex
     the end of the value that the texts around it also contain; or an unpaired ``value_close`` at the end of a line.
     """
     text, next_call, closing, opening, value_close = map(str.lower, (text, next_call, closing, opening, value_close))
-    if text.rfind(next_call) > text.rfind(closing):
+    if f"\n{text}".rfind(next_call) > f"\n{text}".rfind(closing):
         return next_call
     if not value_close.strip():
         return ""

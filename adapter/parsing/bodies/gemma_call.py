@@ -57,7 +57,7 @@ class GemmaCall:
     """Parses the body after the ``opening`` token, up to ``closing``. An instance is a `BodyReader`."""
 
     def __init__(self, opening: str, closing: str, quote: str) -> None:
-        self.closing, self.quote = closing, quote
+        self.opening, self.closing, self.quote = opening, closing, quote
         self._head_ends = get_marker_set("{", "(", "[", opening, closing)
         self._tokens = get_marker_set(quote, opening, closing)
         self._quote = get_marker_set(quote)
@@ -88,12 +88,21 @@ class GemmaCall:
         text = "".join(body)
         start = len(consumed)
         result = self._decode(head.group(1), text, marker, source, consumed)
-        found = None if result.calls or result.unfinished or source.was_cut else find_break(text, self._ends)
+        if result.calls or result.unfinished or source.was_cut or self._holds_calls(text, marker):
+            return result
+        found = find_break(text, self._ends)
         if found is None:
             return result
         source.give_back(consumed, start)  # an unpaired quote hid the end of the call
         source.position += found[1]
         return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, consumed)
+
+    def _holds_calls(self, text: str, marker: str) -> bool:
+        """Return whether a string in the call, which ``marker`` closes, seems to contain whole calls."""
+        first = self._ends.search(text, 0)
+        lowered, opening, closing = text.lower(), self.opening.lower(), self.closing.lower()
+        is_opened = first is not None and lowered.startswith(opening, first[0]) and marker.lower() == closing
+        return is_opened and lowered.count(opening) == lowered.count(closing)
 
     def read_unmarked(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         """Parse a call of one of the session's tools whose opening token is missing. Either a server stripped it, or

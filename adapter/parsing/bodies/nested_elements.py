@@ -137,7 +137,7 @@ class NestedElements:
         return (yield from self._read_elements(source, consumed, root))
 
     def _read_elements(self, source: StreamBuffer, consumed: list[str], root: _Element) -> Reader[BodyResult]:
-        nested, fixes = [root], root.fixes
+        nested, fixes, inner_calls = [root], root.fixes, 0
         while True:
             text: list[str] = []
             token = yield from source.read_until(self._token, text)
@@ -157,7 +157,13 @@ class NestedElements:
                 continue
             closes, word, key = match[1], match[2], (match[3] or match[2]).strip()
             ends_call = word in ("invoke", "tool_call")
-            if ends_call and len(nested) > 1 and (yield from self._continues(source, nested[-1].key, word)):
+            is_in_text = len(nested) > 1 and not nested[-1].may_hold_elements
+            is_data = is_in_text and (inner_calls > 0 or (ends_call and not closes))
+            if ends_call and is_in_text:
+                inner_calls = max(0, inner_calls - 1) if closes else inner_calls + 1
+            if is_data or (
+                ends_call and len(nested) > 1 and (yield from self._continues(source, nested[-1].key, word))
+            ):
                 consumed.extend([token, *taken])
                 nested[-1].add_text(token, *taken)  # the value continues, so this tag is data
                 continue

@@ -118,9 +118,7 @@ class RawValue:
                 open_calls += _is_at_line_start(value) or "".join(value[-2:]).rstrip().endswith(">")
             value.append(tag)
 
-    def _is_end(
-        self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool
-    ) -> Reader[bool]:
+    def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool) -> Reader[bool]:
         """Return whether the closing tag that was just consumed ends the value.
 
         ``is_nested``: whether a call in the value is open. The tag ends its value then, unless no tag follows the call.

@@ -13,9 +13,10 @@ from functools import cache
 import pytest
 from jsonschema import Draft202012Validator
 
-from adapter.parsing.formats import FORMATS
+from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import parse
 from tests.effort import EFFORT
+from tests.parsing.formats.soup import FILE_FORMATS
 from tests.parsing.formats.test_wild import definition_of
 
 TOOLS = [definition_of("write_file(path, content)"), definition_of("bash(command)")]
@@ -87,6 +88,28 @@ def test_markers_in_values_are_data(format):
             calls = [(call.name, call.arguments) for call in turn.calls]
             expected = [("write_file", {"content": value, "path": "n.md"}), ("bash", {"command": "ls"})]
             assert calls == expected or (turn.invalid and len(calls) < len(expected)), text
+
+
+@pytest.mark.parametrize("format", [*FORMATS, *FILE_FORMATS])
+def test_calls_in_a_value_are_not_run(format):
+    """Neither the first nor a later one, on lines of their own or not."""
+    encode = get_format(format).encode_calls
+    if 'p "q" r' not in encode([("write_file", {"content": 'p "q" r'})]):
+        return  # escaped
+    commands = [("bash", {"command": "ls"}), ("bash", {"command": "pwd"})]
+    several = "".join(encode([call]) for call in commands)
+    for inner in (
+        encode(commands),
+        several,
+        f"See:\n{encode(commands)}\nDone.",
+        "\n".join(map(encode, [commands] * 2)),
+    ):
+        for keys in ("path", "content"), ("content", "path"):
+            text = encode([("write_file", {key: "n.md" if key == "path" else "@VALUE@" for key in keys})])
+            turn = parse(text.replace("@VALUE@", inner), TOOLS, format, "stop", generation_prompt="")
+            found = [call.arguments["content"].strip() for call in turn.calls if call.name == "write_file"]
+            assert [call.name for call in turn.calls] == ["write_file"] * len(found)
+            assert found == [inner.strip()] or turn.invalid
 
 
 @pytest.mark.parametrize("format", FORMATS)
