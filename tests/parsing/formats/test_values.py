@@ -97,13 +97,8 @@ def test_calls_in_a_value_are_not_run(format):
     if 'p "q" r' not in encode([("write_file", {"content": 'p "q" r'})]):
         return  # escaped
     commands = [("bash", {"command": "ls"}), ("bash", {"command": "pwd"})]
-    several = "".join(encode([call]) for call in commands)
-    for inner in (
-        encode(commands),
-        several,
-        f"See:\n{encode(commands)}\nDone.",
-        "\n".join(map(encode, [commands] * 2)),
-    ):
+    calls = encode(commands)
+    for inner in (calls, "".join(encode([call]) for call in commands), f"See:\n{calls}\nDone.", f"{calls}\n{calls}"):
         for keys in ("path", "content"), ("content", "path"):
             text = encode([("write_file", {key: "n.md" if key == "path" else "@VALUE@" for key in keys})])
             turn = parse(text.replace("@VALUE@", inner), TOOLS, format, "stop", generation_prompt="")
