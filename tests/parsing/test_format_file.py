@@ -65,6 +65,28 @@ def test_gemma_notation_needs_a_quote_that_is_no_json(quote):
         compile_format(parse_format_file(GEMMA.replace("<Q>", quote.replace('"', '\\"'))))
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PAIRS.replace('"<KEY>"', '" "'), "text before the first key"),
+        (GEMMA.replace("<CALL>", "<\u0130>"), "lower case has another length"),
+        (GEMMA + 'ends = [""]\n', "empty text"),
+        ('name = "mine"\nbody = "labels"\nhead = "Action:"\n', "no labels"),
+    ],
+)
+def test_layout_that_no_parser_supports_has_a_reason(text, words):
+    with pytest.raises(UnsupportedLayoutError, match=words):
+        compile_format(parse_format_file(text))
+
+
+def test_value_may_begin_on_the_line_below_its_key():
+    text = LINES.replace(' = "}', '\\n"}').replace('following = "', 'following = ";').replace('last = "', 'last = ";')
+    format = compile_format(parse_format_file(text))
+    calls = [("bash", {"command": "ls", "count": 2})]
+    turn = parse(format.encode_calls(calls), TOOLS, format)
+    assert [(call.name, call.arguments) for call in turn.calls] == calls
+
+
 def test_path_with_a_nul_is_a_usage_error():
     with pytest.raises(UsageError, match="cannot read the format file"):
         read_format_file("a\0b.toml")

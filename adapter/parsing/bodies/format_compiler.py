@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from itertools import islice
+from itertools import chain, islice
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
@@ -57,6 +57,12 @@ def compile_format(spec: FormatSpec) -> Format:
             f"a marker has {len(too_long[0]):,} characters; the maximum is {MAX_MARKER}: "
             f"{too_long[0][:MAX_MARKER]!r}..."
         )
+    pairs = chain.from_iterable((*spec.reasoning.items(), *spec.answer_tags.items()))
+    if not all((*pairs, *spec.ends, *spec.next_turns, *spec.results, *spec.stops)):
+        raise UnsupportedLayoutError("an empty text in place of a marker")
+    markers = (*(opener.marker for opener in openers), *closers, *spec.markers)
+    if odd := next((marker for marker in markers if len(marker.lower()) != len(marker)), ""):
+        raise UnsupportedLayoutError(f"the marker {odd!r}, whose lower case has another length")
     if spec.keeps_space:
         openers = tuple(opener._replace(keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **spec.reasoning}
@@ -201,6 +207,8 @@ def _split_marker_and_prefix(head: str) -> tuple[str, str]:
 
 def _compile_labels(spec: FormatSpec) -> CompiledFormat:
     label, arguments = spec.head.strip(), spec.middle.strip()
+    if not label or not arguments:
+        raise UnsupportedLayoutError(f"{label!r} before the name and {arguments!r} before the arguments are no labels")
     result = spec.results[0] if spec.results else "Observation:"
     return CompiledFormat((CallOpener(label, build_labeled_reader((arguments,), result)),))
 

@@ -227,7 +227,7 @@ def build_pairs_decoder(
     ``next_call`` is the text that begins a call, and ``closing`` ends it. For the other texts, see
     `build_pairs_splitter`.
     """
-    before, quote = re.escape(before_key.strip()), re.escape(opening.split()[-1]) if value_close.strip() else ""
+    before, quote = re.escape(before_key.strip()), re.escape(_find_last_word(opening)) if value_close.strip() else ""
     damaged_pair = re.compile(
         rf"^[ \t]*+{before}[ \t]*+(?P<key>\w[\w.-]*)[^\w\n]{{1,8}}{quote}", re.MULTILINE | re.IGNORECASE
     )
@@ -261,7 +261,7 @@ def find_uncertain_text(text: str, key: str, opening: str, value_close: str, nex
         return next_call
     if not value_close.strip():
         return ""
-    quote, close = opening.split()[-1], value_close.strip().replace("{key}", key.lower())
+    quote, close = _find_last_word(opening), value_close.strip().replace("{key}", key.lower())
     first, last = quote[-1], close[0]
     if text.count(first) != text.count(last) and (text.startswith(first) or text.endswith(last)):
         return first if text.startswith(first) else last
@@ -269,6 +269,10 @@ def find_uncertain_text(text: str, key: str, opening: str, value_close: str, nex
     return (
         close if ends_line and text.count(quote, 0, ends_line.start()) < text.count(close, 0, ends_line.end()) else ""
     )
+
+
+def _find_last_word(text: str) -> str:
+    return text.split()[-1] if text.strip() else text
 
 
 def _decode_text(text: str) -> str:

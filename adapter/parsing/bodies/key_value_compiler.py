@@ -50,21 +50,20 @@ def compile_function(spec: FormatSpec) -> CompiledFormat:
 def compile_pairs(spec: FormatSpec) -> CompiledFormat:
     pairs = spec.pairs
     assert pairs is not None
-    first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
+    key_tags, value_tags, between, last = map(
+        _find_tags, (pairs.first, pairs.openings["string"], pairs.following, pairs.last)
+    )
     if len(set(pairs.openings.values())) > 1:
         texts = ", ".join(map(repr, pairs.openings.values()))
         raise UnsupportedLayoutError(f"the text before a value depends on its type ({texts}); expected one text")
-    if not (1 <= len(first) <= 2 and 1 <= len(_find_tags(pairs.openings["string"])) <= 2):
+    if not (key_tags and len(pairs.first.split()) <= 2 and 1 <= len(value_tags) <= 2):
         raise UnsupportedLayoutError(
             f"unsupported text before the first key ({pairs.first!r}) and a value ({pairs.openings['string']!r})"
         )
     head = spec.head.strip()
     if not head or " " in head:
         raise UnsupportedLayoutError(f"the text before the name is not supported: {spec.head!r}")
-    between = _find_tags(pairs.following)
-    key_tags, value_tags = _find_tags(pairs.first), _find_tags(pairs.openings["string"])
-    last = _find_tags(pairs.last)
-    if len(between) < 2 or len(last) < 2 or not following or not opening:
+    if len(between) < 2 or len(last) < 2:
         raise UnsupportedLayoutError(
             f"the text after a value is {pairs.following!r} before the next key, but {pairs.last!r} at the end"
         )

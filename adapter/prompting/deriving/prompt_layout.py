@@ -172,7 +172,8 @@ def _take_first_end(text: str, ends: Sequence[str]) -> str:
 def find_prompt_frame(conversations: RenderedConversations, turns: TurnLayout) -> PromptFrame:
     """Find the text around calls. Raises CannotDeriveError if the end of a call cannot be recognized."""
     one = conversations.render_calls(ONE_CALL)
-    assert one is not None  # `detect_conventions` has already rendered this call
+    if one is None:  # `detect_conventions` has already rendered this call
+        raise CannotDeriveError("the template does not always render the same conversation")
     head, tail = one.partition(NAME)[0], one.rpartition(VALUE)[2]
     before, after = turns.plain or ("", "")
     prefix = max(find_shared_start(before, head), find_shared_start(turns.generation_prompt, head), key=len)
