@@ -94,7 +94,7 @@ def write_format_file(spec: FormatSpec) -> str:
 def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
     """Return TOML lines for the fields that differ from their defaults, and for the tables."""
     plain, tables = [], []
-    for key, value in _list_changed_fields(spec):
+    for key, value in list_changed_fields(spec):
         if is_dataclass(value) or isinstance(value, Mapping):
             table = f"{prefix}{key}"
             inner, deeper = _render_lines(value, f"{table}.") if is_dataclass(value) else (_list_entries(value), [])
@@ -104,7 +104,8 @@ def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
     return plain, tables
 
 
-def _list_changed_fields(spec: Any) -> Iterator[tuple[str, Any]]:
+def list_changed_fields(spec: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of the fields that differ from their defaults."""
     for each in fields(spec):
         value = getattr(spec, each.name)
         if value != _get_default(each):

@@ -4,26 +4,15 @@ Format: vLLM's parser for MiniMaxAI/MiniMax-M1-80k and MiniMax-Text-01, not comp
 `tool_calls_tag`.
 """
 
-from __future__ import annotations
-
-import json
-
-from adapter.core.events import JsonObject
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.call_encoders import build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import Format
-
-
-def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    each = [json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False) for name, arguments in calls]
-    return "\n".join((OPEN, *each, CLOSE))
-
 
 FORMAT = Format(
     name="minimax_m1",
     aliases=("minimax_text_01", "minimax1"),
     openers=OPENERS,
-    encode_calls=encode_calls,
+    encode_calls=build_calls_encoder(encode_json_call, between="\n", opening=f"{OPEN}\n", closing=f"\n{CLOSE}"),
     encode_result=build_result_encoder("tool name: {name}\ntool result: "),
     result_markers=("\ntool name:", "\ntool result:"),
     stray_closers=(CLOSE,),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields, replace
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.fixture_writer import format_case
 from adapter.parsing.format import Format
+from adapter.parsing.format_file import list_changed_fields
 from adapter.parsing.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
@@ -52,7 +53,7 @@ def generate_format_files(description: FormatSpec, name: str, source: str, diges
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])
     known = {opener.marker for entry in FORMATS.values() for opener in entry.openers}
     marks = [opener.marker for opener in format.openers if opener.marker in source and opener.marker not in known][:1]
-    settings = "\n".join(_format_setting(key, value) for key, value in _list_settings(description))
+    settings = "\n".join(_format_setting(key, value) for key, value in list_changed_fields(description))
     module = _FILE.format(
         placeholder=PLACEHOLDER,
         body=f"calls as {description.body}",
@@ -67,15 +68,6 @@ def generate_format_files(description: FormatSpec, name: str, source: str, diges
         for claim, text, finish_reason in _list_texts(description)
     }
     return {f"adapter/parsing/formats/{name}.py": module, **cases}
-
-
-def _list_settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
-    """Yield the names and values of the fields that differ from their defaults."""
-    for each in fields(description):
-        value = getattr(description, each.name)
-        default = each.default_factory() if each.default_factory is not MISSING else each.default
-        if value != default:
-            yield each.name, value
 
 
 def _format_setting(key: str, value: object, indent: str = "    ") -> str:
