@@ -163,7 +163,7 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
                 consumed.append(marker)
                 function.fix("missing-inner-tag")
             case "<function=" if not function.keys and (
-                yield from _consume_name_again(source, consumed, function.name)
+                yield from _consume_name_again(source, consumed, marker, function.name)
             ):
                 function.fix("text-in-tag")
             case "<tool_call>" | "<function=" | "<function ":
@@ -191,12 +191,13 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
                     function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
 
 
-def _consume_name_again(source: StreamBuffer, consumed: list[str], name: str) -> Reader[bool]:
-    """Consume the rest of a repeated tag ``<function=NAME>``. Return whether there is one."""
-    repeated = "<function=" + name + ">"
-    if not (yield from source.is_next(get_marker_set(repeated[len("<function=") :]))):
+def _consume_name_again(source: StreamBuffer, consumed: list[str], marker: str, name: str) -> Reader[bool]:
+    """Consume the rest of a repeated tag ``<function=NAME>``, after its ``marker``. Return whether there is one."""
+    rest = get_marker_set(f"{name}>")
+    if not (yield from source.is_next(rest)):
         return False
-    yield from source.consume_marker(get_marker_set(repeated[len("<function=") :]), consumed)
+    consumed.append(marker)
+    yield from source.consume_marker(rest, consumed)
     return True
 
 

@@ -42,9 +42,9 @@ _SPECS = [
     FormatSpec(
         name="tagged_lines",
         body="lines",
-        head="<call>",
+        head="<ask>",
         between="\n",
-        pairs=KeyValueLayout("\n", "\n", "\n</call>", "\n</call>", {"string": ": "}),
+        pairs=KeyValueLayout("\n", "\n", "\n</ask>", "\n</ask>", {"string": ": "}),
     ),
     FormatSpec(
         name="tool_call_elements",
