@@ -63,7 +63,9 @@ def find_values_of_kind(kind: str, text: str) -> list[str]:
 def unquote(text: str) -> str:
     """Return ``text`` without the quotes around it, if there are any."""
     inner = text.strip()[1:-1]
-    return inner if inner.strip() and [piece.strip() for piece in find_quoted(text.strip())] == [inner.strip()] else text
+    return (
+        inner if inner.strip() and [piece.strip() for piece in find_quoted(text.strip())] == [inner.strip()] else text
+    )
 
 
 def find_quoted(text: str) -> list[str]:
