@@ -62,10 +62,9 @@ def find_values_of_kind(kind: str, text: str) -> list[str]:
 
 def unquote(text: str) -> str:
     """Return ``text`` without the quotes around it, if there are any."""
-    inner = text.strip()[1:-1]
-    return (
-        inner if inner.strip() and [piece.strip() for piece in find_quoted(text.strip())] == [inner.strip()] else text
-    )
+    stripped = text.strip()
+    inner, found = stripped[1:-1], [piece.strip() for piece in find_quoted(stripped)]
+    return inner if inner.strip() and found == [inner.strip()] else text
 
 
 def find_quoted(text: str) -> list[str]:
