@@ -76,7 +76,7 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str) -> BodyR
         if not result.not_a_call:
             return result
         is_cut = source.final and source.is_empty
-        if tool is not None and not (is_cut and source.was_cut):
+        if tool is not None and not (is_cut and (source.was_cut or source.finish_reason is None)):
             text = yield from _peek_last_block(source, get_marker_set(*ends))
             plain = parse_plain_arguments(text, tool)
             if plain is not None:
