@@ -52,7 +52,7 @@ MAX_PIECE = 1 << 17
 lines before an error), so longer text is split to keep the total cost linear."""
 
 _BEGINS_MARKERLESS = re.compile(
-    r"\s*+(?:\Z|[\w.-]*+[:\[=(>\"']|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf]|\w++ to=)"
+    r"\s*+(?:\Z|[\w.-]*+[:\[=(>\"']|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf]|\w++ t(?:\Z|o(?:\Z|=)))"
 )
 """Matches the start of an answer whose opening markers were stripped. It is a word and a colon, bracket, equals sign or
 tag (or a prefix of these), or the words of Harmony's headers."""
