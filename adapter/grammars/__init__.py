@@ -1,3 +1,3 @@
 """Grammars and JSON Schemas for constrained decoding, built from tool definitions."""
 
-__all__ = ["call_layout", "constraint_mode", "gbnf", "reply_tool", "schema_ir"]
+__all__ = ["call_layout", "constraint_mode", "gbnf", "regex_parser", "reply_tool", "schema_ir"]

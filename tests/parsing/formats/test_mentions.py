@@ -34,7 +34,7 @@ def markers(format: str) -> list[str]:
 
 
 def expected_formats(format: str) -> tuple[str | None, ...]:
-    """Return the formats with which a text in ``format`` is parsed. Those of files are not detected."""
+    """Return the formats with which a text in ``format`` is parsed. A format from a file is not detected."""
     return (format, None) if format in FORMATS else (format,)
 
 
