@@ -5,7 +5,7 @@ wrong values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
@@ -30,8 +30,9 @@ _RESHAPING = frozenset({
 """Repairs that may move a value, or change where it ends. They are correct only if the result fits the schema."""
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
 """Repairs of a value whose end may have been lost."""
-_DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|.*[\\\n].*|.*\"\s*:.*", re.DOTALL)
-"""Matches a name without letters, or with a space at an end, a backslash, or the end of another member's name."""
+_DAMAGED_NAME = re.compile(r"\W*|[\s\"'].*|.*[\s\"']|.*[\\\n{}\[\],].*|.*\"\s*:.*", re.DOTALL)
+"""Matches a name without letters, or with a space or a quote at an end, a bracket, a comma, a backslash, or the end of
+another member's name."""
 _QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
 _BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
 _OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)|[<|:]\S*?[>|:]")
@@ -47,6 +48,8 @@ def find_damage(tool: Tool, arguments: JsonObject, fixes: Set[str]) -> str:
     """Return the error in the arguments of a call of ``tool``, whose repairs are ``fixes``, or an empty string."""
     if "flat-arguments" in fixes and arguments and tool.properties and not arguments.keys() & tool.properties.keys():
         return f"the call of {tool.name!r} has no arguments, but {shorten(', '.join(map(repr, arguments)), 100)}."
+    if {"json-as-text", "unescaped-quote"} <= fixes:
+        return f"the arguments of {tool.name!r} are damaged: a text is a list or an object after repairs. {_ADVICE}"
     return _find_damaged_member(arguments, tool.schema, fixes)
 
 
@@ -113,11 +116,19 @@ def _explain_text(text: str, schema: Json) -> str:
 
 def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
     """Return a member that is missing in ``value`` because its key is inside another member's string, or ""."""
-    strings = [item for item in value.values() if isinstance(item, str) and '"' in item]
+    strings = [text for item in value.values() for text in _list_texts(item) if '"' in text]
     missing = (key for key in schema.get("properties") or () if key not in value) if strings else ()
     found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:[:=]?\"|\s*=)", text) for text in strings))
     own = (key for key, item in value.items() if isinstance(item, str) and item.startswith(f'{key}"'))
     return next(found, next(own, ""))
+
+
+def _list_texts(value: Json) -> Iterator[str]:
+    """Yield the strings in ``value``, at any depth."""
+    if isinstance(value, str):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _list_texts(item)
 
 
 def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:

@@ -166,7 +166,7 @@ class UntaggedJson:
                 source.consume_match(member, consumed)
                 yield from self._consume_later_members(source, consumed)
                 return values[:-1], f"the call cannot be read: its object is closed before {member[1]!r}"
-            if char == "," and self.name is not None and value.fixes:
+            if char and char in ',:"' and self.name is not None and value.fixes:
                 consumed.extend(piece)
                 source.push_back("".join(gap))
                 return values[:-1], "the call cannot be read: more text follows its object"
@@ -354,19 +354,17 @@ def names_tool(text: str, tools: ToolSet) -> bool:
 
 
 def _are_calls(values: list[Value], tools: ToolSet) -> bool:
-    """Return whether ``values`` are calls. If at least one is, an object with only the name of a tool without required
-    parameters is also a call."""
+    """Return whether ``values`` are calls. If at least one is, an object with the name of a tool is also a call, which
+    may be damaged."""
     are_calls = [is_unmarked_call(each.value, tools) for each in values]
     return any(are_calls) and all(
-        is_call or _names_tool_without_arguments(each.value, tools)
-        for is_call, each in zip(are_calls, values, strict=True)
+        is_call or _names_tool(each.value, tools) for is_call, each in zip(are_calls, values, strict=True)
     )
 
 
-def _names_tool_without_arguments(item: Json, tools: ToolSet) -> bool:
-    key, name = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
-    tool = tools.get(name) if key in NAME_KEYS and isinstance(name, str) else None
-    return tool is not None and not tool.required
+def _names_tool(item: Json, tools: ToolSet) -> bool:
+    key = find_name_key(item, tools) if isinstance(item, dict) else None
+    return key is not None and item[key] in tools
 
 
 def is_unmarked_call(value: Json, tools: ToolSet) -> bool:

@@ -87,6 +87,9 @@ class UnmarkedCallReader:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
             if self._state.held and (yield from self._hold_damaged_call(_OUTSIDE_BRACKETS, NOT_CLOSED)):
                 return
+            if result.error is not None and (yield from self._source.consume_marker(_separators, self._state.space)):
+                yield from self.read_unmarked()
+                return
         else:
             self._output.commit_held()
             self._output.add_calls(self._call_events.build_events(result, raw))

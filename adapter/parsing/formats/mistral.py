@@ -26,6 +26,8 @@ END = "</s>"
 
 _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
+_DAMAGED_NAME = re.compile(r"([\w.:/-]+)[^\w\s]+(?:ARGS[^\w\s]*)?")
+"""Matches a name and a damaged marker, or stray signs before the marker."""
 _STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
 _MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
 _again = MarkerSet(OPEN)
@@ -50,6 +52,8 @@ def read_tool_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResul
     marker = yield from _consume_head(source, _after_name, head)
     consumed.extend(head)
     name = "".join(head).strip()
+    if (damaged := _DAMAGED_NAME.fullmatch(name)) and source.tools.match(damaged[1]):
+        name, fixes = damaged[1], [*fixes, "misspelt-inner-tag"]
     if not _NAME.fullmatch(name):
         source.push_back(marker)
         return TEXT

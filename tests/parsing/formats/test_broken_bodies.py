@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from adapter.core.events import JsonObject
+from adapter.core.events import Json, JsonObject
 from adapter.core.turn import Turn
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import Parser, parse
@@ -133,6 +133,51 @@ def test_no_wrong_value_is_passed_on_silently(name):
             is_intended = any((call.name, call.arguments) == each for each in CALLS)
             fits = call.name in TOOL_NAMES and has_schema_type(call.arguments, PARAMETERS)
             assert is_intended or call.fixes or not fits, damaged
+
+
+NESTED: JsonObject = {**CALLS[1][1], "options": {"deep": True, "name": "n"}, "last": "end"}
+NESTED_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {
+        **PARAMETERS["properties"],  # type: ignore[dict-item]
+        "options": {"type": "object", "properties": {"deep": {"type": "boolean"}, "name": {"type": "string"}}},
+        "last": {"type": "string"},
+    },
+}
+
+
+def list_sign_faults(text: str) -> list[tuple[str, str]]:
+    """Return each text with one sign of JSON too many or too few, and the sign."""
+    added = [(text[:at] + sign + text[at:], sign) for at in range(1, len(text)) for sign in "{}[]\"',"]
+    return added + [(text[:at] + text[at + 1 :], sign) for at, sign in enumerate(text) if sign in '{}[]",:']
+
+
+def list_leaves(value: Json, sign: str) -> list[str]:
+    """Return the paths and the values of all members that are not containers, without ``sign``, which may be in a name
+    that the tool does not know."""
+    if isinstance(value, dict):
+        return [f"{key.replace(sign, '')}.{leaf}" for key, item in value.items() for leaf in list_leaves(item, sign)]
+    if isinstance(value, list):
+        return [f"{at}.{leaf}" for at, item in enumerate(value) for leaf in list_leaves(item, sign)]
+    return [repr(value).replace(sign, "").strip("\"'")]
+
+
+@pytest.mark.parametrize("name", ["hermes", "mistral", "harmony", "gemma4"])
+def test_one_sign_too_many_or_too_few(name):
+    """The neighbors remain, and values that fit the schema are the intended ones, apart from the sign in a string."""
+    encode = get_format(name).encode_calls
+    text = encode([CALLS[0], ("second_tool", NESTED), CALLS[2]])
+    start = text.index("second_tool") + len("second_tool")
+    end = start + re.search(r"end\W*?[}]", text[start:]).end()  # type: ignore[union-attr]
+    tools = [{"type": "function", "function": {"name": tool, "parameters": NESTED_PARAMETERS}} for tool in TOOL_NAMES]
+    for damaged, sign in list_sign_faults(text[start:end]):
+        turn = parse(text[:start] + damaged + text[end:], tools, name, generation_prompt="")
+        calls = [(call.name, call.arguments) for call in turn.calls]
+        assert CALLS[0] in calls, damaged
+        assert CALLS[2] in calls, damaged
+        for call in turn.calls:
+            if call.name == "second_tool" and has_schema_type(call.arguments, NESTED_PARAMETERS):
+                assert list_leaves(call.arguments, sign) == list_leaves(NESTED, sign), damaged
 
 
 @pytest.mark.parametrize("name", ["hermes", "kimi_k2", "deepseek_v31"])
