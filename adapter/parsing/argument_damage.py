@@ -30,9 +30,9 @@ _RESHAPING = frozenset({
 """Repairs that may move a value, or change where it ends. They are correct only if the result fits the schema."""
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
 """Repairs of a value whose end may have been lost."""
-_DAMAGED_NAME = re.compile(r"\W*|[\s\"'].*|.*[\s\"']|.*[\\\n{}\[\],].*|.*\"\s*:.*", re.DOTALL)
-"""Matches a name without letters, or with a space or a quote at an end, a bracket, a comma, a backslash, or the end of
-another member's name."""
+_DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|'[^']*|[^']*'|.*[\\\n{}\[\],].*|.*\"\s*:.*", re.DOTALL)
+"""Matches a name without letters, or with a space or one quote at an end, a bracket, a comma, a backslash, or the end
+of another member's name."""
 _QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
 _BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
 _OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)|[<|:]\S*?[>|:]")
