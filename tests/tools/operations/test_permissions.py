@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.errors import UsageError
-from adapter.tools.operations import Delete, ReadText, RunCommand, WriteText
+from adapter.tools.operations import CallFunction, Delete, ReadText, RunCommand, WriteText
 from adapter.tools.operations.permissions import (
     MODES,
     ApprovalDecision,
@@ -276,6 +276,34 @@ def test_searches_omit_denied_paths(root):
         assert "hunter1" in ws.run("grep_search", {"pattern": "hunter"}).content
         assert "secrets" not in ws.run("find_files", {"pattern": "e"}).content
         assert "secrets" not in ws.run("list_directory", {}).content
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_hidden"),
+    [
+        ("deny Read(secret/**)", True),
+        ("deny *(secret/**)", True),
+        ("deny Write(secret/**)", False),
+        ("allow Read(secret/**)", False),
+        ("deny Read", False),
+    ],
+)
+def test_only_a_denial_of_the_tool_hides_a_path(rule, is_hidden):
+    """From its listings, and from commands in a sandbox."""
+    policy = PermissionPolicy("ask", (PermissionRule.from_text(rule),))
+    assert policy.is_hidden("Read", "secret/key") is is_hidden
+    is_denied = policy.build_denied_path_test(frozenset({"Read"}))
+    assert bool(is_denied and is_denied("secret/key")) is is_hidden
+    assert not (is_denied and is_denied("a.py"))
+
+
+@pytest.mark.parametrize(("effect", "is_asked_once"), [("read", True), ("network", True), ("execute", False)])
+def test_one_approval_covers_an_external_tool_that_declares_no_execution(effect, is_asked_once):
+    """Another call of a tool that may do anything is asked for again, even if a notice came with the first."""
+    calls = [CallFunction("t", print, {"n": n}, effect, notice="its definition has changed") for n in (1, 2)]
+    first, second = (ApprovalRequest("t", call, effect, str(call.arguments)) for call in calls)
+    assert first.caution == "its definition has changed"
+    assert (first.key == second.key) is is_asked_once
 
 
 def test_a_rule_for_a_tool_that_is_not_there_is_refused(root):
