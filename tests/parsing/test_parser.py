@@ -149,14 +149,18 @@ def test_bare_json_call_needs_no_closing_marker():
 
 
 @pytest.mark.parametrize("name", [*FORMATS, None])
-def test_call_longer_than_max_piece_is_one_call(name):
-    content = 'print("</tool_call>")\n\t# {"a": [1]}\n' * 12_000
+def test_call_longer_than_max_piece_is_one_call(name, monkeypatch):
+    """Without an expected format, at the real size."""
+    size = MAX_PIECE if name is None else 4_000
+    monkeypatch.setattr("adapter.parsing.segmenter.MAX_PIECE", size)
+    content = 'print("</tool_call>")\n\t# {"a": [1]}\n' * (size // 11)
     text = FORMATS[name or "hermes"].encode_calls([("write_file", {"path": "a.py", "content": content})])
-    assert len(text) > 2 * MAX_PIECE
+    assert len(text) > 2 * size
     whole = parse(text, TOOLS, name)
     assert [(call.arguments, call.fixes) for call in whole.calls] == [({"path": "a.py", "content": content}, ())]
     parser = Parser(name, TOOLS)
-    events = [event for at in range(0, len(text), 50_001) for event in parser.feed(text[at : at + 50_001])]
+    step = size * 3 // 8
+    events = [event for at in range(0, len(text), step) for event in parser.feed(text[at : at + step])]
     assert merge_deltas([*events, *parser.close("stop")]) == whole.events
 
 
