@@ -299,7 +299,7 @@ def test_only_a_denial_of_the_tool_hides_a_path(rule, is_hidden):
 
 @pytest.mark.parametrize(("effect", "is_asked_once"), [("read", True), ("network", True), ("execute", False)])
 def test_one_approval_covers_an_external_tool_that_declares_no_execution(effect, is_asked_once):
-    """Another call of a tool that may do anything is asked for again, even if a notice came with the first."""
+    """Each call of a tool that may do anything needs approval, even if a notice came with the first."""
     calls = [CallFunction("t", print, {"n": n}, effect, notice="its definition has changed") for n in (1, 2)]
     first, second = (ApprovalRequest("t", call, effect, str(call.arguments)) for call in calls)
     assert first.caution == "its definition has changed"
@@ -341,6 +341,20 @@ def test_remembered_approval_covers_only_the_identical_call(root):
     with Workspace(root, approve=ask) as ws:
         ws.run("run_command", {"command": "true", "cwd": "."})
     assert len(asked) == 8
+
+
+def test_a_remembered_refusal_is_no_approval(root):
+    with Workspace(root, approve=lambda _: ApprovalDecision(False, remember=True)) as ws:
+        for _ in range(2):
+            assert ws.run("write_file", {"path": "a.txt", "content": "x"}).denied
+    assert (root / "a.txt").read_text() != "x"
+
+
+def test_a_change_is_refused_without_an_approver(root):
+    with Workspace(root) as ws:
+        refused = ws.run("write_file", {"path": "a.txt", "content": "x"})
+    assert refused.denied
+    assert "needs the user's approval (overwrite a.txt), but no approver is available" in refused.content
 
 
 def test_a_refusal_passes_its_reason_on(root):
