@@ -20,7 +20,7 @@ UNITS = (2, 3, 4)
 """Common widths, in columns, of one level of indentation in files."""
 WRITTEN_UNITS = (*UNITS, 8)
 """Widths, in columns, of one level of indentation that models write."""
-_OPENERS = (":", "{")
+_OPENERS = (":", "{", " then", " do", "else")
 
 
 class _Pair(NamedTuple):
