@@ -163,7 +163,7 @@ class PiecePlacer(PieceCandidates):
             return keeps_ends and self._is_rewritten(piece, span, other)
         if is_smaller:
             is_changed = there.lost > 0 and not loses_name  # both change lines, and `span` scores more
-            written = self._list_changed(piece, other)[0]
+            written = [*filter(_NAME.search, self._list_changed(piece, other)[0])]
             repeated = {*written}.difference(self._list_changed(piece, span)[0])
             if len(repeated) > 1 and all(map(self._occurs_once, repeated)):
                 return min(map(measure_indent, repeated)) > min(map(measure_indent, written))
@@ -182,12 +182,11 @@ class PiecePlacer(PieceCandidates):
         return kept.total() >= MIN_REWRITTEN * names.total()
 
     def _list_changed(self, piece: Piece, span: Placement) -> tuple[list[str], list[str]]:
-        """Return the lines that ``piece`` adds at ``span``, and those that it removes, without punctuation lines."""
+        """Return the lines that ``piece`` adds at ``span``, and those that it removes."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         changes = find_changes(actual, lines)
         added = [line for change in changes for line in lines[change.new_start : change.new_end]]
-        removed = [line for change in changes for line in actual[change.start : change.end]]
-        return [*filter(_NAME.search, added)], [*filter(_NAME.search, removed)]
+        return added, [line for change in changes for line in actual[change.start : change.end]]
 
     def _find_changed_edges(self, piece: Piece, span: Placement) -> Iterator[tuple[list[str], list[str]]]:
         """Yield the lines of ``span`` and of ``piece`` that differ right below and right above an omission."""
@@ -210,9 +209,7 @@ class PiecePlacer(PieceCandidates):
 
     def _fit(self, piece: Piece, span: Placement) -> _Fit:
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
-        hunks = find_changes(actual, lines)
-        written = [line for hunk in hunks for line in lines[hunk.new_start : hunk.new_end]]
-        removed = [line for hunk in hunks for line in actual[hunk.start : hunk.end]]
+        written, removed = self._list_changed(piece, span)
         added, deleted = (Counter(line.strip() for line in part if is_distinctive(line)) for part in (written, removed))
         copied = [self._places[line][0] for line in filter(is_distinctive, written) if self._occurs_once(line)]
         return _Fit(
