@@ -162,6 +162,8 @@ class PiecePlacer(PieceCandidates):
         if is_larger:
             return keeps_ends and self._is_rewritten(piece, span, other)
         if is_smaller:
+            if keeps_ends and not self._is_rewritten(piece, other, span):
+                return True
             is_changed = there.lost > 0 and not loses_name  # both change lines, and `span` scores more
             written = [*filter(_NAME.search, self._list_changed(piece, other)[0])]
             repeated = {*written}.difference(self._list_changed(piece, span)[0])
