@@ -11,6 +11,7 @@ from adapter.core.events import ToolCall
 from adapter.core.turn import Turn
 from adapter.tools.operations import Delete, FileEdit, FilesPatched, Move, Patch, PatchFiles
 from adapter.workspace import Workspace
+from adapter.workspace.changes.undo_plan import MAX_SHOWN_BYTES
 from tests.workspace.changes.crashing import SCENARIOS, content_of, lay_out
 from tests.workspace.conditions import needs_descriptors
 
@@ -194,6 +195,23 @@ def test_undo_keeps_other_edits_of_the_file(workspace, stocked):
     assert path.read_text() == "".join(f"line {n}\n" for n in range(40)).replace("line 30", "thirty")
 
 
+def test_undo_of_a_file_that_is_too_large_to_merge_is_refused(workspace, stocked):
+    """Its later edits would be lost. Nothing reads it as a whole."""
+    path = stocked / "a.txt"
+    workspace.run("apply_edit", {"path": "a.txt", "old_text": "a2", "new_text": "A2"})
+    path.write_text(path.read_text() + "x" * MAX_SHOWN_BYTES)
+    before = path.read_text()
+    with pytest.raises(ToolError, match=r"a\.txt was changed since"):
+        workspace.undo()
+    assert path.read_text() == before
+
+
+def test_undo_of_a_created_file_that_is_gone_says_so(workspace, stocked):
+    workspace.run(*WRITE)
+    (stocked / "new" / "f.txt").unlink()
+    assert "new/f.txt was already gone" in workspace.undo().notes
+
+
 def test_undo_that_would_lose_edits_is_refused(workspace, stocked):
     """The changed lines are named. Nothing is done, also not in other files of the change."""
     workspace.perform(SCENARIOS["files"])
@@ -297,6 +315,8 @@ def test_overwriting_file_changed_since_read_is_refused(run, refusal, stocked):
     run("read_file", path="a.txt")
     run("write_file", path="a.txt", content="all new\n")
     run("write_file", path="a.txt", content="again\n")
+    (stocked / "a.txt").write_bytes(b"\x00\x01\x02")
+    assert "it has 3 bytes now" in refusal("write_file", path="a.txt", content="new\n")
 
 
 def test_edits_of_changed_file_require_exact_match(run, refusal, stocked):
