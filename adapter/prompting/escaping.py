@@ -71,10 +71,10 @@ _SHAPES = {
     ),
     "[": (r"calling tool:", r"(?:control|reference_doc|unused_token)_\d", r"unused\d"),
     ">": (
-        r">>[ \t]*[\w.:/-]+\n\{", r" tool/function_call\n",
+        r">>[ \t]*[\w.:/-]+\r?\n\{", r" tool/function_call\r?\n",
         r">(?-i:TITLE|ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|PREFIX|SUFFIX|MIDDLE)<<",
     ),
-    "`": (rf"(?<=```)(?:tool_(?:code|output)|{ANNOUNCING_WORD}\n|[\w+#.:-]{{0,39}}[ \t]{{0,9}}[{{\[])",),
+    "`": (rf"(?<=```)(?:tool_(?:code|output)|{ANNOUNCING_WORD}\r?\n|[\w+#.:-]{{0,39}}[ \t]{{0,9}}[{{\[])",),
     "✿": (r"(?:function|args|result|return)✿",),
     "｜": (r"(?:ds|gc)ml｜",),
     "functools": (r"\s?\[",),
@@ -129,7 +129,7 @@ _FIRST_PYTHON_CALL, _LATER_PYTHON_CALL = re.compile(_PYTHON_CALL), re.compile(rf
 _MARKED_PARENTHESIS = re.compile(rf"\((?={MARK})")
 
 _HEAD = re.compile(
-    r"(?:\A|(?<=\n))[ \t]*+(?:([\w.:/-]++)\n\{"
+    r"(?:\A|(?<=\n))[ \t]*+(?:([\w.:/-]++)\r?\n\{"
     r"|(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{"
     r"|call:([\w.:-]++)\s*+\{|(?:default_api[.:])?([\w.-]++)\{(?=\s*+\w++\s*+:))"
 )
