@@ -12,6 +12,7 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.strict import (
+    LITERAL_ESCAPE,
     MAX_DEPTH,
     MAX_DIGITS,
     UnterminatedError,
@@ -45,7 +46,7 @@ _QUOTES = {
 }
 _ESCAPED_QUOTE = '\\"'
 _PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
-_VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
+_VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/nrt])++')
 """Matches a part of a JSON string that `json` decodes without repair."""
 
 # Patterns for text that follows a real closing quote. `_GAP` includes comments.
@@ -63,6 +64,12 @@ _BARE = r"[^\W\d](?:[\w ./@~%&!?-]|:(?=\S))*?"
 _BARE_MEMBER = re.compile(rf"{_BARE}(?=\s*(?:[}}\]]|,\s*(?:[}}\]]|{_A_KEY})))", re.DOTALL)
 _BARE_ITEM = re.compile(rf"{_BARE}(?=\s*[,\]])")
 """Strings without quotes: words, paths and addresses, but not expressions."""
+_BARE_DIGITS = re.compile(
+    r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d{1,2}:\d\d(?::\d\d)?"
+    r"|\d+(?:\.\d+){2,}|\d+(?:\.\d+)?(?:%|(?![eE]\d)[A-Za-z]+))(?=\s*[,}\]])"
+)
+"""Strings without quotes that begin with a digit: dates, times, versions, addresses and quantities with a unit. None
+of them is an expression that has a value."""
 _NOT_TEXT = frozenset({
     "any", "array", "bool", "boolean", "dict", "double", "float", "inf", "infinity", "int", "integer", "list", "nan",
     "number", "object", "str", "string", "text", "value",
@@ -322,8 +329,9 @@ class JsonRepairer:
             raise UnterminatedError("the text ends inside a string")
         if char == "u":
             return self.decode_unicode_escape()
+        is_literal = LITERAL_ESCAPE.match(self.text, self.position) is not None
         self.position += 2
-        if char in _ESCAPES:
+        if char in _ESCAPES and not is_literal:
             return _ESCAPES[char]
         self.fix("invalid-escape")
         self.unknown_escapes += char not in _QUOTE_ESCAPES
@@ -343,6 +351,8 @@ class JsonRepairer:
     def parse_scalar(self, bare: re.Pattern[str]) -> Json:
         if self.text.startswith(("...", "…"), self.position):
             raise FormatError("the value is a placeholder (...); write the real arguments")
+        if digits := _BARE_DIGITS.match(self.text, self.position):
+            return self.take_bare_string(digits)
         number = _NUMBER.match(self.text, self.position)
         if number is not None:
             return self.parse_number(number)
@@ -358,11 +368,14 @@ class JsonRepairer:
             text = bare.match(self.text, self.position)
             if text is None or text.group().lower() in _NOT_TEXT:
                 raise self.fail("a JSON value (strings need double quotes)")
-            self.fix("unquoted-string")
-            self.position = text.end()
-            return text.group()
+            return self.take_bare_string(text)
         self.position = word.end()
         return _LITERALS.get(spelling, _LOOSE_LITERALS.get(spelling))
+
+    def take_bare_string(self, text: re.Match[str]) -> str:
+        self.fix("unquoted-string")
+        self.position = text.end()
+        return text.group()
 
     def parse_number(self, number: re.Match[str]) -> Json:
         spelling = number.group()

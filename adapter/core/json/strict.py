@@ -47,7 +47,7 @@ class DecodedJson(NamedTuple):
 
 
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
-    """Decode the JSON value at ``start``. Return None if it is not valid JSON, or repeats a key.
+    """Decode the JSON value at ``start``. Return None if it is not valid JSON, repeats a key or has a `LITERAL_ESCAPE`.
 
     ``before`` is the text that usually follows the value. It is a hint that speeds up the decoding of long values.
     """
@@ -59,6 +59,9 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
         return None
     # Without a limit, the result would depend on the stack depth of the caller.
     if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and not is_shallow([value], MAX_DEPTH + 1):
+        return None
+    has_escape = text.find("\\b", start, end) >= 0 or text.find("\\f", start, end) >= 0
+    if has_escape and _HOLDS_LITERAL.search(text, start, end):
         return None
     if text.find("\\u", start, end) >= 0 and not is_encodable(json.dumps(value, ensure_ascii=False)):
         return DecodedJson(replace_surrogates(value), end, ("lone-surrogate",))
@@ -212,6 +215,9 @@ _STRICT = json.JSONDecoder(
     parse_int=_parse_bounded_int,
     parse_float=parse_finite_float,
 )
+LITERAL_ESCAPE = re.compile(r"\\(?:b(?=[\w(\[])|(?<=[^\\][\w)\]]\\)b|f(?=[a-z]))")
+r"""Matches a backspace or form feed next to a word, as in ``\bword\b`` or ``\frac``, where models mean a backslash."""
+_HOLDS_LITERAL = re.compile(rf"(?<!\\)(?:\\\\)*+{LITERAL_ESCAPE.pattern}")
 _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 
 

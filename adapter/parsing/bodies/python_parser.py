@@ -20,6 +20,7 @@ from itertools import islice
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import (
+    LITERAL_ESCAPE,
     MAX_DEPTH,
     MAX_DIGITS,
     UnterminatedError,
@@ -95,6 +96,7 @@ _ESCAPES = {
     "\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
     "\n": "",
 }  # fmt: skip
+_LITERAL_ESCAPE = re.compile(rf"{LITERAL_ESCAPE.pattern}|\\[av](?=[a-z])")
 _CODE_ESCAPE = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})")
 _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
@@ -425,12 +427,12 @@ class _PythonReader:
         return not has_four or (end >= 0 and closes_string(following, is_argument=is_argument, is_broken=True))
 
     def parse_escape(self, *, is_raw: bool) -> str:
-        """Parse an escape sequence. An unknown sequence is kept unchanged, as in Python."""
+        """Parse an escape sequence. An unknown sequence is kept unchanged, as in Python, and so is ``\\alpha``."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")
         code = _CODE_ESCAPE.match(self.text, self.position + 1)
-        if is_raw or (code is None and char not in _ESCAPES):
+        if is_raw or (code is None and char not in _ESCAPES) or _LITERAL_ESCAPE.match(self.text, self.position):
             self.position += 2
             return "\\" + char
         if code is None:

@@ -35,6 +35,17 @@ MENDED = {
     "curly-quotes": ("{“a”: “b”}", {"a": "b"}),
     "backtick-string": ('{"a": `x "y"`}', {"a": 'x "y"'}),
     "triple-quotes": ('{"a": """x "y"\n"""}', {"a": 'x "y"\n'}),
+    "unquoted-string": (
+        '{"a": Oslo, "b": [2024-05-01, 12:30], "c": 1.2.3, "d": 10.0.0.1, "e": 30s, "f": 2024-05-01T10:00:00Z}',
+        {
+            "a": "Oslo",
+            "b": ["2024-05-01", "12:30"],
+            "c": "1.2.3",
+            "d": "10.0.0.1",
+            "e": "30s",
+            "f": "2024-05-01T10:00:00Z",
+        },
+    ),
     "unquoted-key": ('{a: 1, b_2: "c"}', {"a": 1, "b_2": "c"}),
     "python-literal": ('{"a": True, "b": None, "c": FALSE}', {"a": True, "b": None, "c": False}),
     "comment": ('{"a": 1, // one\n "b": 2 /* two */, # three\n "c": 3}', {"a": 1, "b": 2, "c": 3}),
@@ -67,6 +78,12 @@ LITERAL = {
     r'"\underbrace{x} \to y"': r"\underbrace{x} \to y",
     r'"C:\Users\nina\test"': r"C:\Users\nina\test",
     r'"\d+ \"x\" a\/b"': r'\d+ "x" a/b',
+    # escapes of JSON that no model means next to a word
+    r'"\frac{1}{2}"': r"\frac{1}{2}",
+    r'"\beta + \nabla \rho"': r"\beta + \nabla \rho",
+    r'"grep \b(foo|bar)\b"': r"grep \b(foo|bar)\b",
+    r'"[a-z]\b \\bx"': r"[a-z]\b \bx",
+    r'"C:\bin\tools\new"': r"C:\bin\tools\new",
 }
 
 
@@ -78,6 +95,7 @@ def test_string_with_unknown_escape_is_literal(text):
 
 REFUSED = {
     r'{"a": "import re\nre.match(\"\d\")\n"}': "both escapes",
+    r'{"a": "x = 1\nre.match(\"\bfoo\")"}': "both escapes",
     '{"a": "x = 1, "b: "y"}': "expected a key",
     '{"{"a": "b"}': "expected a",
     '{"a": "b}': "ends inside a string that begins with",
@@ -135,6 +153,7 @@ UNTOUCHED = {
     "curly-quotes": '{"a": "“so”"}',
     "backtick-string": '{"a": "`ls`"}',
     "triple-quotes": '{"a": "\'\'\'x\'\'\'", "b": ""}',
+    "unquoted-string": '{"a": 2024, "b": [1.5e3, -1], "c": "5%"}',
     "unquoted-key": '{"a": "{b: 1}"}',
     "python-literal": '{"a": "None or True"}',
     "comment": '{"a": "http://x /* y */ # z"}',
@@ -142,7 +161,7 @@ UNTOUCHED = {
     "escaped-newline": '{"a": "\\\\n"}',
     "unescaped-quote": '{"a": "say \\"hi\\", now"}',
     "escaped-quotes": r'{"a": "\"b\": \"c\""}',
-    "invalid-escape": '{"a": "\\\\d+ \\u0041"}',
+    "invalid-escape": '{"a": "\\\\d+ \\u0041 \\\\bx\\\\f", "keys": "\\b\\b", "c": "a\\n\\f\\nB"}',
     "key-without-value": '{"a": "\\"b\\"", "c": ""}',
     "number-spelling": '{"a": -1.5e3, "b": 0, "c": 12345678901234567890123}',
     "lone-surrogate": '{"a": "\\ud83d\\ude00 \ufffd"}',
@@ -225,6 +244,8 @@ def test_brackets_are_added_only_where_the_end_is_known(text):
         ('{"a": 1 + 2}', "expressions are not JSON"),
         ('{"a": 60*60}', "expressions are not JSON"),
         ('{"a": 007}', "leading zeros"),
+        ('{"a": 10/2}', "expressions are not JSON"),
+        ('{"a": 2024-5}', "expressions are not JSON"),
         ('{"a": ...}', "placeholder"),
         ('{"a": hello(1)}', "double quotes"),
         ('{"a": string}', "double quotes"),

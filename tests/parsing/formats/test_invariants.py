@@ -29,6 +29,7 @@ from tests.parsing.formats.soup import (
     TOOLS,
     any_text,
     arguments,
+    characters,
     damaged,
     soup,
     values,
@@ -83,7 +84,7 @@ def single_call(name: str, given_arguments: dict[str, Any]) -> str:
     ["hermes", "llama3_json", "mistral", "xlam", "apertus", "gigachat3", "inkling", "firefunction", "functionary"],
 )
 @EACH
-@given(st.lists(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), values, max_size=3)))
+@given(st.lists(st.dictionaries(st.text(characters, max_size=8), values, max_size=3)))
 def test_json_formats_parse_back_any_calls(name, all_arguments):
     """Also without a tool's definition, for any number of calls."""
     calls = [(f"tool_{number}", given_arguments) for number, given_arguments in enumerate(all_arguments)]
