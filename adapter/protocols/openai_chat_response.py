@@ -211,7 +211,8 @@ class StreamedCompletion(_Completion):
             return chunks + self._fail(choice.error)
         client = self._request.client
         if (choice.is_flooded or not (client.parallel or client.wants_usage)) and not self.awaits_more:
-            self.is_done = all(choice.finish_reason for choice in self._choices.values())
+            finished = [each for each in self._choices.values() if each.finish_reason]
+            self.is_done = len(finished) == client.answers
         return chunks
 
     def _build_chunk(self, choice: ChoiceStream, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
@@ -243,6 +244,8 @@ class BufferedCompletion(_Completion):
         given_choices = [each for each in completion.get("choices") or () if isinstance(each, dict)]
         if len(given_choices) > self._request.client.answers:
             return self._build_too_many_error(len(given_choices) - 1)
+        if not given_choices:
+            return build_error_object("the model server sent a completion without choices", "upstream_error")
         self._count(completion)
         choices = []
         for each in given_choices:

@@ -17,6 +17,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from adapter.conversation.message_content import get_text
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.marker_tables import REASONING
 from adapter.prompting.template_capabilities import TemplateCapabilities
@@ -27,6 +28,7 @@ from adapter.protocols.llama_cpp_completion import (
     has_lazy_grammar,
     remove_grammar,
 )
+from adapter.protocols.usage import get_object
 
 Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 
@@ -227,7 +229,8 @@ def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert a completion, Ollama's response, or an event of either, to a chat. Return other values unchanged."""
+    """Convert a completion, Ollama's response, or an event of either, to a chat, and content in parts to text. Return
+    other values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if "done" in answer:
@@ -237,8 +240,23 @@ def convert_to_chat(answer: Json) -> Json:
             message = {"role": "assistant", "content": text}
             converted = {"index": choice.get("index") or 0, "delta": message, "message": message}
             return {**answer, "choices": [{**converted, "finish_reason": choice.get("finish_reason")}]}
+        case {"choices": [{"delta": {"content": list()}} | {"message": {"content": list()}}, *_]}:
+            return {**answer, "choices": [_join_parts(choice) for choice in answer["choices"]]}
         case _:
             return llama_cpp_completion.convert_to_chat(answer)
+
+
+def _join_parts(choice: JsonObject) -> JsonObject:
+    """Return a choice with the texts of its content's parts as content and reasoning. Mistral's API sends parts:
+    ``{"type": "text", "text": ...}`` and ``{"type": "thinking", "thinking": [...]}``."""
+    key = "delta" if "delta" in choice else "message"
+    message = get_object(choice.get(key))
+    if not isinstance(parts := message.get("content"), list):
+        return choice
+    texts = {"content": "".join(get_text([part]) for part in parts)}
+    if reasoning := "".join(get_text(get_object(part).get("thinking")) for part in parts):
+        texts["reasoning_content"] = reasoning
+    return {**choice, key: {**message, **texts}}
 
 
 def continue_text(body: JsonObject, text: str, prefill: Prefill) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given
@@ -94,6 +94,43 @@ def test_streamed_and_buffered_answers_are_equal(text, reason):
     told = (message["content"] or "", message.get("reasoning_content") or "")
     was_content = content.endswith(reasoning) and told == (content, "")
     assert was_content or sorted(told[0] + told[1]) == sorted(content + reasoning)
+
+
+@pytest.mark.parametrize("fields", [{}, {"parallel_tool_calls": False}, {"tools": None}])
+def test_second_answer_may_begin_after_the_end_of_the_first(fields):
+    streamed, out = StreamedExchange(request(n=2, **fields), 0), b""
+    for index, event in (
+        (0, delta("A")),
+        (0, delta(finish_reason="stop")),
+        (1, delta("B")),
+        (1, delta(finish_reason="stop")),
+    ):
+        event["choices"][0]["index"] = index
+        out += b"" if streamed.is_done else streamed.feed(encode_event(event))
+    assert b'"content":"B"' in out + streamed.close()
+
+
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+    {"type": "text", "text": "I look.\n"},
+    {"type": "text", "text": CALL},
+]
+
+
+def test_content_may_be_a_list_of_parts():
+    """As in the answers of Mistral's API."""
+    streamed = StreamedExchange(request(), 0)
+    events = [delta(content=PARTS[:1]), delta(content=PARTS[1:]), delta(finish_reason="stop")]
+    content, reasoning, calls, _ = joined(streamed.feed(b"".join(map(encode_event, events))) + streamed.close())
+    status, answer = BufferedExchange(request()).feed(json.dumps(completion(cast(Any, PARTS))).encode())
+    message = answer["choices"][0]["message"]
+    assert (status, content, reasoning, len(calls)) == (200, "I look.", "Hm.", 1)
+    assert (message["content"], message["reasoning_content"], len(message["tool_calls"])) == (content, reasoning, 1)
+
+
+def test_completion_without_choices_is_an_error():
+    """Clients read the first choice without a check."""
+    assert BufferedExchange(request()).feed(b'{"id": "a", "choices": []}')[0] == 502
 
 
 @pytest.mark.parametrize("fields", [{}, {"tool_choice": "none"}, {"tools": None}], ids=["free", "none", "no tools"])
