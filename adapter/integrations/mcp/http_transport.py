@@ -5,7 +5,7 @@ The SDK limits the size of the events in a stream, but not the size of other res
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -17,11 +17,13 @@ WAIT_S = 30.0
 
 
 @asynccontextmanager
-async def create_limited_http_client(url: str, max_message: int, call_s: float) -> AsyncIterator[TransportStreams]:
+async def create_limited_http_client(
+    url: str, headers: Mapping[str, str], max_message: int, call_s: float
+) -> AsyncIterator[TransportStreams]:
     """Create a transport for the SDK's client. A message of more than ``max_message`` bytes makes its request fail."""
     timeout = httpx2.Timeout(WAIT_S, read=call_s)
     # Compressed responses could expand to any size.
-    headers = {"Accept-Encoding": "identity"}
+    headers = {**headers, "Accept-Encoding": "identity"}
     async with (
         httpx2.AsyncClient(transport=_LimitedTransport(max_message), timeout=timeout, headers=headers) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=max_message) as streams,

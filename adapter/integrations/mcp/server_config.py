@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ class McpServer:
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of all requests to the URL, such as ``Authorization``."""
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None
     trusted: bool = False
@@ -69,8 +72,8 @@ def _load_servers(file: str) -> list[McpServer]:
     expected = 'expected {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}} or {"url": ...}}}'
     try:
         file_content = parse_json(Path(file).read_bytes())
-        servers = file_content["mcpServers"]
-        return [_parse_server(name, server) for name, server in servers.items()]
+        servers = file_content["servers"] if "servers" in file_content else file_content["mcpServers"]
+        return [_parse_server(name, server) for name, server in servers.items() if not server.get("disabled")]
     except OSError as error:
         raise UsageError(f"cannot read {file!r}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -85,11 +88,32 @@ def _load_servers(file: str) -> list[McpServer]:
 
 
 def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
-    if "url" in config:
-        return McpServer(sanitize_name(name), url=str(config["url"]))
-    environment = {key: str(value) for key, value in (config.get("env") or {}).items()}
-    command = (str(config["command"]), *map(str, config.get("args") or ()))
-    return McpServer(sanitize_name(name), command, environment=environment, cwd=config.get("cwd"))
+    name = sanitize_name(name)
+    if url := next((config[key] for key in _URL_KEYS if key in config), None):
+        return McpServer(name, url=_expand(url), headers=_expand_values(config.get("headers")))
+    command = (_expand(config["command"]), *map(_expand, config.get("args") or ()))
+    return McpServer(name, command, environment=_expand_values(config.get("env")), cwd=config.get("cwd"))
+
+
+_URL_KEYS = ("url", "serverUrl", "httpUrl")
+"""Names of the key with the URL: the usual one, and those of Windsurf and Gemini CLI."""
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+def _expand_values(values: Mapping[str, object] | None) -> dict[str, str]:
+    return {key: _expand(value) for key, value in (values or {}).items()}
+
+
+def _expand(value: object) -> str:
+    """Replace ``${NAME}``, ``${env:NAME}`` and ``${NAME:-default}``. Raises UsageError if the variable is not set."""
+
+    def look_up(match: re.Match[str]) -> str:
+        value = os.environ.get(match[1], match[2])
+        if value is None:
+            raise UsageError(f"the environment variable {match[1]} is not set, which the file of MCP servers uses")
+        return value
+
+    return _VARIABLE.sub(look_up, str(value))
 
 
 def sanitize_name(name: str) -> str:

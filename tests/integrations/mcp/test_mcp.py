@@ -479,20 +479,29 @@ def test_http_responses_of_a_server_are_bounded(monkeypatch, tmp_path, size):
     assert second.content == "short"
 
 
-def test_parse_servers_accepts_urls_commands_and_files(tmp_path):
+@pytest.mark.parametrize("key", ["mcpServers", "servers"])
+def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, key):
     """A command, an address, or the file that other programs have."""
+    monkeypatch.setenv("MCP_TOKEN", "secret-4f1d")
     file = tmp_path / "mcp.json"
     servers = {
-        "my git": {"command": "uvx", "args": ["mcp-server-git"], "env": {"A": 1}},
+        "my git": {"command": "uvx", "args": ["mcp-server-git", "${MCP_REPO:-.}"], "env": {"A": 1}},
         "web": {"url": "http://x/mcp"},
+        "keyed": {"type": "http", "serverUrl": "http://y/mcp", "headers": {"Authorization": "Bearer ${env:MCP_TOKEN}"}},
+        "unused": {"command": "uvx", "disabled": True},
     }
-    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    file.write_text(json.dumps({key: servers}), encoding="utf-8")
     assert parse_servers("uvx 'mcp server' --fast") == [McpServer("uvx", ("uvx", "mcp server", "--fast"))]
     assert parse_servers("https://example.org/mcp") == [McpServer("example_org", url="https://example.org/mcp")]
     assert parse_servers(str(file)) == [
-        McpServer("my_git", ("uvx", "mcp-server-git"), environment={"A": "1"}),
+        McpServer("my_git", ("uvx", "mcp-server-git", "."), environment={"A": "1"}),
         McpServer("web", url="http://x/mcp"),
+        McpServer("keyed", url="http://y/mcp", headers={"Authorization": "Bearer secret-4f1d"}),
     ]
+    assert not any("secret" in str(server) for server in parse_servers(str(file)))
+    monkeypatch.delenv("MCP_TOKEN")
+    with pytest.raises(UsageError, match="MCP_TOKEN is not set"):
+        parse_servers(str(file))
 
 
 def test_descriptions_of_a_server_contain_no_keys():
@@ -738,6 +747,9 @@ def test_workspace_tools_are_served_over_http(tmp_path):
                     return await client.call_tool("read_file", {"path": "a.txt"})
 
             assert "alpha" in asyncio.run(work()).content[0].text
+            keyed = McpServer("keyed", url=url, headers={"Authorization": f"Bearer {key}"}, trusted=True)
+            with McpTools([keyed], state=str(tmp_path / "state")) as connected:
+                assert "read_file" in {tool.name for tool in connected.tools}
         finally:
             process.terminate()
 
