@@ -33,9 +33,12 @@ class ToolSet(Mapping[str, Tool]):
         check_types("tools", definitions=(each, Iterable))
         self._tools = {tool.name: tool for tool in map(Tool.from_definition, each)}
         self._spellings: dict[str, set[str]] = {}
+        self._local_spellings: dict[str, set[str]] = {}
         for tool in self._tools.values():
             for name in (tool.name, *tool.aliases):
                 self._spellings.setdefault(_normalize_spelling(name), set()).add(tool.name)
+                for local in _list_local_names(name):
+                    self._local_spellings.setdefault(_normalize_spelling(local), set()).add(tool.name)
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -92,19 +95,17 @@ class ToolSet(Mapping[str, Tool]):
     def match(self, name: str) -> Tool | None:
         """Return the tool that ``name`` refers to, or None.
 
-        ``name`` may be an alias, differ in letter case or separators, have a namespace before it, or end with ``Tool``.
-        A name that is merely similar does not match.
+        ``name`` may be an alias, differ in letter case or punctuation, have a namespace before it, lack the tool's own
+        namespace, or end with ``Tool``. A name that is merely similar does not match.
         """
         if name in self._tools:
             return self._tools[name]
         bare = _INDEX.sub("", _SPECIAL_TOKEN.sub("", name).strip())
-        ends = [found.end() for found in _NAMESPACE_END.finditer(bare)]
-        locals = [bare[end:] for end in ends[-MAX_NAMESPACES:]]
-        for candidate in (bare, *locals, _SUFFIX.sub("", locals[-1] if locals else bare)):
-            found = self._spellings.get(_normalize_spelling(candidate), set())
-            if len(found) == 1:
-                return self._tools[next(iter(found))]
-        return None
+        locals = _list_local_names(bare)
+        candidates = [bare, *locals, _SUFFIX.sub("", locals[-1] if locals else bare)]
+        known = [self._spellings.get(_normalize_spelling(each), set()) for each in candidates]
+        known.append(self._local_spellings.get(_normalize_spelling(bare), set()))
+        return next((self._tools[next(iter(names))] for names in known if len(names) == 1), None)
 
     def find_nearest(self, name: str, count: int = 3) -> list[str]:
         """Return the tool names most similar to ``name``, for messages only."""
@@ -126,12 +127,20 @@ class ToolSet(Mapping[str, Tool]):
 
 
 _SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` after a name
-_INDEX = re.compile(r":\d*$")  # Kimi's functions.read_file:0; a label's colon
-_NAMESPACE_END = re.compile(r"[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
+_INDEX = re.compile(r"(?::index)?:\d*$")  # Kimi's functions.read_file:0; a label's colon
+_NAMESPACE_END = re.compile(
+    r"[.:/]|__"
+)  # functions.read_file, tool:read_file, repo_browser/read_file, mcp__fs__read_file
 _SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
-_SEPARATORS = re.compile(r"[\s_\-.]+")
+_PUNCTUATION = re.compile(r"[\W_]+")
+
+
+def _list_local_names(name: str) -> list[str]:
+    """Return ``name`` without its first namespace, without the first two, and so on."""
+    ends = [found.end() for found in _NAMESPACE_END.finditer(name)]
+    return [name[end:] for end in ends[-MAX_NAMESPACES:]]
 
 
 def _normalize_spelling(name: str) -> str:
-    return _SEPARATORS.sub("", name).lower()
+    return _PUNCTUATION.sub("", name).lower()

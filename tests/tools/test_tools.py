@@ -31,6 +31,10 @@ TOOLS = ToolSet([Tool("read_file", aliases=("view", "cat")), Tool("write_file"),
         ("tool:read_file", "read_file"),
         ("repo_browser/read_file", "read_file"),
         ("mcp.server.read_file", "read_file"),
+        ("mcp__server__read_file", "read_file"),
+        ("google:tool:read_file:index:0", "read_file"),
+        ("read_file()", "read_file"),
+        ("`@read_file`", "read_file"),
         (" read_file\n", "read_file"),
         ("read_file<|channel|>commentary", "read_file"),
         ("view", "read_file"),
@@ -134,6 +138,15 @@ def test_name_with_a_namespace_of_its_own_is_matched(name):
     tools = ToolSet([Tool("fs.read_file"), Tool("net.read_file")])
     assert tools.match(name) is tools["fs.read_file"]
     assert tools.match("functions.read_file") is None
+
+
+@pytest.mark.parametrize("name", ["read_file", "ReadFile", "fs__read_file"])
+def test_name_without_the_namespace_of_its_tool_is_matched(name):
+    """If only one tool has that name in its namespace, and no tool has it without one."""
+    tools = [Tool("mcp__fs__read_file"), Tool("mcp__git__log"), Tool("mcp__web__log")]
+    assert ToolSet(tools).match(name) is tools[0]
+    assert ToolSet(tools).match("log") is None
+    assert ToolSet([*tools, Tool("readFile")]).match("read-file") is not tools[0]
 
 
 def test_a_long_name_takes_linear_time_and_is_cut_in_the_error():
