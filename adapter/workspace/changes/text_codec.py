@@ -1,25 +1,29 @@
 """Decode files to text and encode them again without losing bytes.
 
-The first of these encodings that fits is used: the encoding of the byte order mark, strict UTF-8, the user's choice, a
-guess by charset-normalizer, and Latin-1, in which every byte is a character. A guess is good enough to read a file. To
-edit a file, its text must encode to exactly the original bytes; if it does not, the bytes are edited directly
-(`decode_bytes`). New text must have the same bytes in every encoding that the file may have (`encoding_detection`).
+The first of these encodings that fits is used: the encoding of the byte order mark, strict UTF-8, the user's choice, two
+guesses (`encoding_guess`, charset-normalizer), and Latin-1, in which every byte is a character. A guess is good enough
+to read a file. To edit a file, its text must encode to exactly the original bytes; if it does not, the bytes are edited
+directly (`decode_bytes`). New text must have the same bytes in every encoding that the file may have
+(`encoding_detection`).
 """
 
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
 from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16
+from adapter.workspace.changes.encoding_guess import guess_encoding
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """Maximum size of a file decoded as text, in bytes."""
 PROBE_BYTES = 8_192
 """Number of bytes searched for a NUL, which marks a binary file, as in git."""
-_GUESS_BYTES = 65_536
-"""Number of bytes used to guess the encoding. The guess is then checked on the whole file."""
+_GUESS_BYTES, _LIBRARY_BYTES = 8_192, 65_536
+"""Number of bytes, of lines outside ASCII and of the whole file, used to guess the encoding. The guess is then checked
+on the whole file."""
 
 _ASCII = bytes(range(128))
 """Bytes that a guessed encoding must decode as ASCII. With EBCDIC, for instance, edits match at wrong positions."""
@@ -120,12 +124,19 @@ def _decode_exactly(data: bytes, encoding: str | None) -> DecodedText | None:
 
 
 def _decode_by_guess(data: bytes) -> DecodedText:
-    from charset_normalizer import from_bytes
-
-    for match in from_bytes(data[:_GUESS_BYTES]):
+    for encoding in _iter_guesses(data):
         try:
-            if _ASCII.decode(match.encoding) == _ASCII.decode("ascii"):
-                return DecodedText(data.decode(match.encoding), match.encoding, guessed=True)
+            if _ASCII.decode(encoding) == _ASCII.decode("ascii"):
+                return DecodedText(data.decode(encoding), encoding, guessed=True)
         except UnicodeDecodeError:
             continue
     return DecodedText(data.decode("latin-1"), "latin-1", guessed=True)
+
+
+def _iter_guesses(data: bytes) -> Iterator[str]:
+    lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
+    if guess := guess_encoding(lines[: lines.find(b"\n", _GUESS_BYTES)] if len(lines) > _GUESS_BYTES else lines):
+        yield guess
+    from charset_normalizer import from_bytes
+
+    yield from (match.encoding for match in from_bytes(data[:_LIBRARY_BYTES]))

@@ -60,6 +60,42 @@ def test_ascii_is_written_in_any_encoding(workspace, directory, text, encoding):
     assert (directory / "f").read_bytes() == text.replace("port = 1", "port = 9000").encode(encoding)
 
 
+COMMENTS = {
+    "Größe": "latin-1",
+    "français: œuvre, Noël": "cp1252",
+    "año, niñez": "latin-1",
+    "coração, você": "latin-1",
+    "città, perché, virtù": "latin-1",
+    "smörgåsbord": "latin-1",
+    "It’s “déjà vu” —": "cp1252",
+    "© Zoë, 20 °C": "latin-1",
+    "Łukasz, żółw": "cp1250",
+    "žluťoučký kůň": "iso8859-2",
+    "Ayarları oku, şifreyi çöz": "cp1254",
+    "Ошибка: файл не найден": "cp1251",
+    "Проверка данных": "koi8-r",
+    "Введите число": "cp866",
+    "Σφάλμα: το αρχείο": "cp1253",
+    "读取文件内容": "gb18030",
+    "獲取使用者資訊": "big5",
+    "設定ファイルを読む": "cp932",
+    "データの接続": "euc_jp",
+    "설정 파일을 읽는다": "cp949",
+    "Déjà-vu: l'été": "mac-roman",
+    "Länge überprüfen": "cp850",
+}
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+def test_a_comment_is_enough_to_guess_the_encoding(workspace, directory, comment):
+    """Then the model reads the right words, and its edits of these words match."""
+    text = "port = 1\n" * 9_000 + f"# {comment}\n"
+    (directory / "f").write_bytes(text.encode(COMMENTS[comment]))
+    assert decode(text.encode(COMMENTS[comment]), "f").text == text
+    result = workspace.run("apply_edit", {"path": "f", "old_text": f"# {comment}", "new_text": "# none"})
+    assert result.ok, result.content
+
+
 def test_existing_character_keeps_its_bytes(workspace, directory):
     """Text that the model copies from the file has the file's bytes, in any encoding."""
     before = CAFE.encode("latin-1")
