@@ -32,7 +32,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class FindByName:
-    """Find files and directories whose name contains ``text``."""
+    """Find files and directories whose name contains ``text``, or matches it if it is a glob."""
 
     text: str
     path: str = "."

@@ -50,7 +50,7 @@ def _build_entry(node: Node, details: bool) -> ListingEntry:
 
 
 def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
-    """Find files and directories whose name contains the text, ignoring case.
+    """Find files and directories whose name contains the text, ignoring case. Text with ``*`` or ``?`` is a glob.
 
     Build and dependency directories are left out: their thousands of files would hide the relevant ones.
     """
@@ -59,12 +59,14 @@ def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
     if operation.max_depth is not None and operation.max_depth < 1:
         raise ToolError(f"max_depth must be at least 1, got {operation.max_depth}")
     text = operation.text.casefold()
+    matcher = GlobMatcher(f"**/{operation.text}") if "*" in text or "?" in text else None
 
-    def contains_text(name: str) -> bool:
-        return text in name.casefold()
+    def may_match(name: str) -> bool:
+        return matcher.may_match(name) if matcher else text in name.casefold()
 
-    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, accept_name=contains_text)
-    return _collect(walk, lambda node: contains_text(node.name), operation.limit)
+    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, accept_name=may_match)
+    accepts = (lambda node: matcher.matches(node.path)) if matcher else (lambda node: may_match(node.name))
+    return _collect(walk, accepts, operation.limit)
 
 
 def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:

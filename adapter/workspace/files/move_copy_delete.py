@@ -26,7 +26,7 @@ from adapter.workspace.paths.resolved_path import (
     open_regular,
     require_existing,
 )
-from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.paths.resolver import WorkspaceRoot, check_writable
 from adapter.workspace.paths.walk import Walk, WalkLimits
 from adapter.workspace.workspace_context import WorkspaceContext
 
@@ -39,19 +39,18 @@ MAX_COPY_BYTES = 1024 * 1024 * 1024
 def _check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[ResolvedPath, str, dict[str, str]]:
     """Return the path to delete, with a closed descriptor, the summary, and the identity of everything that is deleted,
     by path. Raises ToolError if the path cannot be deleted."""
-    with root.locate(operation.path, follow=False, write=True) as resolved:
-        require_existing(resolved)
-        _check_not_holding_records(root, resolved)
+    with root.locate(operation.path, follow=False) as resolved:
+        _check_removable(root, resolved, operation.path)
     state, display_path = _read_state(root, resolved), resolved.display_path
     if not resolved.is_directory:
         return resolved, f"delete {display_path}", state
     entries = len(state) - 1
+    counted = f"{entries} {'entry' if entries == 1 else 'entries'}"
     if not operation.recursive:
         raise ToolError(
-            f"{display_path} is a directory with {entries} entries and was not deleted; "
-            "pass recursive=true to delete it all"
+            f"{display_path} is a directory with {counted} and was not deleted; pass recursive=true to delete it all"
         )
-    return resolved, f"delete the directory {display_path} and the {entries} entries in it", state
+    return resolved, f"delete the directory {display_path} and the {counted} in it", state
 
 
 def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
@@ -120,15 +119,18 @@ def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> tuple[ResolvedPa
     """Return the source and the destination, with closed descriptors, and the summary. Raises ToolError if the source
     cannot be moved or copied to the destination."""
     moving = isinstance(operation, Move)
-    with root.locate(operation.source, follow=not moving, write=moving) as source:
-        require_existing(source)
+    with root.locate(operation.source, follow=not moving) as source:
         if moving:
-            _check_not_holding_records(root, source)
+            _check_removable(root, source, operation.source)
+        else:
+            require_existing(source)
     with root.locate(operation.destination, follow=False, write=True, parents="assume") as destination:
         display_path = destination.display_path
-        if destination.is_directory:
+        if destination.is_directory or (operation.destination.endswith("/") and not source.is_directory):
             name = escape_for_display(source.parts[-1]) if source.parts else "name"
-            raise ToolError(f"{display_path} is a directory; give the full new path, such as {display_path}/{name}")
+            is_there = "is" if destination.is_directory else "names"
+            advice = f"give the full new path, such as {display_path}/{name}"
+            raise ToolError(f"{display_path} {is_there} a directory; {advice}")
         if destination.parts == source.parts:
             raise ToolError(f"{display_path} is both source and destination; choose another destination")
         if destination.status is not None:
@@ -141,7 +143,9 @@ def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> tuple[ResolvedPa
     return source, destination, f"{verb} {source.display_path} to {display_path}"
 
 
-def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:
+def _check_removable(root: WorkspaceRoot, resolved: ResolvedPath, path: str) -> None:
+    require_existing(resolved)
+    check_writable(resolved, path)
     if root.holds_hidden(resolved.parts):
         raise ToolError(
             f"{resolved.display_path} contains the change journal, which tools cannot access; use another path"

@@ -90,6 +90,7 @@ def describe_missing(resolved: ResolvedPath, *, is_edited: bool = False) -> str:
     near = find_nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
     if near is None:
         step = "write the whole file to create it, or " if is_edited else ""
+        step = "patterns are not expanded here; " if "*" in resolved.name else step
         return f"{resolved.display_path} does not exist; {step}list {directory} to see what is there"
     suggestion = escape_for_display("/".join((*resolved.parts[:-1], near)))
     return f"{resolved.display_path} does not exist (did you mean {suggestion!r}?)"

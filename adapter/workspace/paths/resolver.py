@@ -103,7 +103,7 @@ class WorkspaceRoot:
         try:
             resolved = walk.run(follow)
             if write:
-                _check_writable(resolved, path)
+                check_writable(resolved, path)
             yield resolved
         finally:
             walk.close()
@@ -316,7 +316,9 @@ class _Walk:
         return ResolvedPath(self._open[-2], self._names[-1], tuple(self._names), status)
 
 
-def _check_writable(resolved: ResolvedPath, path: str) -> None:
+def check_writable(resolved: ResolvedPath, path: str) -> None:
+    """Raise ToolError if the path cannot be changed: the root, ``.git``, in a read-only directory, or a new name that
+    should not be created."""
     if not resolved.parts:
         raise ToolError(f"{_quote_path(path)} is the workspace root, which cannot be changed; give a path inside it")
     check_not_git(resolved.parts)

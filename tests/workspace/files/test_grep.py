@@ -111,6 +111,9 @@ def test_find_by_name_matches_substring(root):
     """Also of directories, in any case, below the path, down to the depth."""
     assert find_by_name(root, FindByName("LIB")).paths == ("src/deep/er/Lib.RS",)
     assert find_by_name(root, FindByName("er")).paths == ("src/deep/er",)
+    assert find_by_name(root, FindByName("*.RS")).paths == ("src/deep/er/Lib.RS", "src/main.rs")
+    assert find_by_name(root, FindByName("er/*.rs", "src")).paths == ("src/deep/er/Lib.RS",)
+    assert find_by_name(root, FindByName("m?in*")).paths == ("src/main.rs",)
     assert find_by_name(root, FindByName("main", "src/deep")).paths == ()
     assert find_by_name(root, FindByName("main", max_depth=1)).paths == ()
     assert find_by_name(root, FindByName("main", max_depth=2)).paths == ("src/main.rs",)

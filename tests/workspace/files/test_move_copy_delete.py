@@ -54,6 +54,8 @@ def test_directories_need_recursive(refusal, tree):
     (tree / "empty").mkdir()
     assert "recursive=true" in refusal("delete_file", path="src")
     assert "recursive=true" in refusal("delete_file", path="empty")
+    (tree / "empty" / "one").touch()
+    assert "empty is a directory with 1 entry and was not deleted" in refusal("delete_file", path="empty")
     assert (tree / "src" / "a.txt").exists()
 
 
@@ -79,10 +81,22 @@ def test_directory_cannot_be_moved_into_itself(refusal, tree, name):
 
 
 @pytest.mark.parametrize("name", ["move_file", "copy_file", "delete_file"])
-def test_missing_sources_are_named(refusal, name):
-    """Nothing is created for them."""
-    arguments = {"path": "nope"} if name == "delete_file" else {"source": "nope", "destination": "d/x"}
-    assert "nope does not exist" in refusal(name, **arguments)
+@pytest.mark.parametrize("path", ["nope", "*.txt", "nope?"])
+def test_missing_sources_are_named(refusal, name, path):
+    """Nothing is created for them. They may have names that no new file may have."""
+    arguments = {"path": path} if name == "delete_file" else {"source": path, "destination": "d/x"}
+    message = refusal(name, **arguments)
+    assert f"{path} does not exist" in message
+    assert ("patterns are not expanded" in message) == ("*" in path)
+
+
+@pytest.mark.parametrize("name", ["move_file", "copy_file"])
+def test_new_path_with_a_slash_at_its_end_is_no_file(run, refusal, tree, name):
+    """The model means a directory that is not there yet."""
+    assert "such as lib/a.txt" in refusal(name, source="src/a.txt", destination="lib/")
+    assert (tree / "src" / "a.txt").exists()
+    run(name, source="src/deep", destination="lib/")
+    assert (tree / "lib").is_dir()
 
 
 def test_failed_copy_leaves_nothing(refusal, tree, monkeypatch):
