@@ -26,6 +26,7 @@ from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedC
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.request_errors import RequestError, build_error_body
 from adapter.protocols.sse import EventReader, LineReader, encode_event
+from adapter.protocols.template_prompt import convert_to_chat
 from adapter.protocols.tool_call_deltas import NativeCalls
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import (
@@ -122,15 +123,14 @@ def test_content_may_be_a_list_of_parts():
     streamed = StreamedExchange(request(), 0)
     events = [delta(content=PARTS[:1]), delta(content=PARTS[1:]), delta(finish_reason="stop")]
     content, reasoning, calls, _ = joined(streamed.feed(b"".join(map(encode_event, events))) + streamed.close())
-    status, answer = BufferedExchange(request()).feed(json.dumps(completion(cast(Any, PARTS))).encode())
-    message = answer["choices"][0]["message"]
-    assert (status, content, reasoning, len(calls)) == (200, "I look.", "Hm.", 1)
+    message = whole(convert_to_chat(completion(cast(Any, PARTS))), request())["choices"][0]["message"]
+    assert (content, reasoning, len(calls)) == ("I look.", "Hm.", 1)
     assert (message["content"], message["reasoning_content"], len(message["tool_calls"])) == (content, reasoning, 1)
 
 
 def test_completion_without_choices_is_an_error():
     """Clients read the first choice without a check."""
-    assert BufferedExchange(request()).feed(b'{"id": "a", "choices": []}')[0] == 502
+    assert "without choices" in whole({"id": "a", "choices": []}, request())["error"]["message"]
 
 
 @pytest.mark.parametrize("fields", [{}, {"tool_choice": "none"}, {"tools": None}], ids=["free", "none", "no tools"])

@@ -64,7 +64,7 @@ MIN_KOREAN = 5
 def guess_encoding(data: bytes) -> str | None:
     """Return the most probable encoding of ``data``, in which ASCII is ASCII, or None if no known encoding fits."""
     decoded = [(name, text) for name in _SINGLE_BYTE if (text := _decode(data, name)) is not None]
-    ratings = [(_rate_oddness(text), name) for name, text in decoded]
+    ratings = [(_measure_oddness(text), name) for name, text in decoded]
     oddness, best = min(ratings, key=lambda rating: rating[0], default=(1.0, None))
     return best if oddness <= MAX_ODDNESS else _guess_east_asian(data)
 
@@ -76,7 +76,7 @@ def _decode(data: bytes, encoding: str) -> str | None:
         return None
 
 
-def _rate_oddness(text: str) -> float:
+def _measure_oddness(text: str) -> float:
     """Return the share of odd characters among the characters of ``text`` outside ASCII: 0 for a readable text."""
     odd = 0.0
     letters: Counter[str] = Counter()

@@ -1,9 +1,9 @@
 """Decode files to text and encode them again without losing bytes.
 
-The first of these encodings that fits is used: the encoding of the byte order mark, strict UTF-8, the user's choice, two
-guesses (`encoding_guess`, charset-normalizer), and Latin-1, in which every byte is a character. A guess is good enough
-to read a file. To edit a file, its text must encode to exactly the original bytes; if it does not, the bytes are edited
-directly (`decode_bytes`). New text must have the same bytes in every encoding that the file may have
+The first of these encodings that fits is used: the encoding of the byte order mark, strict UTF-8, the user's choice,
+two guesses (`encoding_guess`, charset-normalizer), and Latin-1, in which every byte is a character. A guess is good
+enough to read a file. To edit a file, its text must encode to exactly the original bytes; if it does not, the bytes are
+edited directly (`decode_bytes`). New text must have the same bytes in every encoding that the file may have
 (`encoding_detection`).
 """
 
