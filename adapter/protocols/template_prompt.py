@@ -229,8 +229,8 @@ def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert a completion, Ollama's response, or an event of either, to a chat, and content in parts to text. Return
-    other values unchanged."""
+    """Convert a completion, Ollama's response, or an event of either, to a chat, content in parts to text, and a legacy
+    ``function_call`` to ``tool_calls``. Return other values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if "done" in answer:
@@ -240,23 +240,29 @@ def convert_to_chat(answer: Json) -> Json:
             message = {"role": "assistant", "content": text}
             converted = {"index": choice.get("index") or 0, "delta": message, "message": message}
             return {**answer, "choices": [{**converted, "finish_reason": choice.get("finish_reason")}]}
-        case {"choices": [{"delta": {"content": list()}} | {"message": {"content": list()}}, *_]}:
-            return {**answer, "choices": [_join_parts(choice) for choice in answer["choices"]]}
+        case {"choices": [{"delta": {"content": list()} | {"function_call": dict()}}, *_]} | {
+            "choices": [{"message": {"content": list()} | {"function_call": dict()}}, *_]
+        }:
+            return {**answer, "choices": [_normalize_message(choice) for choice in answer["choices"]]}
         case _:
             return llama_cpp_completion.convert_to_chat(answer)
 
 
-def _join_parts(choice: JsonObject) -> JsonObject:
-    """Return a choice with the texts of its content's parts as content and reasoning. Mistral's API sends parts:
-    ``{"type": "text", "text": ...}`` and ``{"type": "thinking", "thinking": [...]}``."""
+def _normalize_message(choice: JsonObject) -> JsonObject:
+    """Return a choice with content in parts as content and reasoning, and a legacy ``function_call`` in ``tool_calls``.
+
+    Mistral's API sends parts: ``{"type": "text", "text": ...}`` and ``{"type": "thinking", "thinking": [...]}``.
+    """
     key = "delta" if "delta" in choice else "message"
     message = get_object(choice.get(key))
-    if not isinstance(parts := message.get("content"), list):
-        return choice
-    texts = {"content": "".join(get_text([part]) for part in parts)}
-    if reasoning := "".join(get_text(get_object(part).get("thinking")) for part in parts):
-        texts["reasoning_content"] = reasoning
-    return {**choice, key: {**message, **texts}}
+    fields: JsonObject = {}
+    if isinstance(parts := message.get("content"), list):
+        fields["content"] = "".join(get_text([part]) for part in parts)
+        if reasoning := "".join(get_text(get_object(part).get("thinking")) for part in parts):
+            fields["reasoning_content"] = reasoning
+    if (call := message.get("function_call")) and not message.get("tool_calls"):
+        fields["tool_calls"] = [{"index": 0, "function": call}]
+    return {**choice, key: {**message, **fields}}
 
 
 def continue_text(body: JsonObject, text: str, prefill: Prefill) -> JsonObject:

@@ -128,6 +128,15 @@ def test_content_may_be_a_list_of_parts():
     assert (message["content"], message["reasoning_content"], len(message["tool_calls"])) == (content, reasoning, 1)
 
 
+def test_a_legacy_function_call_of_the_server_is_a_call():
+    """As old versions of llama-cpp-python send it."""
+    pieces = [{"name": "read_file", "arguments": '{"path": '}, {"arguments": '"a.py"}'}]
+    streamed = StreamedExchange(request(), 0)
+    events = [*(delta(function_call=piece) for piece in pieces), delta(finish_reason="function_call")]
+    _, _, calls, finish_reason = joined(streamed.feed(b"".join(map(encode_event, events))) + streamed.close())
+    assert (calls, finish_reason) == ([{"name": "read_file", "arguments": '{"path": "a.py"}'}], "tool_calls")
+
+
 def test_completion_without_choices_is_an_error():
     """Clients read the first choice without a check."""
     assert "without choices" in whole({"id": "a", "choices": []}, request())["error"]["message"]
