@@ -32,7 +32,9 @@ def export(
             help="Export these recordings of `serve --record` or `run --record`, or all recordings in these folders."
         ),
     ],
-    out: Annotated[str, option("FILE", "Write the samples to this .jsonl file; - means standard output.")],
+    out: Annotated[
+        str, option("FILE", "Write the samples to this .jsonl file; - means standard output.", "--out", "-o")
+    ],
     shape: Annotated[
         str, option("NAME", "Write the samples in this format: openai, sharegpt or text.", "--as")
     ] = "openai",

@@ -40,6 +40,8 @@ def read(
         option(
             "PATH",
             "Write the rows to this .jsonl or .parquet file, or to this folder if IN is one; - means standard output.",
+            "--out",
+            "-o",
         ),
     ],
     column: Annotated[
