@@ -7,6 +7,7 @@ language, have one script and a regular case, and have no signs between them.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from itertools import pairwise
@@ -71,7 +72,7 @@ def guess_encoding(data: bytes) -> str | None:
 
 def _decode(data: bytes, encoding: str) -> str | None:
     try:
-        return data.decode(encoding)
+        return codecs.getincrementaldecoder(encoding)().decode(data)  # the last character may be cut
     except UnicodeDecodeError:
         return None
 

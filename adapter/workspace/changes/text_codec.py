@@ -10,6 +10,7 @@ edited directly (`decode_bytes`). New text must have the same bytes in every enc
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,7 +25,10 @@ PROBE_BYTES = 8_192
 _GUESS_BYTES, _LIBRARY_BYTES = 8_192, 65_536
 """Number of bytes, of lines outside ASCII and of the whole file, used to guess the encoding. The guess is then checked
 on the whole file."""
+_WORD_BYTES = 40
+"""Maximum number of ASCII bytes used before the first one outside ASCII: the beginning of its word."""
 
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ASCII = bytes(range(128))
 """Bytes that a guessed encoding must decode as ASCII. With EBCDIC, for instance, edits match at wrong positions."""
 
@@ -135,7 +139,9 @@ def _decode_by_guess(data: bytes) -> DecodedText:
 
 def _iter_guesses(data: bytes) -> Iterator[str]:
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
-    if guess := guess_encoding(lines[: lines.find(b"\n", _GUESS_BYTES)] if len(lines) > _GUESS_BYTES else lines):
+    first = _NOT_ASCII.search(lines)
+    start = max(0, first.start() - _WORD_BYTES) if first else 0
+    if guess := guess_encoding(lines[start : start + _GUESS_BYTES]):
         yield guess
     from charset_normalizer import from_bytes
 

@@ -1,5 +1,7 @@
 """New characters in files of unknown encoding, and UTF-16 files without a byte order mark."""
 
+import time
+
 import pytest
 
 from adapter import Workspace
@@ -94,6 +96,15 @@ def test_a_comment_is_enough_to_guess_the_encoding(workspace, directory, comment
     assert decode(text.encode(COMMENTS[comment]), "f").text == text
     result = workspace.run("apply_edit", {"path": "f", "old_text": f"# {comment}", "new_text": "# none"})
     assert result.ok, result.content
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+def test_the_guess_reads_a_few_kilobytes(comment):
+    """Of a file that is one line, from its first word outside ASCII on."""
+    text = "port=1;" * 9_000 + f"/* {comment} */" + f"'{comment}'" * 5_000
+    start = time.process_time()
+    assert decode(text.encode(COMMENTS[comment]), "f").text == text
+    assert time.process_time() - start < 5
 
 
 def test_existing_character_keeps_its_bytes(workspace, directory):
