@@ -116,7 +116,7 @@ def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
     unlike, lines = f"{names.old_text} was not found, and nothing in the file resembles it", search.document.lines
     if len(lines) > SHOWN_LINES or not any(map(str.strip, lines)):
         return f"{unlike}; read the file again and copy {names.old_text} from it"
-    shown = _format_numbered_lines(search, 0, len(lines) - 1)
+    shown = _format_numbered_lines(search, 0, len(lines) - 1 - (lines[-1] == ""))
     return "\n".join([f"{unlike}, which is:", *shown, f"Copy {names.old_text} from there, without line numbers"])
 
 

@@ -26,6 +26,11 @@ def test_a_rejected_patch_has_a_kind(old, new, kind):
     assert caught.value.kinds == (kind,)
 
 
+def test_a_short_file_is_shown_without_a_line_that_it_does_not_have():
+    with pytest.raises(EditError, match=r"which is:\n1: one\n2: two\nCopy"):
+        patch_text("one\ntwo\n", [{"old_text": "zzzz", "new_text": "x"}])
+
+
 def test_each_rejected_patch_of_several_has_its_kind():
     patches = [
         {"old_text": "same = 1", "new_text": "same = 2"},

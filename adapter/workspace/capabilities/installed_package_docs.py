@@ -23,6 +23,8 @@ PAGE_CHARACTERS = 10_000
 """Length of a documentation page, in characters."""
 MAX_FOUND = 5
 """Maximum number of libraries returned by a search."""
+MIN_SIMILARITY = 75
+"""Minimum similarity of names, in percent. A search for ``react`` does not mean ``tenacity``."""
 MAX_SOURCE_BYTES = 1_000_000
 """Maximum size of a source file that is read, in bytes."""
 MAX_FILES = 400
@@ -37,7 +39,7 @@ class InstalledDocs:
     def find(self, name: str) -> list[Library]:
         installed = {_normalize(found): found for found in _list_names()}
         key = _normalize(name)
-        near = process.extract(key, list(installed), scorer=fuzz.ratio, limit=MAX_FOUND, score_cutoff=60)
+        near = process.extract(key, list(installed), scorer=fuzz.ratio, limit=MAX_FOUND, score_cutoff=MIN_SIMILARITY)
         inside = [other for other in installed if key and key in other][:MAX_FOUND]
         chosen = dict.fromkeys([*([key] if key in installed else []), *inside, *(match for match, *_ in near)])
         return [_describe_library(metadata.distribution(installed[each])) for each in list(chosen)[:MAX_FOUND]]

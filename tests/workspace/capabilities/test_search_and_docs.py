@@ -100,6 +100,7 @@ def test_installed_libraries_are_found_by_name(workspace):
     assert first["id"].startswith("/pypi/jinja2/")
     assert "pydantic-core" in [found.id.split("/")[2] for found in InstalledDocs().find("pydantic_core")]
     assert "/pypi/pydantic/" in InstalledDocs().find("pydantc")[0].id
+    assert "tenacity" not in [found.title for found in InstalledDocs().find("react")]
     assert "no library similar to 'zzqqxx'" in workspace.run("resolve", {"name": "zzqqxx"}).content
 
 
