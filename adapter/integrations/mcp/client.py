@@ -180,7 +180,7 @@ def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iter
             name = f"{session.server.name}__{name}"
         name, number = name[:MAX_NAME], 2
         base_name = name
-        while name in names or existing_tools.match(name) is not None:
+        while name in names or name in existing_tools:
             name = f"{base_name[: MAX_NAME - 1 - len(str(number))]}_{number}"
             number += 1
         names.add(name)

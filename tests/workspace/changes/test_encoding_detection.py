@@ -100,7 +100,7 @@ def test_a_comment_is_enough_to_guess_the_encoding(workspace, directory, comment
 
 @pytest.mark.parametrize("comment", COMMENTS)
 def test_the_guess_reads_a_few_kilobytes(comment):
-    """Of a file that is one line, from its first word outside ASCII on."""
+    """A file of one line is read from its first word outside ASCII on."""
     text = "port=1;" * 9_000 + f"/* {comment} */" + f"'{comment}'" * 5_000
     start = time.process_time()
     assert decode(text.encode(COMMENTS[comment]), "f").text == text
