@@ -92,6 +92,10 @@ class ToolSet(Mapping[str, Tool]):
             return not self._first_words.isdisjoint(_WORD.findall(lowered))
         return any(name in lowered for name in self.lower_names)
 
+    def has_name(self, name: str) -> bool:
+        """Return whether ``name`` is the name or an alias of a tool, apart from letter case and punctuation."""
+        return _normalize_spelling(name) in self._spellings
+
     def match(self, name: str) -> Tool | None:
         """Return the tool that ``name`` refers to, or None.
 

@@ -17,7 +17,7 @@ from adapter.workspace.capabilities.host_capabilities import Host
 
 def merge_tools(tools: ToolSet, added: Sequence[Tool]) -> ToolSet:
     for tool in added:
-        if tools.match(tool.name) is not None:
+        if tools.has_name(tool.name):
             raise UsageError(f"the tool {tool.name!r} already exists; choose another name")
         if tool.validate is None:
             raise UsageError(

@@ -176,11 +176,11 @@ def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iter
     counts = Counter(sanitize_name(listed.name) for _, listed in offered)
     for session, listed in offered:
         name = sanitize_name(listed.name)
-        if counts[name] > 1 or existing_tools.match(name) is not None:
+        if counts[name] > 1 or existing_tools.has_name(name):
             name = f"{session.server.name}__{name}"
         name, number = name[:MAX_NAME], 2
         base_name = name
-        while name in names or name in existing_tools:
+        while name in names or existing_tools.has_name(name):
             name = f"{base_name[: MAX_NAME - 1 - len(str(number))]}_{number}"
             number += 1
         names.add(name)
