@@ -170,7 +170,7 @@ def test_refusal_describes_the_new_state(project):
 
     with Workspace(project, approve=approve) as workspace:
         result = workspace.run("delete_file", {"path": "d", "recursive": True})
-    assert "Approved: delete the directory d and the 1 entries in it" in result.content
+    assert "Approved: delete the directory d and the 1 entry in it" in result.content
     assert "Now: delete the directory d and the 2 entries in it (d/two.txt is new)" in result.content
 
 
