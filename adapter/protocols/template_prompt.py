@@ -240,12 +240,20 @@ def convert_to_chat(answer: Json) -> Json:
             message = {"role": "assistant", "content": text}
             converted = {"index": choice.get("index") or 0, "delta": message, "message": message}
             return {**answer, "choices": [{**converted, "finish_reason": choice.get("finish_reason")}]}
-        case {"choices": [{"delta": {"content": list()} | {"function_call": dict()}}, *_]} | {
-            "choices": [{"message": {"content": list()} | {"function_call": dict()}}, *_]
-        }:
-            return {**answer, "choices": [_normalize_message(choice) for choice in answer["choices"]]}
+        case {"choices": [*choices]} if any(map(_is_unusual, choices)):
+            return {**answer, "choices": [_normalize_message(each) if _is_unusual(each) else each for each in choices]}
         case _:
             return llama_cpp_completion.convert_to_chat(answer)
+
+
+def _is_unusual(choice: Json) -> bool:
+    match choice:
+        case {"delta": message} | {"message": message}:
+            return isinstance(message, dict) and (
+                isinstance(message.get("content"), list) or isinstance(message.get("function_call"), dict)
+            )
+        case _:
+            return False
 
 
 def _normalize_message(choice: JsonObject) -> JsonObject:

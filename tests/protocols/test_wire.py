@@ -128,6 +128,14 @@ def test_content_may_be_a_list_of_parts():
     assert (message["content"], message["reasoning_content"], len(message["tool_calls"])) == (content, reasoning, 1)
 
 
+def test_content_in_parts_is_kept_if_the_first_choice_has_a_string():
+    two = completion("A")
+    two["choices"].append({**two["choices"][0], "index": 1, "message": {"role": "assistant", "content": PARTS[1:]}})
+    first, second = whole(convert_to_chat(two), request(n=2))["choices"]
+    assert (first["message"]["content"], second["message"]["content"]) == ("A", "I look.")
+    assert second["message"]["tool_calls"]
+
+
 def test_a_legacy_function_call_of_the_server_is_a_call():
     """As old versions of llama-cpp-python send it."""
     pieces = [{"name": "read_file", "arguments": '{"path": '}, {"arguments": '"a.py"}'}]
