@@ -143,8 +143,8 @@ _PUNCTUATION = re.compile(r"[\W_]+")
 def _list_local_names(name: str) -> list[str]:
     """Return ``name`` without its first namespace, without the first two, and so on."""
     ends = [found.end() for found in _NAMESPACE_END.finditer(name)]
-    return [name[end:] for end in ends[-MAX_NAMESPACES:]]
+    return [name[end:] for end in ends[-MAX_NAMESPACES:] if end < len(name)]
 
 
 def _normalize_spelling(name: str) -> str:
-    return _PUNCTUATION.sub("", name).lower()
+    return _PUNCTUATION.sub("", name).lower() or name

@@ -149,6 +149,11 @@ def test_name_without_the_namespace_of_its_tool_is_matched(name):
     assert ToolSet([*tools, Tool("readFile")]).match("read-file") is not tools[0]
 
 
+@pytest.mark.parametrize("name", ["", "!", "__", "functions."])
+def test_name_without_a_word_matches_no_tool(name):
+    assert ToolSet([Tool("fs__"), Tool("->")]).match(name) is None
+
+
 def test_a_long_name_takes_linear_time_and_is_cut_in_the_error():
     """Damaged output of a model can put a whole file in the place of a name."""
     start = time.process_time()
