@@ -18,8 +18,8 @@ _Call: TypeAlias = "tuple[str, Any]"
 def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: bool = False) -> None:
     """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
-    ``answer`` is a completion, a message or a response from the openai SDK, one of these as a dict, a `Turn`, or a list
-    of calls. ``partial`` states whether calls may have more arguments than expected. Raises TypeError for any other
+    ``answer`` is a completion, a message or a response from the openai SDK, a message from the anthropic SDK, one of
+    these as a dict, a `Turn`, or a list of calls. ``partial`` states whether calls may have more arguments than expected. Raises TypeError for any other
     answer.
     """
     __tracebackhide__ = True
@@ -96,6 +96,10 @@ def _get_calls(answer: Any) -> Sequence[Any]:
             return [item for item in output if item["type"] in ("function_call", "custom_tool_call")]
         case {"tool_calls": [*calls]} | {"calls": [*calls]}:
             return calls
+        case {"function_call": {} as call}:
+            return [call]
+        case {"role": _, "content": [*parts]}:
+            return [part for part in parts if part.get("type") == "tool_use"]
         case {"role": _}:
             return []
     raise TypeError(f"expected a completion, a message, a response, a Turn or a list of calls, got {answer!r:.200}")

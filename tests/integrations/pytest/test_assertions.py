@@ -28,6 +28,7 @@ def completion(*calls: tuple[str, Any], content: str | None = None) -> ChatCompl
 
 
 READ = ("read_file", {"path": "a.py", "limit": 20})
+TEXT = {"type": "text", "text": "I look."}
 RESPONSE = {
     "object": "response",
     "output": [
@@ -45,10 +46,12 @@ RESPONSE = {
         completion(READ).choices[0].message,
         completion(READ).choices[0].message.tool_calls,
         message(READ),
+        {**message(), "function_call": message(READ)["tool_calls"][0]["function"]},
+        {"role": "assistant", "content": [TEXT, {"type": "tool_use", "id": "c", "name": READ[0], "input": READ[1]}]},
         [READ],
         parse('<tool_call>{"name": "read_file", "arguments": {"path": "a.py", "limit": 20}}</tool_call>'),
     ],
-    ids=["completion", "message", "calls", "dict", "pairs", "turn"],
+    ids=["completion", "message", "calls", "dict", "legacy", "anthropic", "pairs", "turn"],
 )
 def test_every_kind_of_answer_is_accepted(answer):
     """Answers of any library, and calls by name or with arguments."""
