@@ -65,7 +65,8 @@ class NativeCalls:
 def _iter_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
     """Yield the index, id, name and arguments of each call, or fragment of a call."""
     for position, call in enumerate(calls if isinstance(calls, list) else ()):
-        if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
+        function = call.get("function", call if "name" in call else None) if isinstance(call, dict) else None
+        if isinstance(function, dict):
             index, arguments = call.get("index"), function.get("arguments")
             text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
             name = str(function.get("name") or "")

@@ -145,6 +145,14 @@ def test_a_legacy_function_call_of_the_server_is_a_call():
     assert (calls, finish_reason) == ([{"name": "read_file", "arguments": '{"path": "a.py"}'}], "tool_calls")
 
 
+def test_a_call_of_the_server_may_have_its_name_outside_a_function():
+    call = {"name": "read_file", "arguments": {"path": "a.py"}}
+    streamed = StreamedExchange(request(), 0)
+    events = [delta(tool_calls=[call]), delta(finish_reason="tool_calls")]
+    _, _, calls, _ = joined(streamed.feed(b"".join(map(encode_event, events))) + streamed.close())
+    assert calls == [{"name": "read_file", "arguments": '{"path": "a.py"}'}]
+
+
 def test_completion_without_choices_is_an_error():
     """Clients read the first choice without a check."""
     assert "without choices" in whole({"id": "a", "choices": []}, request())["error"]["message"]

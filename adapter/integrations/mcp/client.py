@@ -312,7 +312,7 @@ class _Session:
         while cursor not in seen and len(seen) < MAX_PAGES:
             seen.add(cursor)
             page = await client.list_tools(cursor=cursor)
-            for listed in page.tools:
+            for listed in filter(lambda each: self.server.uses_tool(each.name), page.tools):
                 self._add_tool(listed)
             cursor = page.next_cursor
             if not cursor or self._is_full:

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +34,15 @@ class McpServer:
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None
     trusted: bool = False
+    included: tuple[str, ...] = ("*",)
+    excluded: tuple[str, ...] = ()
+    """The names of the tools that are used and not used. A name may contain ``*``."""
+
+    def uses_tool(self, name: str) -> bool:
+        included, excluded = (
+            any(fnmatchcase(name, each) for each in names) for names in (self.included, self.excluded)
+        )
+        return included and not excluded
 
     @property
     def identity(self) -> str:
@@ -57,7 +67,7 @@ def parse_servers(text: str) -> list[McpServer]:
         if not is_valid:
             raise UsageError(f"{text!r} is not the URL of an MCP server; expected one like http://127.0.0.1:8000/mcp")
         return [McpServer(sanitize_name(parts.hostname or "http"), url=text)]
-    if text.endswith(".json"):
+    if text.endswith(".json") and (Path(text).exists() or not re.search(r"\s", text)):  # not `server --config a.json`
         return _load_servers(text)
     try:
         command = tuple(shlex.split(text))
@@ -72,8 +82,14 @@ def _load_servers(file: str) -> list[McpServer]:
     expected = 'expected {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}} or {"url": ...}}}'
     try:
         file_content = parse_json(Path(file).read_bytes())
-        servers = file_content["servers"] if "servers" in file_content else file_content["mcpServers"]
-        return [_parse_server(name, server) for name, server in servers.items() if not server.get("disabled")]
+        servers = next(filter(None, map(file_content.get, _SERVER_KEYS)), None) or file_content["mcpServers"]
+        return [
+            _parse_server(name, server)
+            for name, server in servers.items()
+            if not server.get("disabled") and server.get("enabled") is not False
+        ]
+    except UsageError:
+        raise
     except OSError as error:
         raise UsageError(f"cannot read {file!r}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -88,16 +104,30 @@ def _load_servers(file: str) -> list[McpServer]:
 
 
 def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
+    if "envFile" in config:
+        raise UsageError(
+            f"the envFile of the MCP server {name!r} is not read; write its variables into the server's env"
+        )
+    tools: dict[str, Any] = {
+        "included": tuple(config.get("includeTools") or config.get("tools") or ("*",)),
+        "excluded": tuple(each for key in ("excludeTools", "disabledTools") for each in config.get(key) or ()),
+    }
     name = sanitize_name(name)
     if url := next((config[key] for key in _URL_KEYS if key in config), None):
-        return McpServer(name, url=_expand(url), headers=_expand_values(config.get("headers")))
-    command = (_expand(config["command"]), *map(_expand, config.get("args") or ()))
-    return McpServer(name, command, environment=_expand_values(config.get("env")), cwd=config.get("cwd"))
+        return McpServer(name, url=_expand(url), headers=_expand_values(config.get("headers")), **tools)
+    program, arguments, cwd = config["command"], config.get("args") or [], config.get("cwd")
+    if not isinstance(arguments, list):
+        raise TypeError
+    command = tuple(map(_expand, [*(program if isinstance(program, list) else [program]), *arguments]))
+    environment = _expand_values(config.get("env") or config.get("environment"))
+    return McpServer(name, command, environment=environment, cwd=cwd and _expand(cwd), **tools)
 
 
+_SERVER_KEYS = ("mcpServers", "servers", "mcp", "context_servers")
+"""Names of the key with the servers: the usual one, and those of VS Code, opencode and Zed."""
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
 """Names of the key with the URL: the usual one, and those of Windsurf and Gemini CLI."""
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{\w+:\w[^}]*\}")
 
 
 def _expand_values(values: Mapping[str, object] | None) -> dict[str, str]:
@@ -105,9 +135,12 @@ def _expand_values(values: Mapping[str, object] | None) -> dict[str, str]:
 
 
 def _expand(value: object) -> str:
-    """Replace ``${NAME}``, ``${env:NAME}`` and ``${NAME:-default}``. Raises UsageError if the variable is not set."""
+    """Replace ``${NAME}``, ``${env:NAME}`` and ``${NAME:-default}``. Raises UsageError if the variable is not set, or
+    for another kind of variable, such as VS Code's ``${input:NAME}``."""
 
     def look_up(match: re.Match[str]) -> str:
+        if match[1] is None:
+            raise UsageError(f"{match[0]} in the file of MCP servers has no value here; use ${{env:NAME}} instead")
         value = os.environ.get(match[1], match[2])
         if value is None:
             raise UsageError(f"the environment variable {match[1]} is not set, which the file of MCP servers uses")

@@ -19,8 +19,8 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
     """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
     ``answer`` is a completion, a message or a response from the openai SDK, a message from the anthropic SDK, one of
-    these as a dict, a `Turn`, or a list of calls. ``partial`` states whether calls may have more arguments than expected. Raises TypeError for any other
-    answer.
+    these as a dict, a `Turn`, or a list of calls. ``partial`` states whether calls may have more arguments than
+    expected. Raises TypeError for any other answer.
     """
     __tracebackhide__ = True
     expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]

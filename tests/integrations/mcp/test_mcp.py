@@ -88,6 +88,12 @@ def test_mcp_tools_are_added_to_the_dialect(workspace):
     assert not workspace.run("read_file", {"path": "a"}).ok
 
 
+def test_tools_that_the_file_leaves_out_are_not_used(tmp_path):
+    server = replace(example(), included=("add", "die", "s*"), excluded=("die",))
+    with McpTools([server], state=str(tmp_path)) as connected:
+        assert [tool.name for tool in connected.tools] == ["add", "sleep", "secrets"]
+
+
 def test_mcp_tools_do_not_claim_a_sandbox(workspace):
     """They run in their server, including read-only ones, and the result and the session report that."""
     result = workspace.run("add", {"first": 2})
@@ -479,7 +485,7 @@ def test_http_responses_of_a_server_are_bounded(monkeypatch, tmp_path, size):
     assert second.content == "short"
 
 
-@pytest.mark.parametrize("key", ["mcpServers", "servers"])
+@pytest.mark.parametrize("key", ["mcpServers", "servers", "mcp", "context_servers"])
 def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, key):
     """A command, an address, or the file that other programs have."""
     monkeypatch.setenv("MCP_TOKEN", "secret-4f1d")
@@ -489,18 +495,43 @@ def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, ke
         "web": {"url": "http://x/mcp"},
         "keyed": {"type": "http", "serverUrl": "http://y/mcp", "headers": {"Authorization": "Bearer ${env:MCP_TOKEN}"}},
         "unused": {"command": "uvx", "disabled": True},
+        "off": {"command": "uvx", "enabled": False},
+        "list": {"type": "local", "command": ["bunx", "x"], "environment": {"B": "2"}, "cwd": "${MCP_REPO:-src}"},
+        "few": {"command": "uvx", "includeTools": ["a", "b"], "excludeTools": ["b"], "disabledTools": ["c"]},
+        "all": {"command": "uvx", "tools": ["*"]},
     }
-    file.write_text(json.dumps({key: servers}), encoding="utf-8")
+    file.write_text(json.dumps({"servers": {}, key: servers}), encoding="utf-8")
+    assert parse_servers("uvx server --config x.json") == [McpServer("uvx", ("uvx", "server", "--config", "x.json"))]
     assert parse_servers("uvx 'mcp server' --fast") == [McpServer("uvx", ("uvx", "mcp server", "--fast"))]
     assert parse_servers("https://example.org/mcp") == [McpServer("example_org", url="https://example.org/mcp")]
     assert parse_servers(str(file)) == [
         McpServer("my_git", ("uvx", "mcp-server-git", "."), environment={"A": "1"}),
         McpServer("web", url="http://x/mcp"),
         McpServer("keyed", url="http://y/mcp", headers={"Authorization": "Bearer secret-4f1d"}),
+        McpServer("list", ("bunx", "x"), environment={"B": "2"}, cwd="src"),
+        McpServer("few", ("uvx",), included=("a", "b"), excluded=("b", "c")),
+        McpServer("all", ("uvx",)),
     ]
     assert not any("secret" in str(server) for server in parse_servers(str(file)))
     monkeypatch.delenv("MCP_TOKEN")
     with pytest.raises(UsageError, match="MCP_TOKEN is not set"):
+        parse_servers(str(file))
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        (
+            {"url": "http://x/mcp", "headers": {"Authorization": "Bearer ${input:token}"}},
+            r"\$\{input:token\} in the file",
+        ),
+        ({"command": "uvx", "envFile": ".env"}, "envFile of the MCP server 'a' is not read"),
+    ],
+)
+def test_settings_of_other_clients_that_have_no_value_here_are_named(tmp_path, server, message):
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"servers": {"a": server}}), encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
         parse_servers(str(file))
 
 
@@ -527,7 +558,16 @@ def test_damaged_pins_are_ignored(tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"mcpServers": []}', '{"mcpServers": {"a": {}}}', '{"mcpServers": {"a": 1}}']
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"mcpServers": []}',
+        '{"mcpServers": {"a": {}}}',
+        '{"mcpServers": {"a": 1}}',
+        '{"mcpServers": {"a": {"command": "uvx", "args": "-y x"}}}',
+    ],
 )
 def test_invalid_server_file_error_shows_the_expected_form(tmp_path, content):
     file = tmp_path / "mcp.json"
