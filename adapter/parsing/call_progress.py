@@ -83,13 +83,15 @@ class CallProgress:
 
     def finish(self, events: list[Event]) -> list[Event]:
         """Return the final ``events``. If arguments were streamed, add the rest of the arguments, and give the first
-        call the id that was streamed."""
+        call the id that was streamed. If they are the arguments of a damaged call, its error comes first, so that no
+        other call follows the incomplete one."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
         rest = self._finish_arguments(first)
-        if rest is None and any(isinstance(event, InvalidToolCall) for event in events):
-            return events  # the emitted arguments belong to the damaged call
+        damaged = [event for event in events if isinstance(event, InvalidToolCall) and event.name is None]
+        if rest is None and damaged:
+            return damaged + [event for event in events if event not in damaged]
         if rest is None:
             return [InvalidToolCall(first.raw, f"the call is invalid: {REPAIRED_LATE}", first.name), *events[1:]]
         return [ToolCallDelta(self._id, first.name, rest), replace(first, id=self._id), *events[1:]]

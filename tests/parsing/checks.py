@@ -204,6 +204,7 @@ def stream_fault(events: Iterable[Event], plain: Sequence[Event]) -> str | None:
                     return f"the pieces {written} before {event}"
     if written:
         return f"the pieces {written} at the end"
+    merged, plain = _put_errors_first(merged), _put_errors_first(plain)
     if [event.raw for event in merged] != [event.raw for event in plain]:
         return f"{merged} instead of {plain}"
     for number, (event, other) in enumerate(zip(merged, plain, strict=True)):
@@ -211,6 +212,19 @@ def stream_fault(events: Iterable[Event], plain: Sequence[Event]) -> str | None:
         if _without_id(event) != _without_id(other) and not _is_refusal(event, other, raw):
             return f"{event} instead of {other}"
     return None
+
+
+def _put_errors_first(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return ``events`` with each error of a call that shares its text with others before these, as it is if something
+    of the damaged call was streamed."""
+    ordered: list[Event] = []
+    for event in events:
+        place = len(ordered)
+        if isinstance(event, InvalidToolCall) and not event.raw:
+            while place and isinstance(ordered[place - 1], ToolCall):
+                place -= 1
+        ordered.insert(place, event)
+    return tuple(ordered)
 
 
 def _is_refusal(event: Event, other: Event, raw: str) -> bool:

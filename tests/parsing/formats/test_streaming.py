@@ -287,6 +287,11 @@ def test_cases_stream_consistently(name):
 @given(st.one_of(soup, damaged()), st.sampled_from([*FORMATS, None]), st.integers(0, 1 << 30))
 @example('Now: functools[{"name": "read_file", "arguments": {"path": "a"}}', "phi4_mini_json", 1)  # prose in the end
 @example('functools[{"name": "do_everything", "arguments": {"m\\s": 1}}]', None, 1)  # an escape that is none
+@example(
+    'functools[{"name": "do_everything", "arguments": {"count": {"count": 0}}, {"name": "bash", "arguments": {}}]',
+    "phi4_mini_json",
+    1,
+)  # a damaged call before another one
 def test_streaming_changes_no_other_events(text, name, seed):
     """The same calls as without it, except calls that contradict emitted deltas."""
     pieces = random_pieces(text, random.Random(seed), 6)
