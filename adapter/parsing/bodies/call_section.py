@@ -125,7 +125,8 @@ class CallSection:
     def _wraps_other_call(self, source: BodySource) -> Reader[bool]:
         """Return whether the section directly contains a call with markers of another family."""
         _, marker = yield from source.peek_after_space(source.openers)
-        if marker and any(own.startswith(marker.lower()) for own in self._own_markers):
+        kind = marker.lower()
+        if kind in self._own_markers or (kind and any(own.startswith(kind) for own in self._own_markers)):
             return False
         return bool(marker) or (yield from peek_namespace(source)) != ""
 

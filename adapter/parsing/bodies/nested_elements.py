@@ -157,8 +157,8 @@ class NestedElements:
                 continue
             closes, word, key = match[1], match[2], (match[3] or match[2]).strip()
             ends_call = word in ("invoke", "tool_call")
-            is_in_text = len(nested) > 1 and not nested[-1].may_hold_elements
-            is_data = is_in_text and (inner_calls > 0 or (ends_call and not closes))
+            is_in_text = (ends_call or inner_calls > 0) and len(nested) > 1 and not nested[-1].may_hold_elements
+            is_data = is_in_text and (inner_calls > 0 or not closes)
             if ends_call and is_in_text:
                 inner_calls = max(0, inner_calls - 1) if closes else inner_calls + 1
             if is_data or (

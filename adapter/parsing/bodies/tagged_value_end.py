@@ -115,7 +115,7 @@ class RawValue:
                 return ""
             else:
                 holds_call = True
-                open_calls += _is_at_line_start(value) or "".join(value[-2:]).rstrip().endswith(">")
+                open_calls += _is_at_line_start(value) or _ends_in_tag(value)
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool) -> Reader[bool]:
@@ -204,21 +204,28 @@ def _is_at_line_start(parts: list[str]) -> bool:
     return True
 
 
+def _ends_in_tag(parts: list[str]) -> bool:
+    return next((part for part in reversed(parts) if part.strip()), "").rstrip().endswith(">")
+
+
 def split_broken_close(value: list[str]) -> str | None:
     """If ``value`` ends with ``</`` and whitespace or another tag, remove the text after ``</`` and return it. Return
     None if it does not.
 
     A model that loses a closing tag may write ``</`` and then the next section's tag.
     """
-    pieces: list[str] = []
-    while value and sum(map(len, pieces)) < TAIL:
-        pieces.insert(0, value.pop())
-    text = "".join(pieces)
-    value += [text[:-TAIL], text[-TAIL:]]  # in two pieces, so that the next call looks at the end alone
-    match = _BROKEN_CLOSE.search(value[-1])
-    if match is not None:
-        value[-1] = value[-1][: match.start(1)]
-    return match and match[1]
+    start, size = len(value), 0
+    while start and size < TAIL:
+        start -= 1
+        size += len(value[start])
+    if not size:
+        return None
+    tail = "".join([value[start][-TAIL:], *value[start + 1 :]])
+    match = _BROKEN_CLOSE.search(tail)
+    if match is None:
+        return None
+    value[start:] = [value[start][:-TAIL], tail[: match.start(1)]]
+    return match[1]
 
 
 def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()) -> str:
