@@ -97,6 +97,8 @@ class UntaggedJson:
         rest = rest if rest.strip(_BETWEEN_VALUES) else ""
         if rest and not source.was_cut:
             error = error or _explain(rest)
+        if not self.after_marker and any(_has_damaged_name(value, source.tools) for value in values):
+            return self._salvage(text, UNBALANCED, source)
         if not self.after_marker and not (_are_calls(values, source.tools) if values else False):
             is_call = not values and source.final and names_tool(text, source.tools)
             return self._salvage(text, error, source) if is_call else TEXT
@@ -107,7 +109,11 @@ class UntaggedJson:
                 return build_call_from_arguments(self.name, values, offset)
             result = build_calls_from_json(values, self.arguments_key, source.tools, offset)
         except FormatError as fault:
-            return self._salvage(text, f"the call cannot be read: {fault}", source) if self.after_marker else TEXT
+            return (
+                self._salvage(text, f"the call cannot be read: {fault}", source)
+                if self.after_marker or len(values) > 1
+                else TEXT
+            )
         if not rest:
             return check_hidden_calls(result, text, self.arguments_key, source.tools)
         later = self._salvage(f",{rest.lstrip(_BETWEEN_VALUES)}", error, source)
@@ -160,12 +166,15 @@ class UntaggedJson:
             values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
             char = yield from source.skip_space(gap)
-            member = yield from self._find_next_member(source, has_space=bool("".join(gap)))
-            if member is not None:
+            member = yield from self._find_next_member(source, has_space=bool("".join(gap)) and not value.fixes)
+            goes_on = self.name is None and value.fixes and not "".join(gap) and (char.isalnum() or char == ":")
+            if member is not None or goes_on:
                 consumed.extend([*piece, *gap])
-                source.consume_match(member, consumed)
+                if member is not None:
+                    source.consume_match(member, consumed)
                 yield from self._consume_later_members(source, consumed)
-                return values[:-1], f"the call cannot be read: its object is closed before {member[1]!r}"
+                place = "too early" if member is None else f"before {member[1]!r}"
+                return values[:-1], f"the call cannot be read: its object is closed {place}"
             if char and char in ',:"' and self.name is not None and value.fixes:
                 consumed.extend(piece)
                 source.push_back("".join(gap))
@@ -365,6 +374,13 @@ def _are_calls(values: list[Value], tools: ToolSet) -> bool:
 def _names_tool(item: Json, tools: ToolSet) -> bool:
     key = find_name_key(item, tools) if isinstance(item, dict) else None
     return key is not None and item[key] in tools
+
+
+def _has_damaged_name(value: Value, tools: ToolSet) -> bool:
+    """Return whether the rest of a call is in the name of a repaired ``value``, after a tool's name and its quote."""
+    key = find_name_key(value.value, tools) if value.fixes and isinstance(value.value, dict) else None
+    name, quote, _ = value.value[key].partition('"') if key is not None else ("", "", "")
+    return quote != "" and name in tools
 
 
 def is_unmarked_call(value: Json, tools: ToolSet) -> bool:

@@ -69,7 +69,15 @@ class UnmarkedCallReader:
         self._read_body, self._close_tags = read_body, close_tags
 
     def read_unmarked(self) -> Reader[None]:
-        """Parse JSON at the start of a line. It is a call if nothing but calls follows."""
+        """Parse JSON at the start of a line, and the calls after it on the line. It is a call if nothing but calls
+        follows."""
+        while (yield from self._read_value()) and (
+            yield from self._source.consume_marker(_separators, self._state.space)
+        ):
+            pass
+
+    def _read_value(self) -> Reader[bool]:
+        """Parse calls in JSON or a damaged call. Return whether there is one."""
         consumed: list[str] = []
         is_first = self._state.last is NOTHING
         result, _ = yield from self._read_body(self._tables.unmarked, consumed)
@@ -77,24 +85,22 @@ class UnmarkedCallReader:
             result = yield from self._consume_stray_brackets(result, consumed)
         raw = "".join(consumed)
         if not raw and (yield from self.read_worded()):
-            return
+            return False
         if not result.calls and (self._state.held or result.error is not None):
             self._source.push_back(raw)
             if (yield from self._hold_damaged_call("{[", result.error or NOT_CLOSED)):
-                return
+                return True
             self._source.consume_again([], [raw])
         if result.error is None or result.calls:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
             if self._state.held and (yield from self._hold_damaged_call(_OUTSIDE_BRACKETS, NOT_CLOSED)):
-                return
-            if result.error is not None and (yield from self._source.consume_marker(_separators, self._state.space)):
-                yield from self.read_unmarked()
-                return
+                return True
         else:
             self._output.commit_held()
             self._output.add_calls(self._call_events.build_events(result, raw))
         if self._state.held and self._state.open_tags:
             yield from self._close_tags()
+        return bool(result.calls and (self._state.held or result.error is not None))
 
     def read_worded(self) -> Reader[bool]:
         """Parse a call in no format's notation, at the start of a line. It is a call if nothing but calls follows.
@@ -137,8 +143,8 @@ class UnmarkedCallReader:
         return False
 
     def _hold_damaged_call(self, starts: str, error: str) -> Reader[bool]:
-        """Buffer a damaged call, with its ``error``, and the calls after it on its line. Return whether there is one:
-        text that begins with a character of ``starts`` and names a tool, up to the next start of a call."""
+        """Buffer a damaged call, with its ``error``. Return whether there is one: text that begins with a character of
+        ``starts`` and names a tool, up to the next start of a call."""
         ahead: list[str] = []
         char = yield from self._source.skip_space(ahead)
         text = ""
@@ -155,9 +161,6 @@ class UnmarkedCallReader:
         self._source.consume_again([], [*ahead, text])
         events: list[Event] = [InvalidToolCall(text, error, name)]
         self._output.hold(events, text, self._source.offset - len(text))
-        separator = yield from self._source.consume_marker(_separators, self._state.space)
-        if separator:
-            yield from self.read_unmarked()
         return True
 
     def read_fence(self) -> Reader[None]:

@@ -162,7 +162,7 @@ def list_leaves(value: Json, sign: str) -> list[str]:
     return [repr(value).replace(sign, "").strip("\"'")]
 
 
-@pytest.mark.parametrize("name", ["hermes", "mistral", "harmony", "gemma4"])
+@pytest.mark.parametrize("name", ["hermes", "mistral", "harmony", "gemma4", "llama3_json"])
 def test_one_sign_too_many_or_too_few(name):
     """The neighbors remain, and values that fit the schema are the intended ones, apart from the sign in a string."""
     encode = get_format(name).encode_calls
