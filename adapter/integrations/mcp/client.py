@@ -299,7 +299,9 @@ class _Session:
         if self.server.url:
             from adapter.integrations.mcp.http_transport import create_limited_http_client
 
-            transport = create_limited_http_client(self.server.url, self.server.headers, MAX_MESSAGE, self._call_s)
+            transport = create_limited_http_client(
+                self.server.url, self.server.headers, MAX_MESSAGE, self._call_s, self._log
+            )
             return Client(transport, read_timeout_seconds=self._call_s)
         program, *arguments = _wrap_in_supervisor(_wrap_in_limiter(self.server.command))
         environment = dict(self.server.environment) or None

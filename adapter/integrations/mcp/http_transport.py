@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import TextIO
 
 import httpx2
 from mcp.client._transport import TransportStreams
@@ -18,14 +19,16 @@ WAIT_S = 30.0
 
 @asynccontextmanager
 async def create_limited_http_client(
-    url: str, headers: Mapping[str, str], max_message: int, call_s: float
+    url: str, headers: Mapping[str, str], max_message: int, call_s: float, log: TextIO
 ) -> AsyncIterator[TransportStreams]:
-    """Create a transport for the SDK's client. A message of more than ``max_message`` bytes makes its request fail."""
+    """Create a transport for the SDK's client. A message of more than ``max_message`` bytes makes its request fail.
+
+    The status of each request that fails is written to ``log``."""
     timeout = httpx2.Timeout(WAIT_S, read=call_s)
     # Compressed responses could expand to any size.
     headers = {**headers, "Accept-Encoding": "identity"}
     async with (
-        httpx2.AsyncClient(transport=_LimitedTransport(max_message), timeout=timeout, headers=headers) as client,
+        httpx2.AsyncClient(transport=_LimitedTransport(max_message, log), timeout=timeout, headers=headers) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=max_message) as streams,
     ):
         yield streams
@@ -34,13 +37,16 @@ async def create_limited_http_client(
 class _LimitedTransport(httpx2.AsyncHTTPTransport):
     """Limits the size of all responses except event streams."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, log: TextIO) -> None:
         super().__init__()
-        self._limit = limit
+        self._limit, self._log = limit, log
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
+        if response.status_code >= 300 and request.method == "POST":  # the SDK's errors do not contain it
+            location = response.headers.get("location", "")
+            print(f"HTTP {response.status_code} {location}", file=self._log, flush=True)
         is_compressed = response.headers.get("content-encoding", "identity").lower() != "identity"
         if is_compressed or not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             response.stream = _LimitedStream(response.stream, 0 if is_compressed else self._limit)

@@ -35,7 +35,7 @@ from adapter.tools.operations.permissions import ApprovalRequest, PermissionRule
 from adapter.workspace import Workspace
 from tests import mcp_plain
 from tests.command_line import adapter, started
-from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
+from tests.scripted_server import CHAT, MODELS, Reply, as_json, as_stream, delta
 from tests.waiting import eventually, retry_longer
 
 if find_spec("mcp") is None:  # importing it takes a second, which only the worker of these tests needs
@@ -444,6 +444,14 @@ def test_unreachable_url_gives_the_reason():
         pytest.raises(UsageError, match="failed to start"),
         McpTools([McpServer("gone", url="http://127.0.0.1:9/mcp")]),
     ):
+        pass
+
+
+@pytest.mark.parametrize(("status", "reason"), [(401, "HTTP 401"), (405, "HTTP 405"), (307, "HTTP 307 /mcp/")])
+def test_refused_request_gives_the_status(scripted, status, reason):
+    """A key that is missing, a server of the old protocol, another address."""
+    scripted.on("/mcp", Reply(status, b"", headers=(("Location", "/mcp/"),) if status == 307 else ()))
+    with pytest.raises(UsageError, match=reason), McpTools([McpServer("s", url=f"{scripted.url}/mcp")]):
         pass
 
 
