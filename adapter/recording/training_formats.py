@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from adapter.conversation.message_content import get_text
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.lines import count_common_prefix
 from adapter.recording.training_samples import TrainingSample
@@ -47,8 +48,9 @@ def to_sharegpt(sample: TrainingSample) -> JsonObject:
 
 def _to_turns(message: JsonObject) -> Iterator[JsonObject]:
     content = message.get("content") or ""
-    if not isinstance(content, str):
+    if isinstance(content, list) and any(not isinstance(part, dict) or part.get("type") != "text" for part in content):
         raise UnrepresentableSample("a message with images or other parts")
+    content = get_text(content)
     if message.get("role") != "assistant":
         yield {"from": _FROM.get(str(message.get("role")), "human"), "value": content}
         return

@@ -71,6 +71,11 @@ def test_sharegpt_has_calls_and_results_as_turns():
         "gpt",
     ]
     assert json.loads(made["conversations"][2]["value"]) == [{"name": "read_file", "arguments": {"path": "a.py"}}]
+    parts = [{"type": "text", "text": "Which"}, {"type": "text", "text": "file?"}]
+    assert to_sharegpt(sample(sent={"messages": [{"role": "user", "content": parts}]}))["conversations"][0] == {
+        "from": "human",
+        "value": "Which\nfile?",
+    }
     with pytest.raises(UnrepresentableSample, match="images"):
         to_sharegpt(sample(sent={"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}))
 
