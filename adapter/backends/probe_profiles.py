@@ -134,7 +134,7 @@ def _format_tables(values: Mapping[str, Json]) -> Iterator[str]:
 def load_profile(path: Path) -> Profile:
     """Read a profile. Raises UsageError if the file is invalid."""
     try:
-        return Profile.model_validate(parse_toml(path.read_text(encoding="utf-8")))
+        return Profile.model_validate(parse_toml(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise UsageError(
             f"cannot read the profile {path}: {error.strerror}. Create one with `adapter probe`."

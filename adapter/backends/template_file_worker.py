@@ -123,7 +123,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _read_text(path: Path) -> str:
     if path.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"the file has more than {MAX_FILE_BYTES:,} bytes")
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8-sig")
 
 
 # ------------------------------------------------------------------ GGUF

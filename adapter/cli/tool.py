@@ -112,7 +112,7 @@ def add(
         raise UsageError("--parameters and --parameters-file cannot be combined; pass one of them")
     if parameters_file is not None:
         try:
-            parameters = parameters_file.read_text(encoding="utf-8")
+            parameters = parameters_file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read {parameters_file}: {explain_read_error(error)}") from error
     entry: JsonObject = {"name": id, "description": name, "executable": command}
@@ -155,7 +155,7 @@ def remove(
 
     file = find_target_file(config_file)
     try:
-        text = file.read_text(encoding="utf-8") if file.is_file() else "[]"
+        text = file.read_text(encoding="utf-8-sig") if file.is_file() else "[]"
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {explain_read_error(error)}") from error
     known = [tool.name for tool in parse_entries(text, str(file))]

@@ -164,7 +164,7 @@ def read_config(workspace: Path, file: Path | None = None) -> Config:
 def read_toml(path: Path, settings: type[Settings]) -> Settings:
     """Read a TOML file into ``settings``. Raises UsageError, which lists all invalid keys, with similar valid ones."""
     try:
-        values = parse_toml(path.read_text(encoding="utf-8"))
+        values = parse_toml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:

@@ -112,7 +112,7 @@ def parse_scenarios(text: str, source: str) -> list[Scenario]:
 def read_scenarios(path: Path) -> list[Scenario]:
     """Read the scenarios in a TOML file. Raises UsageError if the file is invalid."""
     try:
-        return parse_scenarios(path.read_text(encoding="utf-8"), str(path))
+        return parse_scenarios(path.read_text(encoding="utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {explain_read_error(error)}") from error
 

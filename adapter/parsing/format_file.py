@@ -54,11 +54,10 @@ def read_format_file(path: object, known: Container[str] = ()) -> Format:
     if len(content) > MAX_BYTES:
         raise UsageError(f"{path} is not a format file: it is larger than {MAX_BYTES:,} bytes")
     try:
-        spec = parse_format_file(content.decode("utf-8"))
+        text = content.decode("utf-8-sig")
+        spec = parse_format_file(text)
         if spec.name in known:
-            raise ValueError(
-                f"{_locate(content.decode(), 'name')}: {spec.name!r} is a built-in format; choose another name"
-            )
+            raise ValueError(f"{_locate(text, 'name')}: {spec.name!r} is a built-in format; choose another name")
         return compile_format(spec)
     except UnsupportedLayoutError as error:
         raise UsageError(f"{path}: no parser supports this format: {error}") from error

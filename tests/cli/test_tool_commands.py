@@ -54,6 +54,16 @@ def test_tool_can_be_added_listed_viewed_and_removed(run, here, tmp_path):
     assert "did you mean" in run("tool", "view", "TouchFiles", code=3).stderr
 
 
+def test_files_with_a_byte_order_mark_are_read(run, here):
+    """As some editors on Windows write them."""
+    (here / "tools.json").write_text('[{"name": "Greet", "executable": "echo"}]', encoding="utf-8-sig")
+    (here / "n.json").write_text('{"properties": {"n": {"type": "integer"}}}', encoding="utf-8-sig")
+    run("tool", "add", "--id", "Count", "--name", "n", "--command", "echo", "--parameters-file", "n.json")
+    shown = run("tool", "list").stdout
+    assert "Greet" in shown
+    assert "Count" in shown
+
+
 def test_tool_add_writes_every_option(run, here):
     schema = {"type": "object", "properties": {"n": {"type": "integer"}, "path": {"type": "string"}}}
     flags = ("--echo-output", "--truncate-output", "--exclusive-argument-template", "--opt-in")

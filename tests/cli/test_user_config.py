@@ -134,8 +134,9 @@ def test_read_toml_accepts_any_pydantic_model(tmp_path):
         format: str
 
     file = tmp_path / "profile.toml"
-    file.write_text("format = 'hermes'")
-    assert read_toml(file, Profile).format == "hermes"
+    for encoding in ("utf-8", "utf-8-sig"):
+        file.write_text("format = 'hermes'", encoding=encoding)
+        assert read_toml(file, Profile).format == "hermes"
     file.write_text("fromat = 'hermes'")
     with pytest.raises(UsageError, match=r"did you mean 'format'\?"):
         read_toml(file, Profile)

@@ -135,7 +135,7 @@ def _build_file_name(basename: str) -> str:
 
 def _read_text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {explain_read_error(error)}") from error
 
