@@ -73,7 +73,11 @@ def use_config_file(context: typer.Context, path: Path) -> None:
     fields: dict[str, Any] = {name.replace("_", "-"): (Any, None) for name in names}
     file = create_model("File", __base__=_Models, __cls_kwargs__={"extra": "forbid"}, **fields)
     values = read_toml(path, file).model_dump(exclude={"models"}, exclude_unset=True)
-    context.default_map = {name.replace("-", "_"): value for name, value in values.items()}
+    repeatable = {str(each.name) for each in context.command.params if getattr(each, "multiple", False)}
+    named = {name.replace("-", "_"): value for name, value in values.items()}
+    context.default_map = {
+        name: [value] if name in repeatable and not isinstance(value, list) else value for name, value in named.items()
+    }
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:

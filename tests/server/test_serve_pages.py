@@ -85,9 +85,14 @@ def test_pages_are_rejected_unless_allowed(url, headers, status):
         assert ask(url, path, headers, method, body)[0] == status
 
 
-def test_trusted_host_is_served(upstream):
+@pytest.mark.parametrize("text", ["", 'trusted-host = "llm.example"', 'trusted-host = ["llm.example"]'])
+def test_trusted_host_is_served(upstream, tmp_path, text):
     """With and without a port, in any case; other names are still rejected."""
-    with serving(f"{upstream.url}/v1", "--trusted-host", "llm.example") as url:
+    file = tmp_path / "serve.toml"
+    file.write_text(text)
+    with serving(
+        f"{upstream.url}/v1", *(("--config", str(file)) if text else ("--trusted-host", "llm.example"))
+    ) as url:
         found = [ask(url, MODELS, {"Host": host})[0] for host in ("LLM.example", "llm.example:443", "x.llm.example")]
     assert found == [200, 200, 421]
 
