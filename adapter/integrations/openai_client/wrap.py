@@ -1,8 +1,8 @@
 """Add tool calls to an OpenAI client: the same methods and types, without a server in between.
 
-The client keeps the SDK's own class; only its transport is replaced. Chat requests with tools and all requests to the
-Responses API, which few model servers support, are translated on the way out and back. Everything else passes through,
-so that streams, helpers, raw responses and retries work as before.
+The client keeps the SDK's own class; only its transport is replaced. Chat requests with tools, and all requests for a
+new response of the Responses API, which few model servers support, are translated on the way out and back. Everything
+else passes through, so that streams, helpers, raw responses and retries work as before.
 """
 
 from __future__ import annotations
