@@ -129,7 +129,8 @@ def iter_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObj
         path = f"messages[{index}]"
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise RequestError(f'{path} must be an object with a "role", got {truncate_repr(message)}', path)
-        yield path, message, parse_content(message.get("content"), path)
+        content = message.get("content")
+        yield path, message, parse_content(message.get("refusal") if content in (None, "") else content, path)
 
 
 def has_misplaced_system(messages: Sequence[Json]) -> bool:

@@ -171,6 +171,12 @@ def test_copied_result_is_sent_without_markup(fields):
     assert content == choice["message"]["content"] == "It says:\n7\nSeven."
 
 
+def test_a_refusal_in_the_history_is_text():
+    """The openai SDK has it beside the content, which is then null."""
+    messages = [*ASK, {"role": "assistant", "content": None, "refusal": "I may not."}, *ASK]
+    assert request(messages=messages).body["messages"][-2] == {"role": "assistant", "content": "I may not."}
+
+
 def test_reasoning_only_answer_becomes_content():
     """The client never gets an empty answer. A stream has sent the text as reasoning before."""
     text = "<think>\nThe file has 3 lines."
