@@ -38,7 +38,7 @@ _WITHIN_WORDS = "’·µ\xad"
 _WORD = re.compile(r"(?:[^\W\d_]|[^\x00-\x7f])+")
 
 _SINGLE_BYTE = (
-    *("cp1252", "cp1250", "iso8859-2", "cp1251", "cp1253", "cp1254", "cp1255", "cp1257", "koi8-u", "cp866"),
+    *("cp1252", "cp1250", "iso8859-2", "cp1251", "cp1255", "cp1253", "cp1254", "cp1257", "koi8-u", "cp866"),
     *("iso8859-5", "iso8859-7", "iso8859-15", "mac-roman", "cp850", "cp852"),
 )
 """Encodings with one byte per character; the first of those that fit equally well is used."""
@@ -60,6 +60,12 @@ MIN_KANA = 0.2
 """Minimum share of kana in Japanese text."""
 MIN_KOREAN = 5
 """Minimum number of characters that decide for Korean. Of a Chinese character, two in three decode as Korean ones."""
+
+
+_FINAL_WITHIN = re.compile("[ךםןףץ](?=[א-ת])|ς(?=[α-ω])")
+"""Letters within a word that Hebrew and Greek have only at its end."""
+_RARE_CYRILLIC = "шщъ"
+"""The common Hebrew letters resh, shin and tav in cp1255, which are rare in every language as Cyrillic letters."""
 
 
 def guess_encoding(data: bytes) -> str | None:
@@ -93,8 +99,10 @@ def _measure_oddness(text: str) -> float:
             odd += len(foreign)  # two scripts
         elif foreign and len(word) > 1 and word.isupper():
             odd += len(word) / 3  # as small letters look in many wrong encodings
+        odd += len(_FINAL_WITHIN.findall(word))
         letters.update(char.lower() for char in special if char.isalpha())
     total = letters.total()
+    odd += max(0, sum(letters[char] for char in _RARE_CYRILLIC) - 2 - total / 12)
     if 0 < total <= 2 and max(letters) > _LAST_LATIN:
         odd += 1  # too few to tell
     known = max(sum(letters[char] for char in alphabet & letters.keys()) for alphabet in _ALPHABETS)
