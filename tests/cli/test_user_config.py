@@ -168,7 +168,7 @@ def test_subagent_tier_uses_its_configured_model_and_server(home, workspace, scr
             f"[models.strong]\nbase_url = '{other.url}'\nmodel = 'big'\nformat = 'qwen3_coder'\n"
             "[models.weak]\nbase_url = 'http://127.0.0.1:1'\n"
         )
-        scripted.on(CHAT, *answers(task, "Done."))
+        scripted.on(CHAT, *answers(task, "It has two kinds."))
         message = run(workspace, scripted)
         (asked,) = other.bodies()
     assert asked["model"] == "big"
@@ -179,7 +179,7 @@ def test_subagent_tier_uses_its_configured_model_and_server(home, workspace, scr
 
 def test_agent_model_option_sets_the_model_of_a_tier(home, workspace, scripted):
     task = call("task", description="Look", prompt="Look around.", model_tier="weak")
-    scripted.on(CHAT, *answers(task, "I looked.", "Done."))
+    scripted.on(CHAT, *answers(task, "I looked.", "It has two kinds."))
     message = run(workspace, scripted, "--agent-model", "weak=tiny")
     assert [body["model"] for body in message] == ["m", "tiny", "m"]
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--agent-model", "tiny"])
@@ -194,7 +194,7 @@ def test_search_and_skills_come_from_the_user(home, workspace, scripted, tmp_pat
         folder.mkdir(parents=True)
         (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: How to {name}\n---\nDo it well.\n")
     scripted.on("/s?q=tin%20openers", as_json(200, {"results": [{"title": "Tin", "url": "http://t", "content": "x"}]}))
-    scripted.on(CHAT, *answers(call("websearch", query="tin openers"), "Done.") * 2)
+    scripted.on(CHAT, *answers(call("websearch", query="tin openers"), "It has two kinds.") * 2)
     file = tmp_path / "mine.toml"
     file.write_text(f"[search]\nurl = '{scripted.url}/s?q={{query}}'\n[skills]\nfolders = ['{tmp_path}/release']\n")
     message = run(workspace, scripted, "--config", str(file), "--skills", str(tmp_path / "review"))
@@ -209,7 +209,7 @@ def test_search_key_is_never_in_the_prompt_or_the_recording(home, workspace, scr
     """Even if the name of its variable does not look like a key."""
     monkeypatch.setenv("MINE", "c0nfidential")
     scripted.on("/search", as_json(200, {"results": [{"title": "T c0nfidential", "url": "http://t", "text": "x"}]}))
-    scripted.on(CHAT, *answers(call("websearch", query="c0nfidential tins"), "Done."))
+    scripted.on(CHAT, *answers(call("websearch", query="c0nfidential tins"), "It has two kinds."))
     file, record = tmp_path / "mine.toml", tmp_path / "talk.jsonl"
     file.write_text(f"[search]\nservice = 'exa'\nurl = '{scripted.url}'\nkey_variable = 'MINE'\n")
     message = run(workspace, scripted, "--config", str(file), "--record", str(record))
@@ -222,7 +222,7 @@ def test_search_key_is_never_in_the_prompt_or_the_recording(home, workspace, scr
 def test_searxng_needs_its_address(home, workspace, scripted):
     path = "/search?format=json&q=tin"
     scripted.on(path, as_json(200, {"results": [{"title": "Tin", "url": "http://t", "content": "x"}]}))
-    scripted.on(CHAT, *answers(call("websearch", query="tin"), "Done."))
+    scripted.on(CHAT, *answers(call("websearch", query="tin"), "It has two kinds."))
     message = run(workspace, scripted, "--search", "searxng", "--search-url", scripted.url)
     assert "http://t" in message[1]["messages"][-1]["content"]
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--search", "searxng"])
