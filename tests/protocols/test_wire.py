@@ -172,7 +172,7 @@ def test_copied_result_is_sent_without_markup(fields):
 
 
 def test_a_refusal_in_the_history_is_text():
-    """The openai SDK has it beside the content, which is then null."""
+    """In the openai SDK, the content is then null."""
     messages = [*ASK, {"role": "assistant", "content": None, "refusal": "I may not."}, *ASK]
     assert request(messages=messages).body["messages"][-2] == {"role": "assistant", "content": "I may not."}
 
