@@ -128,7 +128,7 @@ def test_no_byte_outside_of_a_patch_changes():
     assert tally.wrong == []
 
 
-@pytest.mark.parametrize(("seed", "index"), [(1, 176_099), (1, 460_582), (2, 48_700), (2, 63_773), (2, 316_872)])
+@pytest.mark.parametrize(("seed", "index"), [(1, 176_099), (1, 460_582), (2, 48_700)])
 def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
     """Files guessed to be Japanese or Chinese, so that one of two places was not seen, are refused."""
     tally = edit_integrity.run(seed, index, count=1)

@@ -153,7 +153,9 @@ TOLD: dict[str, Case | str] = {
     "workspace/sandbox/sandbox_notes.py build_session_sandbox_note: functions[:MAX_NAMED]": "others counted",
     "workspace/sandbox/output_capture.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap names its size",
     "workspace/changes/history.py commit: summary[:journal.MAX_SUMMARY]": "only in the list of changes",
-    "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
+    "workspace/changes/text_codec.py _iter_guesses: data[:_LIBRARY_BYTES]": "a guessed encoding is noted",
+    "workspace/changes/text_codec.py _iter_guesses: lines[start:start + _GUESS_BYTES]": "a guessed encoding is noted",
+    "workspace/changes/text_codec.py _iter_guesses: max(0, first.start() - _WORD_BYTES)": "a guessed encoding is noted",
     "workspace/capabilities/capability_planner.py _search: hits[:operation.limit]": "as many as requested",
     "workspace/capabilities/http_search_and_docs.py search: min(request.limit, self.most)": Case(
         "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were requested; the service returns at most 5"

@@ -13,12 +13,12 @@ from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import Tool
 from tests.effort import EFFORT, examples
 from tests.parsing.checks import read
-from tests.parsing.formats.soup import FILE_FORMATS, PIECES
+from tests.parsing.formats.soup import FILE_FORMATS, PIECES, characters
 
 MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.end_tokens)})
 
 PARTS = [*MARKERS, *(piece for piece in PIECES if piece != "\ud800"), "\n", " ", '"', "&", "null", "```"]
-texts = some.lists(some.text() | some.sampled_from(PARTS), max_size=5).map("".join)
+texts = some.lists(some.text(characters) | some.sampled_from(PARTS), max_size=5).map("".join)
 values = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(texts, inner, max_size=3),
