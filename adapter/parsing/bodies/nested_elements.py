@@ -137,7 +137,7 @@ class NestedElements:
         return (yield from self._read_elements(source, consumed, root))
 
     def _read_elements(self, source: StreamBuffer, consumed: list[str], root: _Element) -> Reader[BodyResult]:
-        nested, fixes, inner_calls = [root], root.fixes, 0
+        nested, fixes, inner_calls, begun_calls = [root], root.fixes, 0, 0
         while True:
             text: list[str] = []
             token = yield from source.read_until(self._token, text)
@@ -157,10 +157,15 @@ class NestedElements:
                 continue
             closes, word, key = match[1], match[2], (match[3] or match[2]).strip()
             ends_call = word in ("invoke", "tool_call")
-            is_in_text = (ends_call or inner_calls > 0) and len(nested) > 1 and not nested[-1].may_hold_elements
-            is_data = is_in_text and (inner_calls > 0 or not closes)
-            if ends_call and is_in_text:
-                inner_calls = max(0, inner_calls - 1) if closes else inner_calls + 1
+            if closes and not ends_call:
+                begun_calls = 0  # no parameter follows: the call is only mentioned
+            open_calls = inner_calls + begun_calls
+            is_in_text = (ends_call or open_calls > 0) and len(nested) > 1 and not nested[-1].may_hold_elements
+            is_data = is_in_text and (open_calls > 0 or not closes)
+            if is_in_text and ends_call and not closes:
+                begun_calls += 1
+            elif is_in_text:
+                inner_calls, begun_calls = max(0, open_calls - ends_call), 0
             if is_data or (
                 ends_call and len(nested) > 1 and (yield from self._continues(source, nested[-1].key, word))
             ):

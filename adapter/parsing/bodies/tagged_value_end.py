@@ -87,25 +87,27 @@ class RawValue:
         If another tag ended the value, return an empty string and do not consume the tag; if such a value contains a
         closing tag, its end is uncertain. If the text ended first, return None.
         """
-        holds_call, holds_close, open_parameters, open_calls = False, False, 0, 0
+        holds_call, holds_close, open_parameters, open_calls, begun_calls = False, False, 0, 0, 0
         while True:
             tag = yield from source.read_until(self._tags, value)
             kind = tag.lower()
             if not tag:
                 return None
             if kind in self._closes:
-                has_tags = holds_call or open_parameters > 0
+                has_tags, begun_calls = holds_call or open_parameters > 0, 0  # no parameter follows: only mentioned
                 if (yield from self._is_end(source, has_tags, may_begin, is_nested=open_calls > 0)):
                     return tag
                 holds_close, open_parameters = True, open_parameters - 1
             elif kind in self._next_opens:
-                may_end = not (holds_close or open_calls) and (not self._opens_line or _is_at_line_start(value))
+                is_nested = holds_close or open_calls > 0 or begun_calls > 0
+                may_end = not is_nested and (not self._opens_line or _is_at_line_start(value))
                 if may_end and (yield from may_begin(source, tag)):
                     source.push_back(tag)
                     return ""
-                open_parameters += 1
+                open_parameters, open_calls, begun_calls = open_parameters + 1, open_calls + begun_calls, 0
             elif kind in self._all_closes:
                 may_end = kind in self._call_closes or not holds_call
+                open_calls, begun_calls = open_calls + begun_calls, 0
                 if may_end and (yield from self._ends_call(source, is_nested=open_calls > 0)):
                     source.push_back(tag)
                     return ""
@@ -115,7 +117,7 @@ class RawValue:
                 return ""
             else:
                 holds_call = True
-                open_calls += _is_at_line_start(value) or _ends_in_tag(value)
+                begun_calls += _is_at_line_start(value) or _ends_in_tag(value)
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool) -> Reader[bool]:

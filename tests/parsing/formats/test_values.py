@@ -90,6 +90,18 @@ def test_markers_in_values_are_data(format):
             assert calls == expected or (turn.invalid and len(calls) < len(expected)), text
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_opening_marker_alone_in_a_value_is_data(format):
+    """A file about tool calls has lines with a marker that no parameter follows. Such a line begins no call."""
+    markers = sorted({opener.marker for opener in FORMATS[format].openers} - {""})
+    second = FORMATS[format].encode_calls([("bash", {"command": "ls"})])
+    for marker in random.Random(format).sample(markers, min(SAMPLE, len(markers))):
+        for value in (f"use\n{marker} tag", f"a\n{marker}\nb", f'a\n{marker} {{"x": 1}}\nb', f"<p>{marker}"):
+            turn = parse(f"{written(format, value)}\n{second}", TOOLS, format, "stop", generation_prompt="")
+            calls = [(call.name, call.arguments) for call in turn.calls]
+            assert calls == [("write_file", {"content": value, "path": "n.md"}), ("bash", {"command": "ls"})]
+
+
 @pytest.mark.parametrize("format", [*FORMATS, *FILE_FORMATS])
 def test_calls_in_a_value_are_not_run(format):
     """Neither the first nor a later one, on lines of their own or not."""
