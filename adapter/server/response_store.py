@@ -101,7 +101,10 @@ class ResponseStore:
         return self._max_bytes > 0
 
     def close(self) -> None:
-        self._writer.shutdown()
+        try:
+            self._writer.shutdown()
+        except RuntimeError:  # the garbage collector runs in the thread that writes, and cannot wait for it
+            return
         with self._lock:
             self._tables.close()
 

@@ -185,3 +185,10 @@ def test_locked_store_is_an_error_of_its_own(tmp_path, monkeypatch):
         other.rollback()
     assert store.load_response("resp_1") is not None
     store.close()
+
+
+def test_store_may_be_closed_by_its_own_thread():
+    """The garbage collector closes the store of a client, in any thread."""
+    store = ResponseStore()
+    store._writer.submit(store.close).result(10)
+    store.close()
