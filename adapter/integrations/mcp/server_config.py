@@ -108,16 +108,14 @@ def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
         raise UsageError(
             f"the envFile of the MCP server {name!r} is not read; write its variables into the server's env"
         )
-    tools: dict[str, Any] = {
-        "included": tuple(config.get("includeTools") or config.get("tools") or ("*",)),
-        "excluded": tuple(each for key in ("excludeTools", "disabledTools") for each in config.get(key) or ()),
-    }
+    lists = (config.get(key) for key in ("includeTools", "tools"))
+    included = next((each for each in lists if each is not None), ["*"])  # an empty list means no tools
+    excluded = [each for key in ("excludeTools", "disabledTools") for each in _to_list(config.get(key))]
+    tools: dict[str, Any] = {"included": tuple(_to_list(included)), "excluded": tuple(excluded)}
     name = sanitize_name(name)
     if url := next((config[key] for key in _URL_KEYS if key in config), None):
         return McpServer(name, url=_expand(url), headers=_expand_values(config.get("headers")), **tools)
-    program, arguments, cwd = config["command"], config.get("args") or [], config.get("cwd")
-    if not isinstance(arguments, list):
-        raise TypeError
+    program, arguments, cwd = config["command"], _to_list(config.get("args")), config.get("cwd")
     command = tuple(map(_expand, [*(program if isinstance(program, list) else [program]), *arguments]))
     environment = _expand_values(config.get("env") or config.get("environment"))
     return McpServer(name, command, environment=environment, cwd=cwd and _expand(cwd), **tools)
@@ -128,6 +126,13 @@ _SERVER_KEYS = ("mcpServers", "servers", "mcp", "context_servers")
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
 """Names of the key with the URL: the usual one, and those of Windsurf and Gemini CLI."""
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{\w+:\w[^}]*\}")
+
+
+def _to_list(value: object) -> list[Any]:
+    """Return a list from the file, or [] for null. Raises TypeError for any other value."""
+    if value is not None and not isinstance(value, list):
+        raise TypeError
+    return value or []
 
 
 def _expand_values(values: Mapping[str, object] | None) -> dict[str, str]:
@@ -143,7 +148,10 @@ def _expand(value: object) -> str:
             raise UsageError(f"{match[0]} in the file of MCP servers has no value here; use ${{env:NAME}} instead")
         value = os.environ.get(match[1], match[2])
         if value is None:
-            raise UsageError(f"the environment variable {match[1]} is not set, which the file of MCP servers uses")
+            raise UsageError(
+                f"the environment variable {match[1]} is not set, which the file of MCP servers uses; "
+                f"set it, or write ${{{match[1]}:-DEFAULT}}"
+            )
         return value
 
     return _VARIABLE.sub(look_up, str(value))

@@ -507,6 +507,7 @@ def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, ke
         "list": {"type": "local", "command": ["bunx", "x"], "environment": {"B": "2"}, "cwd": "${MCP_REPO:-src}"},
         "few": {"command": "uvx", "includeTools": ["a", "b"], "excludeTools": ["b"], "disabledTools": ["c"]},
         "all": {"command": "uvx", "tools": ["*"]},
+        "none": {"command": "uvx", "tools": []},
     }
     file.write_text(json.dumps({"servers": {}, key: servers}), encoding="utf-8")
     assert parse_servers("uvx server --config x.json") == [McpServer("uvx", ("uvx", "server", "--config", "x.json"))]
@@ -519,10 +520,12 @@ def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, ke
         McpServer("list", ("bunx", "x"), environment={"B": "2"}, cwd="src"),
         McpServer("few", ("uvx",), included=("a", "b"), excluded=("b", "c")),
         McpServer("all", ("uvx",)),
+        McpServer("none", ("uvx",), included=()),
     ]
+    assert not McpServer("none", included=()).uses_tool("delete")
     assert not any("secret" in str(server) for server in parse_servers(str(file)))
     monkeypatch.delenv("MCP_TOKEN")
-    with pytest.raises(UsageError, match="MCP_TOKEN is not set"):
+    with pytest.raises(UsageError, match=r"MCP_TOKEN is not set.*; set it, or write \$\{MCP_TOKEN:-DEFAULT\}"):
         parse_servers(str(file))
 
 
