@@ -120,7 +120,7 @@ class Comparison:
         return find_paths(self.task)
 
     @cached_property
-    def asked(self) -> set[str]:
+    def asked_words(self) -> set[str]:
         """The words of the task, except its paths."""
         return find_words(re.sub("|".join(map(re.escape, self.paths)) or r"\Z", " ", self.task))
 
@@ -162,7 +162,7 @@ class Comparison:
                 yield f"{path} was not {done}"
         yield from self._find_unasked_deletions()
         new, old = self.added_words, find_words(self.removed)
-        if self.asked.isdisjoint(new - old or old) and not done:
+        if self.asked_words.isdisjoint(new - old or old) and not done:
             if is_question(self.task) and not asks_for(self.task, *CHANGING):
                 yield from (f"{change.path} was changed, although the task is a question" for change in self.changes)
             if self.is_stuck and self.changes:
@@ -182,7 +182,7 @@ class Comparison:
         is_moved = any(change.is_new for change in self.changes) and not (lost and lost.isdisjoint(self.added_words))
         for call in self.tally.acting_calls:
             if call.ok and sounds_like(call.name, "delete") and not is_moved:
-                is_short = len(self.asked) <= MAX_UNKNOWN_WORDS and not asks_for(self.task, *CHANGING)
+                is_short = len(self.asked_words) <= MAX_UNKNOWN_WORDS and not asks_for(self.task, *CHANGING)
                 is_asked = asks_for(self.task, "delete", "reset") or is_short
                 if not is_asked or loses_text(call, CallHistory(self.task), self.tally.tools):
                     yield f"{find_text(call, PATH) or 'a file'} was deleted, which the task does not ask for"
@@ -197,7 +197,7 @@ class Comparison:
         without a word of the task, except if it replaces all lines of a place."""
         if not self._is_described(change) and not (is_addition and len(change.added) <= len(change.removed)):
             return ""
-        kept = self.added_words if is_addition else self.added_words | self.asked
+        kept = self.added_words if is_addition else self.added_words | self.asked_words
         is_mentioned = change.added or not find_words("\n".join(change.removed)).isdisjoint(kept)
         for removed, added in change.places if is_addition or is_mentioned else ():
             lines = [(line.strip(), words.isdisjoint(kept)) for line in removed if (words := find_words(line))]
