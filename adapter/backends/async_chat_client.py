@@ -21,9 +21,8 @@ from adapter.protocols.template_prompt import streams_lines
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
-    from openai.types.chat import ChatCompletionChunk
 
-_Events: TypeAlias = "AsyncStream[ChatCompletionChunk] | _AsyncLines"
+_Events: TypeAlias = "AsyncStream[object] | _AsyncLines"
 
 
 class AsyncChatClient:
@@ -61,11 +60,9 @@ class AsyncChatClient:
 
     async def _open(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
         from openai import AsyncStream
-        from openai.types.chat import ChatCompletionChunk
 
         url, sent = await asyncio.to_thread(self._chat.build_request, body)
-        kind = AsyncStream[ChatCompletionChunk]
-        stream = await client.post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
+        stream = await client.post(url, body=sent, cast_to=object, stream=True, stream_cls=AsyncStream[object])
         response: _Events = _AsyncLines(stream) if streams_lines(body) else stream
         try:
             return response, await anext(response, None)
@@ -96,7 +93,7 @@ class AsyncChatClient:
 class _AsyncLines:
     """An iterator of the events in a stream of JSON lines, as in Ollama's own API."""
 
-    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
+    def __init__(self, stream: AsyncStream[object]) -> None:
         self.response = stream.response
         self._lines = stream.response.aiter_lines()
 

@@ -49,13 +49,12 @@ from adapter.protocols.usage import Usage
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
-    from openai.types.chat import ChatCompletionChunk
     from tenacity import RetryCallState
 
 __all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "Usage", "build_constraint_fields", "find_endpoint"]
 
 Message: TypeAlias = Mapping[str, Json]
-_Events: TypeAlias = "Stream[ChatCompletionChunk] | _ResponseLines"
+_Events: TypeAlias = "Stream[object] | _ResponseLines"
 _CHAT = "/v1/chat/completions"
 _T = TypeVar("_T")
 
@@ -246,13 +245,11 @@ class ChatClient:
     def _open(self, body: JsonObject) -> tuple[_Events, Json]:
         """Return a stream and its first event (None if it has none). Failures before that event can be retried."""
         from openai import Stream
-        from openai.types.chat import ChatCompletionChunk
 
         url, sent = self.build_request(body)
-        kind = Stream[ChatCompletionChunk]  # `parse_chunk` also accepts events of other types
-        stream = self._create_sdk_client().post(
-            url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind
-        )
+        # Events stay JSON: a model object for each would take most of the time, and servers send other fields, too.
+        sdk_client = self._create_sdk_client()
+        stream = sdk_client.post(url, body=sent, cast_to=object, stream=True, stream_cls=Stream[object])
         response: _Events = _ResponseLines(stream) if streams_lines(body) else stream
         try:
             return response, next(response, None)
@@ -361,7 +358,7 @@ class ChatClient:
 class _ResponseLines:
     """An iterator of the events in a stream of JSON lines, as in Ollama's own API."""
 
-    def __init__(self, stream: Stream[ChatCompletionChunk]) -> None:
+    def __init__(self, stream: Stream[object]) -> None:
         self.response = stream.response
         self._lines = stream.response.iter_lines()
 

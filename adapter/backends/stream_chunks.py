@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
@@ -12,9 +11,6 @@ from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
 from adapter.protocols.tool_call_deltas import measure_calls
 from adapter.protocols.usage import Usage, get_object, parse_usage
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionChunk
 
 INCOMPLETE = "incomplete"
 """The finish reason of a stream that ended early. A call at the end of such a stream counts as truncated."""
@@ -34,12 +30,9 @@ class Chunk:
     reading: tuple[int, int] | None = None
 
 
-def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
+def parse_chunk(event: Json) -> Chunk:
     """Parse one event of an OpenAI-compatible server, or a line of Ollama's API. Raises TransportError for an error."""
-    raw: JsonObject = event if isinstance(event, dict) else {}
-    if hasattr(event, "model_dump"):
-        raw = event.model_dump(exclude_unset=True, warnings=False)
-    raw = convert_to_chat(raw)
+    raw = convert_to_chat(get_object(event))
     if is_error(raw):
         raise TransportError(f"the model server stopped its answer: {get_error_text(convert_to_error_object(raw))}")
     choice = _get_choice(raw)
@@ -74,7 +67,7 @@ class ChunkReader:
         self._characters = 0
         self._is_finished = False
 
-    def parse(self, event: ChatCompletionChunk | JsonObject) -> Chunk:
+    def parse(self, event: Json) -> Chunk:
         """Parse an event like `parse_chunk`. Raises TransportError also if the answer is longer than
         `MAX_ANSWER_CHARACTERS`, which stops a server whose answer does not end."""
         chunk = parse_chunk(event)
