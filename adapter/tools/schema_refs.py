@@ -18,6 +18,16 @@ SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contain
 """Keywords whose value is a schema. In `SCHEMAS_BY_NAME`, the value maps names to schemas; in `SCHEMAS`, it is a list
 of schemas."""
 
+_SHAPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(SCHEMAS_BY_NAME, Mapping),
+    **dict.fromkeys((*SCHEMAS, "enum", "required"), list),
+    **dict.fromkeys(("minimum", "maximum"), (int, float)),
+    "type": (str, list),
+    "items": (Mapping, list, bool),
+}
+"""The types of the keywords' values. `dereference` drops a keyword with another value, because a client's or MCP
+server's schema may be invalid."""
+
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
@@ -159,9 +169,11 @@ class _Resolution:
             siblings = {key: value for key, value in schema.items() if key != "$ref"}
             return merge_all_of({}, [found, self.resolve(siblings, path)]) if siblings else found
         resolved = {
-            key: self._resolve_keyword(key, value, path) for key, value in schema.items() if key not in _DEFINITIONS
+            key: self._resolve_keyword(key, value, path)
+            for key, value in schema.items()
+            if key not in _DEFINITIONS and isinstance(value, _SHAPES.get(key, object))
         }
-        if self.merges and isinstance(parts := resolved.get("allOf"), list):
+        if self.merges and (parts := resolved.get("allOf")) is not None:
             resolved = merge_all_of(resolved, parts)
         if self.merges and resolved.get("nullable") is True and isinstance(resolved.get("type"), str):
             resolved["type"] = [resolved["type"], "null"]

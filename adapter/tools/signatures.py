@@ -27,13 +27,13 @@ def _format_parameter(name: str, properties: Mapping[str, Json], required: tuple
     return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
 
 
-def describe_type(schema: Mapping[str, Json]) -> str:
+def describe_type(schema: Json) -> str:
     """Return the type of a parameter, or its choices."""
-    if "enum" in schema:
+    if isinstance(schema, Mapping) and "enum" in schema:
         return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
     names = sorted(list_types(schema) - {"null"}) or ["any"]
     if names == ["array"]:
-        return f"[{describe_type(select_branch(schema, 'array').get('items') or {})}]"
+        return f"[{describe_type(select_branch(schema, 'array').get('items'))}]"
     if names == ["object"] and (members := select_branch(schema, "object").get("properties")):
         required = tuple(list_required(select_branch(schema, "object")))
         return "{" + ", ".join(_format_parameter(name, members, required) for name in members) + "}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from typing import Any
@@ -11,11 +12,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from adapter.core.errors import ToolError
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
+from adapter.prompting.intent.candidate_values import find_candidates
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.tools.call_normalization import normalize_call
+from adapter.tools.call_validation import validate_call
 from adapter.tools.coercion import coerce_text, coerce_to_schema, has_schema_type, list_types
 from adapter.tools.schema_refs import MAX_SCHEMAS, dereference, resolve_pointer, resolve_references
 from adapter.tools.tool import Tool
@@ -350,3 +354,22 @@ def test_prompts_show_the_fields_of_references():
     prompt = system_prompt(format="hermes", tools=[TOOL])
     assert 'point?: {x: integer, kind?: "Read"|"write"}' in prompt
     assert "$ref" not in prompt
+
+
+@pytest.mark.parametrize(
+    "keyword", ["properties", "patternProperties", "anyOf", "oneOf", "allOf", "prefixItems", "items"]
+)
+@pytest.mark.parametrize("wrong", [None, True, 5, "x", [5], {"a": 5}, {}])
+def test_keywords_with_wrong_values_are_ignored(keyword, wrong):
+    """Clients and MCP servers also send invalid schemas, which must not break prompts or calls."""
+    inner = {keyword: wrong, "enum": 5, "required": 5, "type": 5, "minimum": "x", "maximum": {}}
+    tool = {"name": "draw", "parameters": {"properties": {"size": inner, "sizes": {"items": inner}}, keyword: wrong}}
+    tools = ToolSet([tool])
+    arguments = {"size": [5], "sizes": {"a": "5"}}
+    system_prompt(tools=[tool])
+    for name in tools["draw"].properties:
+        assert find_candidates("draw 5 and 6", tools["draw"], name) is not None
+    for format in ("hermes", "qwen3_coder", "pythonic"):
+        assert parse(FORMATS[format].encode_calls([("draw", arguments)]), format=format, tools=[tool]) is not None
+    with contextlib.suppress(ToolError):
+        validate_call("draw", arguments, tools)

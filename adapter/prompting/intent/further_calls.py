@@ -45,7 +45,7 @@ def _find_listed(request: str, tool: Tool, name: str, arguments: JsonObject) -> 
     """Return the other values of the list in the request that contains the parameter's value in the first call."""
     value = arguments[name]
     candidates = find_candidates(request, tool, name) or (find_names(request) if isinstance(value, str) else [])
-    quoted = {*find_quoted(request), *find_paths(request)}
+    quoted = [*find_quoted(request), *find_paths(request)]
     is_open = isinstance(value, str) and "enum" not in tool.properties[name]
     certain = [
         each for each in candidates if not is_open or each in quoted or all(map(is_distinctive, str(each).split()))

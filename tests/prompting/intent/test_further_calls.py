@@ -113,3 +113,10 @@ def test_tool_type_is_kept():
     (planned,) = plan_next_call("Roots of 4 and 9", ToolSet([ROOT]), [("take_root", {"number": 4})]).tools.values()
     assert isinstance(planned, Tool)
     assert planned.properties["number"]["type"] == "integer"
+
+
+def test_candidates_may_be_lists():
+    """A parameter that is a string or a list also has the request's lists as candidates."""
+    paths = {"type": ["string", "array"], "items": {"type": "string"}}
+    read = Tool("read", parameters={"type": "object", "properties": {"path": paths}})
+    assert find_further_arguments("Search for [1, 2], a.txt and b.txt", read, {"path": "a.txt"}) is not None
