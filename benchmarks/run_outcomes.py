@@ -4,8 +4,8 @@
 
 The right changes are the results of the everyday tasks (benchmarks/everyday_tasks.toml) and those of
 benchmarks/right_changes.jsonl, which are written as capable models make them. Each is damaged in the ways of small
-models: a part is missing, a line is lost, a number is wrong. A right change with the exit code 1 is a false alarm; a
-wrong one with the exit code 0 is missed.
+models: a part is missing, a line is lost, a number is wrong. benchmarks/wrong_changes.jsonl has other wrong changes,
+written by hand. A right change with the exit code 1 is a false alarm; a wrong one with the exit code 0 is missed.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ def _compare(old: list[str], new: list[str]) -> Sequence[tuple[str, int, int, in
     return difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 
-def list_right_changes() -> list[Change]:
+def list_written_changes(name: str = "right_changes.jsonl") -> list[Change]:
+    """Return the changes in a file of this folder."""
     changes = []
-    for line in Path(__file__).with_name("right_changes.jsonl").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name(name).read_text("utf-8").splitlines():
         change = json.loads(line)
         changes.append((change["task"], change["before"], _apply(change["before"], change["after"])))
     return changes
@@ -150,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--missed", metavar="KIND", help="print the missed changes of this kind, or of all")
     options = parser.parse_args()
-    for name, changes in (("everyday tasks", list_everyday_changes()), ("other tasks", list_right_changes())):
+    for name, changes in (("everyday tasks", list_everyday_changes()), ("other tasks", list_written_changes())):
         alarms = [
             (task, line) for task, before, after in changes for code, line in [judge(task, before, after)] if code
         ]
@@ -168,6 +169,11 @@ def main() -> None:
         print(
             f"{name}: {len(alarms)} false alarms in {len(changes)}; found {found.total()} of {count.total()}: {kinds}"
         )
+    written = list_written_changes("wrong_changes.jsonl")
+    missed = [change for change in written if not judge(*change)[0]]
+    for task, _, result in missed if options.missed == "all" else ():
+        print(f"missed: {task!r}: {dict(result)}")
+    print(f"wrong changes: found {len(written) - len(missed)} of {len(written)}")
 
 
 if __name__ == "__main__":

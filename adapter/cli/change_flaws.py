@@ -7,6 +7,7 @@ The checks compare values, so that most of them hold in any language:
 - A value that was replaced by another one of the task is gone from all files that the task names.
 - A change that only uses words of the task loses no line without such a word, and writes no other number.
 - A file is gone if, and only if, the task asks to delete or move it. A question changes none.
+- Nothing was written or changed that the task does not ask for, such as lines as one line (`unasked_text`).
 - If the run ended because the model repeated itself, the change also has a word of the task, and all values.
 """
 
@@ -17,21 +18,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, product
+from itertools import product
+from pathlib import PurePath
 
 from adapter.cli.call_tally import CallTally
+from adapter.cli.diffed_files import DiffedFile, parse_diff
+from adapter.cli.unasked_text import UnaskedText
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.invented_file_text import is_invented
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
 from adapter.conversation.guardrails.requested_file_changes import (
+    ABOUT,
+    CHANGES,
     find_file_action,
     find_names,
     find_text,
     list_first_paths,
     loses_text,
 )
-from adapter.core.text.words import STOP_WORDS, split_words
+from adapter.core.text.words import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, find_requested_action, is_question, sounds_like
@@ -55,36 +61,6 @@ _EXCEPT = re.compile(
 """Matches words for something that must stay."""
 _INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\.\w+)")
 """Matches the path that something is saved to."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiffedFile:
-    """The lines that a run removed from a file and added to it: in total, and for each place."""
-
-    path: str
-    is_new: bool
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
-    places: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-
-
-def parse_diff(diff: str) -> list[DiffedFile]:
-    """Return the changes in a unified diff, in its order."""
-    changes = []
-    # A removed line "-- x" and an added line "++ y" look like a header, but no hunk follows them. Only "\n" ends lines.
-    parts = re.split(r"(?m)^--- (?:a/.*|/dev/null)\n\+\+\+ (?=(?:b/.*|/dev/null)\n@@ )", diff)
-    for part in parts[1:]:
-        path, *lines = (line.removesuffix("\r") for line in part.split("\n"))
-        groups = ([*group] for _, group in groupby(lines, lambda line: line.startswith(("-", "+"))))
-        places = tuple((_select_lines(group, "-"), _select_lines(group, "+")) for group in groups)
-        removed, added = _select_lines(lines, "-"), _select_lines(lines, "+")
-        is_new = lines[0].startswith("@@ -0,0 ")
-        changes.append(DiffedFile(path.removeprefix("b/"), is_new, removed, added, places))
-    return changes
-
-
-def _select_lines(lines: Sequence[str], sign: str) -> tuple[str, ...]:
-    return tuple(line[1:] for line in lines if line.startswith(sign))
 
 
 def find_change_flaw(
@@ -125,9 +101,10 @@ class Comparison:
         return find_words(re.sub("|".join(map(re.escape, self.paths)) or r"\Z", " ", self.task))
 
     @cached_property
-    def removed(self) -> str:
-        """All lines that the run removed."""
-        return "\n".join(line for change in self.changes for line in change.removed)
+    def unasked(self) -> UnaskedText:
+        """The changes, as `UnaskedText` compares them with the task."""
+        results, tools = self.tally.results, self.tally.tools
+        return UnaskedText(self.task, self.asked_words, results, tools, self.changes, self.read_file)
 
     @cached_property
     def added(self) -> str:
@@ -139,7 +116,7 @@ class Comparison:
         """All that the run wrote or removed, and the files that the task names, in lower case."""
         paths = (change.path for change in self.changes)
         calls = (text for call in self.tally.acting_calls if call.ok for text in list_strings(call.arguments))
-        return "\n".join([*paths, self.removed, self.added, *calls, *map(self.read_file, self.paths)]).lower()
+        return "\n".join([*paths, self.unasked.removed, self.added, *calls, *map(self.read_file, self.paths)]).lower()
 
     @cached_property
     def added_words(self) -> set[str]:
@@ -160,8 +137,10 @@ class Comparison:
         for path in list_first_paths(self.task) if done and not _EXCEPT.search(self.task) else ():
             if self.read_file(path):
                 yield f"{path} was not {done}"
+        if path := self._find_unchanged_file(action):
+            yield f"{path} was not changed"
         yield from self._find_unasked_deletions()
-        new, old = self.added_words, find_words(self.removed)
+        new, old = self.added_words, find_words(self.unasked.removed)
         if self.asked_words.isdisjoint(new - old or old) and not done:
             if is_question(self.task) and not asks_for(self.task, *CHANGING):
                 yield from (f"{change.path} was changed, although the task is a question" for change in self.changes)
@@ -175,17 +154,35 @@ class Comparison:
                 yield f"{change.path} lost a line that the task does not mention ({line})"
             if number := self._find_other_number(change):
                 yield f"{change.path} got {number}, which is not in the task"
+        yield from self.unasked.find_flaws()
+
+    def _find_unchanged_file(self, action: str) -> str:
+        """Return the file that should have been changed if only others were created, or "". The name of a file about
+        it, such as a test, has a word of its name."""
+        path = next(iter(self.paths), "")
+        is_inside = action in CHANGES and not ABOUT.search(self.task[: self.task.index(path)])
+        if not is_inside or not self.changes or not self.read_file(path):
+            return ""
+        known = find_words(" ".join(str(PurePath(each).with_suffix("")) for each in self.paths))
+        is_other = all(
+            change.is_new and change.path not in self.paths and known.isdisjoint(find_words(change.path))
+            for change in self.changes
+        )
+        return path if is_other else ""
 
     def _find_unasked_deletions(self) -> Iterator[str]:
         """Describe the deletions that the task does not ask for. A file may be deleted if a new one has its text."""
-        lost = find_words(self.removed)
+        lost = find_words(self.unasked.removed)
         is_moved = any(change.is_new for change in self.changes) and not (lost and lost.isdisjoint(self.added_words))
         for call in self.tally.acting_calls:
             if call.ok and sounds_like(call.name, "delete") and not is_moved:
                 is_short = len(self.asked_words) <= MAX_UNKNOWN_WORDS and not asks_for(self.task, *CHANGING)
                 is_asked = asks_for(self.task, "delete", "reset") or is_short
+                path = find_text(call, PATH)
+                is_other = bool(self.paths) and not any(each in path for each in self.paths)
+                is_asked &= not (is_other and self.unasked.values <= find_words(" ".join(PATH)))
                 if not is_asked or loses_text(call, CallHistory(self.task), self.tally.tools):
-                    yield f"{find_text(call, PATH) or 'a file'} was deleted, which the task does not ask for"
+                    yield f"{path or 'a file'} was deleted, which the task does not ask for"
 
     def _is_described(self, change: DiffedFile) -> bool:
         """Return whether a change adds only numbers, and words of the task or of the lines that it removes."""
@@ -237,28 +234,39 @@ class Comparison:
 
     def _is_filled(self, variable: str) -> bool:
         """Return whether a change replaced a template variable."""
-        return variable in self.removed and variable not in self.added
+        return variable in self.unasked.removed and variable not in self.added
 
     def _find_remaining_names(self) -> Iterator[str]:
         """Yield the names and numbers that a change replaced by another one of the task, and the template variables,
         that remain in a file of the task. Only names of code must be replaced everywhere in a file."""
         if _EXCEPT.search(self.task) or not self.changes:
             return
-        asked, replaced, own = _find_names_and_numbers(self.task) - STOP_WORDS, set[str](), dict[str, set[str]]()
-        is_renaming, written = find_requested_action(self.task)[0] == "move", find_names(self.added)
-        for change in self.changes:
-            old, new = (_find_names_and_numbers("\n".join(lines)) & asked for lines in (change.removed, change.added))
-            is_code = any("_" in name for name in old ^ new) and not re.search(r"\d", self.task)
-            own[change.path] = set() if is_renaming or is_code else old - new
-            replaced |= old - new if new - old else set()
+        replaced, own = self._find_replaced_names()
+        is_renaming = find_requested_action(self.task)[0] == "move"
         variables = _VARIABLE.findall(self.task)
         is_filled = any(map(self._is_filled, variables))
-        variables = [name for name in variables if (name in self.added) == (name in self.removed)]
-        for path in self.paths:
+        variables = [name for name in variables if (name in self.added) == (name in self.unasked.removed)]
+        for path in dict.fromkeys([*self.paths, *(change.path for change in self.changes if is_renaming)]):
             text = self.read_file(path)
-            names = (replaced - written - own.get(path, set())) & _find_names_and_numbers(text)
+            names = (replaced - own.get(path, set())) & _find_names_and_numbers(text)
             left = [name for name in variables if name in text and (is_filled or name[0] == "{")]
             yield from (f"{name} in {path}" for name in [*sorted(names), *left])
+
+    def _find_replaced_names(self) -> tuple[set[str], dict[str, set[str]]]:
+        """Return the names and numbers of the task that a line replaced by others of the task, and that no line got,
+        and by the path of a file those that may remain in it."""
+        asked, replaced, written = _find_names_and_numbers(self.task) - STOP_WORDS, set[str](), set[str]()
+        own: dict[str, set[str]] = {}
+        is_renaming = find_requested_action(self.task)[0] == "move"
+        is_explained = self.unasked.values <= find_words(f"{self.unasked.removed}\n{self.added}")
+        pairs = [(change.path, pair) for change in self.changes for pair in change.pairs]
+        for path, pair in pairs:
+            old, new = (_find_names_and_numbers(text) & asked for text in pair)
+            is_code = (is_explained or any("_" in name for name in old ^ new)) and not re.search(r"\d", self.task)
+            own.setdefault(path, set()).update(set() if is_renaming or is_code else old - new)
+            replaced |= old - new if new - old else set()
+            written |= find_names(pair[1]) - find_names(pair[0])
+        return replaced - written, own
 
     def _find_missing_files(self) -> Iterator[str]:
         """Yield the files that the task asks to create, or to save something to, and that do not exist."""
@@ -275,11 +283,6 @@ def _has_syntax_error(path: str, text: str) -> bool:
 
 def _find_quoted_words(text: str) -> list[str]:
     return [quoted for quoted in find_quoted(text) if not re.search(r"\s", quoted)]
-
-
-def find_words(text: str) -> set[str]:
-    """Return the words in ``text`` that are not stop words, and its numbers."""
-    return {*split_words(text), *re.findall(r"\d+", text)} - STOP_WORDS
 
 
 def _find_numbers(text: str) -> set[int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
-from adapter.cli.change_flaws import find_change_flaw, find_words
+from adapter.cli.change_flaws import find_change_flaw
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, has_content
 from adapter.conversation.guardrails.requested_file_changes import find_file_action
 from adapter.conversation.session_steps import REASONS, Finished, Reason
+from adapter.core.text.words import find_words
 from adapter.prompting.intent.text_values import find_paths
 
 HINTS: dict[Reason, str] = {

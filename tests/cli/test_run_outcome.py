@@ -3,14 +3,14 @@
 import pytest
 
 from adapter.cli.call_tally import CallTally
-from adapter.cli.change_flaws import parse_diff
+from adapter.cli.diffed_files import parse_diff
 from adapter.cli.run_outcome import NO_CALL_HINT, describe_run_outcome
 from adapter.cli.run_task import _read_file
 from adapter.conversation.session_steps import Finished
 from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.dialects import get_dialect
 from adapter.editing.syntax_check import NO_LONGER_PARSES
-from benchmarks.run_outcomes import judge, list_everyday_changes, list_right_changes
+from benchmarks.run_outcomes import judge, list_everyday_changes, list_written_changes
 
 OK, FAILED = {"ok": True}, {"ok": False}
 REFUSED = {"ok": False, "denied": True}
@@ -223,6 +223,44 @@ def test_change_that_the_task_does_not_explain_fails(task, before, after, flaw):
     assert (code, flaw in line) == (int(flaw != ""), True), line
 
 
+JOINED = "the lines of a.txt were written as one line"
+ALSO = "a.txt was also changed where the task names nothing"
+
+
+@pytest.mark.parametrize(
+    ("task", "before", "after", "flaw"),
+    [
+        ("Sort the lines of a.txt", {"a.txt": "zoe\nadam\nmia"}, {"a.txt": "adam mia zoe"}, JOINED),
+        ("Join the lines of a.txt", {"a.txt": "zoe\nadam\nmia"}, {"a.txt": "zoe adam mia"}, ""),
+        ("Set port to 90 in a.txt", {"a.txt": "[x]\nport = 80"}, {"a.txt": "[x] port = 90"}, JOINED),
+        ("Create a.txt:\none\ntwo\nthree", {}, {"a.txt": "one two three"}, JOINED),
+        ("Create a.txt: run and stop", {}, {"a.txt": "run\\nstop"}, JOINED),
+        ("Copy b.txt to a.txt", {"b.txt": "eins\nzwei"}, {"b.txt": "eins\nzwei", "a.txt": "eins zwei"}, JOINED),
+        ("Copy b.txt to a.txt", {"b.txt": "eins"}, {"b.txt": "eins", "a.txt": "A copy of b.txt"}, "only words of the"),
+        ("Set the title in a.txt to Home", {"a.txt": "title: x"}, {"a.txt": "title: a.txt"}, "only the file's name"),
+        ("Add the heading 'Home' to a.txt", {"a.txt": "x"}, {"a.txt": "x", "Home.txt": "# Home"}, "a.txt was not"),
+        ("Add tests for a.py", {"a.py": "x = 1"}, {"a.py": "x = 1", "test_a.py": "import a"}, ""),
+        ("Create a.txt: Carpe diem", {}, {"a.txt": "Carpe diem\nLife is short."}, "(Life is short.)"),
+        ("Save the text 'At 5' in a.txt", {}, {"a.txt": "At 5. Please leave a note."}, "(Please leave a note.)"),
+        ("Create a.md with the heading 'At 5' and a joke", {}, {"a.md": "# At 5\nLife is short."}, ""),
+        ("Replace Rome by Oslo in a.txt", {"a.txt": "1,Rome\n2,Rome"}, {"a.txt": "1,Oslo\n2,Rome"}, "Rome in a.txt"),
+        ("Replace Rome by Oslo in line 1 of a.txt", {"a.txt": "Rome\nRome"}, {"a.txt": "Oslo\nRome"}, ""),
+        ("Rename Rome to Oslo", {"a.txt": "Rome\nRome"}, {"a.txt": "Oslo\nRome # new"}, "Rome in a.txt"),
+        ("Set port to 6 in a.txt", {"a.txt": "port 3\nretries: 3"}, {"a.txt": "port 6\nretries: 5"}, ALSO),
+        ("Set port to 6 in a.txt", {"a.txt": "port 3\nretries: 3"}, {"a.txt": "port 6\nretries: 6"}, ""),
+        ("Set port to 6 and log it in a.txt", {"a.txt": "port 3\nx: 3"}, {"a.txt": "port 6\nx: 5"}, ""),
+        ("Set port to 6 in a.txt", {"a.txt": "port = 3"}, {"a.txt": 'port = "6"'}, "the text '6' in place of a value"),
+        ("Make port 6 a string in a.txt", {"a.txt": "port = 6"}, {"a.txt": 'port = "6"'}, ""),
+        ("Add go to a.py", {"a.py": "x = 1\ny = 2"}, {"a.py": "x = 1\n# ... existing code ...\ngo()"}, "it omits"),
+        ("Delete a.txt", {"a.txt": "x", "b.txt": "y"}, {}, "b.txt was deleted"),
+        ("Delete a.txt and its copies", {"a.txt": "x", "b.txt": "x"}, {}, ""),
+    ],
+)  # fmt: skip
+def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
+    code, line = judge(task, *({path: f"{text}\n" for path, text in files.items()} for files in (before, after)))
+    assert (code, flaw in line) == (int(flaw != ""), True), line
+
+
 @pytest.mark.parametrize(
     ("task", "after", "flaw"),
     [
@@ -242,7 +280,7 @@ def test_change_of_a_run_that_got_stuck_has_the_values_of_the_task(task, after, 
 
 
 @pytest.mark.parametrize(
-    "change", [*list_right_changes(), *list_everyday_changes()], ids=lambda change: change[0][:40].replace(" ", "_")
+    "change", [*list_written_changes(), *list_everyday_changes()], ids=lambda change: change[0][:40].replace(" ", "_")
 )
 def test_right_change_is_no_false_alarm(change):
     assert judge(*change)[0] == 0

@@ -39,11 +39,12 @@ def is_invented(path: str, text: str, request: str, known: str, tools: ToolSet) 
         return False
     if not terms or len(text) > SHORT_TEXT or text.strip().lower() in known.lower():
         return False
-    return not terms <= find_terms(request) and (terms - _list_tool_words(tools)).isdisjoint(find_terms(known))
+    return not terms <= find_terms(request) and (terms - list_tool_words(tools)).isdisjoint(find_terms(known))
 
 
 @lru_cache(32)
-def _list_tool_words(tools: ToolSet) -> frozenset[str]:
+def list_tool_words(tools: ToolSet) -> frozenset[str]:
+    """Return the stems of the words in the definitions of ``tools``."""
     texts = (text for name, tool in tools.items() for text in (name, tool.description, *tool.properties))
     words = (word for text in texts for word in split_words(text))
     return frozenset(stem_word(word) for word in words if word not in STOP_WORDS)

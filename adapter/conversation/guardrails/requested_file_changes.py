@@ -25,7 +25,7 @@ _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\
 _INSIDE = re.compile(
     r"(?i)\b(?:at|from|in|inside|into|(?<!\brid\s)(?<!dispose\s)of|to|within|aus|im|von|zu[mr]?|dans|du|de|del|di|da|em|en|nel|sur)\s+\W*\Z"
 )
-_ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
+ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""
 _AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
 """Matches the text between two paths of a list."""
@@ -84,7 +84,7 @@ def find_file_action(request: str) -> str:
         return "move"
     before = request[: request.index(path)]
     if action == "create":
-        return "" if _ABOUT.search(before) else action
+        return "" if ABOUT.search(before) else action
     whole = _WHOLE_FILE.match(request, verb) if len(before) < verb and action in ("delete", "move") else None
     if whole and (not whole["pronoun"] or _NEEDS.search(before)):
         return action

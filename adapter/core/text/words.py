@@ -27,6 +27,11 @@ def split_words(text: str) -> list[str]:
     return [piece for word in pairs for piece in word]
 
 
+def find_words(text: str) -> set[str]:
+    """Return the words in ``text`` that are not stop words, and its numbers."""
+    return {*split_words(text), *re.findall(r"\d+", text)} - STOP_WORDS
+
+
 def stem_word(word: str) -> str:
     """Return a word without its English ending."""
     return _ENDING.sub("", word)

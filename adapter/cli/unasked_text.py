@@ -1,0 +1,173 @@
+"""Find text that a run wrote or changed although its task does not ask for it, by the values that the task names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import PurePosixPath
+
+from adapter.cli.diffed_files import DiffedFile
+from adapter.conversation.guardrails.announced_action import wants_text
+from adapter.conversation.guardrails.invented_file_text import PROSE_FILES, list_tool_words
+from adapter.conversation.guardrails.requested_file_changes import list_result_lines
+from adapter.core.text.words import find_words, stem_word
+from adapter.editing.repairs.omission_markers import is_omission_comment
+from adapter.prompting.intent.text_values import find_paths, find_quoted
+from adapter.prompting.intent.verbs import ACTIONS, asks_for, is_stop_word
+from adapter.tools.tool_set import ToolSet
+
+_VALUE = re.compile(r"\b(?:true|false|null|\d+(?:\.\d+)?)\b", re.IGNORECASE)
+_ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
+
+
+@dataclass(frozen=True)
+class UnaskedText:
+    """The files that a run changed, compared with the values of its task. ``asked`` are the words of the task without
+    its paths."""
+
+    task: str
+    asked: Collection[str]
+    results: Sequence[str]
+    tools: ToolSet
+    changes: Sequence[DiffedFile]
+    read_file: Callable[[str], str]
+
+    @cached_property
+    def values(self) -> set[str]:
+        """The words of the task that are neither stop words nor verbs, without its paths."""
+        return {word for word in self.asked if not is_stop_word(word) and not asks_for(word, *ACTIONS)}
+
+    @cached_property
+    def details(self) -> set[str]:
+        """The values that may ask for something about the text: no words of the tools, such as "file" and "text"."""
+        tool_words = list_tool_words(self.tools)
+        return {word for word in self.values if stem_word(word) not in tool_words}
+
+    @cached_property
+    def removed(self) -> str:
+        """All lines that the run removed."""
+        return "\n".join(line for change in self.changes for line in change.removed)
+
+    def find_flaws(self) -> Iterator[str]:
+        """Yield a description of each text that the task does not ask for."""
+        for change in self.changes:
+            text = self.read_file(change.path)
+            if self._is_joined(change, text):
+                yield f"the lines of {change.path} were written as one line"
+            if self._is_file_name(change):
+                yield f"the new text of {change.path} is only the file's name"
+            if change.is_new and self._repeats_task(text):
+                yield f"the new text of {change.path} has only words of the task"
+            if change.is_new and (sentence := self._find_extra_sentence(change.path, text)):
+                yield f"{change.path} got a text that the task does not contain ({sentence})"
+            if any(is_omission_comment(line) for line in change.added if line not in (*change.removed, self.task)):
+                yield f"{change.path} got a comment in place of the lines that it omits"
+        pairs = [(change.path, *pair) for change in self.changes if not change.is_new for pair in change.pairs]
+        yield from self._find_unasked_changes(pairs)
+        yield from self._find_quoted_values(pairs)
+
+    def _is_joined(self, change: DiffedFile, text: str) -> bool:
+        """Return whether several lines were written as one. The task may ask for that if all words are the same."""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if len(lines) != 1 or _is_json(text):
+            return False
+        line = lines[0]
+        if "\\n" not in self.task + self.removed and _has_escaped_break(line):
+            return True
+        sources = [self.task.splitlines(), *([] if self.details else map(list_result_lines, self.results))]
+        if change.is_new and any(_joins(line, source) for source in sources):
+            return True
+        old = [each.strip() for each in change.removed if re.search(r"\w", each)]
+        is_same = re.findall(r"\w+", " ".join(old)) == re.findall(r"\w+", line)
+        is_kept = any(re.search(rf"(?<!\S){re.escape(each)}(?!\S)", line) for each in old)
+        words = set(re.findall(r"\w+", line))
+        is_all = not any(words.isdisjoint(re.findall(r"\w+", each)) for each in old)
+        return len(old) > 1 and is_kept and not is_same and is_all
+
+    def _is_file_name(self, change: DiffedFile) -> bool:
+        """Return whether a change only writes the file's name, although the task has other words."""
+        text = "\n".join(change.added)
+        new, path = find_words(text) - find_words(self.removed), PurePosixPath(change.path)
+        is_name = path.name in text if path.suffix else new.isdisjoint(self.asked)
+        is_text = change.is_new or change.removed
+        return (
+            bool(new and self.values and is_text)
+            and new <= find_words(change.path)
+            and is_name
+            and not self.values <= new
+        )
+
+    def _repeats_task(self, text: str) -> bool:
+        """Return whether a text consists of words of the task, which names no text but another file."""
+        words, known = find_words(text), "\n".join([self.removed, *self.results])
+        is_copy = any(line in known for line in text.splitlines() if find_words(line))
+        return (
+            len(find_paths(self.task)) > 1
+            and not self.details
+            and bool(words)
+            and not is_copy
+            and (words <= find_words(self.task))
+        )
+
+    def _find_extra_sentence(self, path: str, text: str) -> str:
+        """Return a sentence without a word of the task beside the text that the task ends with or quotes, or "".
+
+        A task that quotes a text must have no other details: "heading" may ask for more.
+        """
+        ending = re.search(r":\s+(\S[^\n]*)\Z", self.task)
+        given = [each for each in find_quoted(self.task) if each in text]
+        is_given = bool(given) and self.details <= find_words("\n".join(given))
+        is_given |= ending is not None and ending[1] in text.splitlines()
+        if not is_given or wants_text(self.task) or not (path.lower().endswith(PROSE_FILES) or "." not in path):
+            return ""
+        sentences = (sentence.strip() for sentence in _SENTENCE_END.split(text))
+        return next((each for each in sentences if find_words(each) and find_words(each).isdisjoint(self.asked)), "")
+
+    def _find_unasked_changes(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+        """Describe the changed lines without a word of the task, if other lines explain all its words: the task names a
+        value and a place. A line explains the words if only words of the task are new in it."""
+        found = [(path, line, find_words(old), find_words(line)) for path, old, line in pairs]
+        explained = [(old, new) for _, _, old, new in found if old and new - old and new - old <= {*self.asked}]
+        words = {word for old, new in explained for word in old | new}
+        # A number alone does not name a place, if the task names the place by words.
+        asked = {word for word in self.asked if not word.isdigit()} & words or {*self.asked}
+        explained = [(old - new, new - old) for old, new in explained if not asked.isdisjoint(old | new)]
+        for path, line, old, new in found if self.values and self.values <= words else ():
+            if old != new and (old | new).isdisjoint(asked) and (old - new, new - old) not in explained:
+                yield f"{path} was also changed where the task names nothing ({line.strip() or min(old)})"
+
+    def _find_quoted_values(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+        """Describe the numbers and truth values that a change put into quotes, if the task names nothing else."""
+        for path, old, line in pairs if not find_quoted(self.task) else ():
+            is_plain = _VALUE.search(old) and not any(map(_VALUE.fullmatch, find_quoted(old)))
+            quoted = [value for value in find_quoted(line) if _VALUE.fullmatch(value) and value in self.asked]
+            if is_plain and quoted and self.values <= find_words(old + line):
+                yield f"{path} got the text {quoted[0]!r} in place of a value"
+
+
+def _joins(line: str, source: Sequence[str]) -> bool:
+    """Return whether ``line`` consists of several consecutive lines of ``source``."""
+    lines = [" ".join(each.split()) for each in source if each.strip()]
+    ends = [*accumulate(len(each) + 1 for each in lines)]
+    text, joined = " ".join(lines) + " ", " ".join(line.split()) + " "
+    start = text.find(joined)
+    is_whole = start in (0, *ends) and start + len(joined) in ends
+    return start >= 0 and is_whole and joined[:-1] not in lines
+
+
+def _has_escaped_break(line: str) -> bool:
+    """Return whether a line contains an escaped line break outside quotes."""
+    first, *rest = _ESCAPED_BREAK.split(line)
+    return any(rest) and not any(first.count(quote) % 2 for quote in "\"'`")
+
+
+def _is_json(text: str) -> bool:
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(text), dict | list)
+    return False
