@@ -1,6 +1,7 @@
 """Guardrails: detect answers that do not advance a task, and decide whether to retry. No I/O."""
 
 __all__ = [
+    "announced_action",
     "call_history",
     "candidate_answer",
     "copied_text",
