@@ -257,7 +257,8 @@ ALSO = "a.txt was also changed where the task names nothing"
     ],
 )  # fmt: skip
 def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
-    code, line = judge(task, *({path: f"{text}\n" for path, text in files.items()} for files in (before, after)))
+    old, new = ({path: f"{text}\n" for path, text in files.items()} for files in (before, after))
+    code, line = judge(task, old, new)
     assert (code, flaw in line) == (int(flaw != ""), True), line
 
 
