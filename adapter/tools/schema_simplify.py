@@ -7,6 +7,8 @@ value becomes an optional one. If a pydantic model contains itself, the inner oc
 
 from __future__ import annotations
 
+import math
+
 from pydantic import BaseModel
 
 from adapter.core.events import Json, JsonObject
@@ -45,7 +47,9 @@ def _simplify(schema: Json, definitions: JsonObject) -> Json:
     simplified = {
         key: _simplify_properties(value, definitions) if key == "properties" else _simplify(value, definitions)
         for key, value in schema.items()
-        if key not in _DROPPED and not (value is None or (key == "default" and schema.get(REQUIRED_KEY)))
+        if key not in _DROPPED
+        and not (value is None or (key == "default" and schema.get(REQUIRED_KEY)))
+        and not (isinstance(value, float) and not math.isfinite(value))  # JSON has no such numbers
     }
     if isinstance(properties := schema.get("properties"), dict):
         required = [name for name in properties if _is_required(name, schema)]

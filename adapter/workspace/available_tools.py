@@ -16,8 +16,9 @@ from adapter.workspace.capabilities.host_capabilities import Host
 
 
 def merge_tools(tools: ToolSet, added: Sequence[Tool]) -> ToolSet:
-    for tool in added:
-        if tools.has_name(tool.name):
+    """Return ``tools`` with the ``added`` ones. Raises UsageError if two have the same name, or one has no function."""
+    for index, tool in enumerate(added):
+        if tools.has_name(tool.name) or any(tool.name == other.name for other in added[:index]):
             raise UsageError(f"the tool {tool.name!r} already exists; choose another name")
         if tool.validate is None:
             raise UsageError(

@@ -242,8 +242,9 @@ def test_names_must_be_new(tmp_path):
         """Mine."""
         return path
 
-    with pytest.raises(UsageError, match="already exists"):
-        Workspace(tmp_path, tools=[tool(read_file)])
+    for tools in ([tool(read_file)], [tool(read_file, name="x"), tool(read_file, name="x")]):
+        with pytest.raises(UsageError, match="already exists"):
+            Workspace(tmp_path, tools=tools)
     with Workspace(tmp_path, tools=[tool(read_file, name="my_read")]) as workspace:
         assert "my_read" in workspace.tools
 
@@ -321,6 +322,13 @@ def test_a_model_may_hold_itself(call):
     assert depth.properties["tree"]["properties"]["branches"] == inner
     assert call(depth, tree={"name": "a", "branches": [{"name": "b", "branches": [{"name": "c"}]}]}).content == "2"
     assert "'tree.branches.0.name' is missing" in call(depth, tree={"name": "a", "branches": [{}]}).content
+
+
+def test_bound_that_json_cannot_represent_is_left_out():
+    def wait(most: float = float("inf"), least: Annotated[float, Field(ge=float("-inf"))] = 0) -> None:
+        pass
+
+    assert tool(wait).properties == {"most": {"type": "number"}, "least": {"default": 0, "type": "number"}}
 
 
 def test_items_of_an_async_generator_are_listed(call):
