@@ -31,6 +31,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "messages": ("/v1/messages", {"max_tokens": 900, "messages": [USER], "tools": ANTHROPIC}),
     "responses": ("/v1/responses", {"input": "Read a.py", "tools": FLAT}),
     "ollama": ("/api/chat", {"messages": [USER], "tools": CHATS}),
+    "generate": ("/api/generate", {"prompt": "Read a.py"}),
 }
 
 
