@@ -23,6 +23,7 @@ from adapter.protocols.sse import (
 )
 from adapter.protocols.template_prompt import convert_to_chat, streams_lines
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.usage import get_object
 
 MAX_MISSES = 20
 """Number of consecutive events that do not fit a `ChunkTemplate`, after which the fast path is disabled."""
@@ -126,6 +127,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         self._has_ended = False
 
     def _begin(self) -> None:
+        self._held: Json = None  # a chunk with a finish reason, until the next event
+        self._unsent = b""
         self._answer = StreamedCompletion(self.request, self._created)
         self._reader = LineReader() if streams_lines(self.request.body) else EventReader()
 
@@ -139,6 +142,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return self._has_ended or self._answer.is_done or self._answer.awaits_more
 
     def build_next_body(self) -> JsonObject | None:
+        self._unsent = self._flush()  # a stream may end without [DONE]
         request = self._answer.begin_next_request()
         if request is None:
             return None
@@ -147,7 +151,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return request.body
 
     def feed(self, piece: bytes) -> bytes:
-        written = self._translate(self._reader.feed(piece))
+        written, self._unsent = self._unsent + self._translate(self._reader.feed(piece)), b""
         self._size += len(piece)
         if self._size > MAX_EVENT_BYTES or self._size > MAX_STREAM_BYTES:
             written += self._check_size()
@@ -155,7 +159,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
     def close(self) -> bytes:
         last = [event for event in self._reader.close() if not is_cut(event)]  # others are lost with the connection
-        rest = self._translate(last) + self._write(self._answer.close(has_ended=self._has_ended))
+        rest = self._translate(last) + self._flush()
+        rest += self._write(self._answer.close(has_ended=self._has_ended))
         return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
@@ -164,11 +169,11 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         if chunks is None:
             return None
         self._has_ended = True
-        return self._write(chunks)
+        return self._flush() + self._write(chunks)
 
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, and return its last bytes."""
-        return self._write(self._answer.feed(error))
+        return self._flush() + self._write(self._answer.feed(error))
 
     def _check_size(self) -> bytes:
         """End the stream if the server sent too much."""
@@ -186,18 +191,38 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     def _translate_event(self, event: bytes) -> bytes:
         if event == b"[DONE]" or not event:  # some proxies keep the connection alive with empty events
             self._has_ended = self._has_ended or bool(event)
-            return b""
-        if self._template is not None and (text := self._template.find_text(event)) is not None:
+            return self._flush() if event else b""
+        if self._held is None and self._template is not None and (text := self._template.find_text(event)) is not None:
             self._misses = 0
             return self._translate_text(self._answer.feed_text(self._template.index, text), self._template.index)
         chunk = _read(event)
-        written = self._write(self._answer.feed(convert_to_chat(chunk)))
+        written = self._translate_chunk(convert_to_chat(chunk))
         if self._misses < MAX_MISSES and not self._answer.is_done:
             self._misses += 1
             self._template = build_chunk_template(event, chunk)
             if self._template is not None:
                 self._affixes = split_at_text(self._answer.build_text_chunk(self._template.index, MARK))
         return written
+
+    def _translate_chunk(self, chunk: Json) -> bytes:
+        """Translate a chunk. One with a finish reason is held back until the next event, because some proxies (Open
+        WebUI) send a finish reason after each chunk: it counts only if nothing of its choice follows."""
+        choices, written = _list_choices(chunk), b""
+        if self._held is not None:
+            continued = [each.get("index") for each in choices if _has_content(each)]
+            for choice in _list_choices(self._held):
+                if choice.get("index") in continued:
+                    choice["finish_reason"] = None
+            written = self._flush()
+        if any(each.get("finish_reason") for each in choices):
+            self._held = chunk
+            return written
+        return written + self._write(self._answer.feed(chunk))
+
+    def _flush(self) -> bytes:
+        """Return the bytes that were held back."""
+        (unsent, self._unsent), (held, self._held) = (self._unsent, b""), (self._held, None)
+        return unsent if held is None else unsent + self._write(self._answer.feed(held))
 
     def _translate_text(self, text: str | list[JsonObject], index: int) -> bytes:
         if not isinstance(text, str):
@@ -247,3 +272,13 @@ def _read(data: bytes) -> Json:
     except ValueError:
         excerpt = data[:500].decode("utf-8", "replace")
         return build_error_object(f"the model server sent invalid JSON: {excerpt!r}", "upstream_error")
+
+
+def _list_choices(chunk: Json) -> list[JsonObject]:
+    choices = get_object(chunk).get("choices")
+    return [each for each in choices if isinstance(each, dict)] if isinstance(choices, list) else []
+
+
+def _has_content(choice: JsonObject) -> bool:
+    delta = get_object(choice.get("delta"))
+    return any(delta.get(key) for key in ("content", "reasoning_content", "reasoning", "tool_calls"))

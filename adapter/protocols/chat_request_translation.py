@@ -40,8 +40,8 @@ MAX_ANSWERS = 128
 
 
 def needs_translation(body: Json, options: TranslationOptions | None = None) -> bool:
-    """Return whether a request must be translated: it has tools, calls, or system messages or roles that a template may
-    reject, or the user has set a reasoning budget."""
+    """Return whether a request must be translated: it has tools, calls, parts of other APIs, system messages or roles
+    that a template may reject, or the user has set a reasoning budget."""
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
@@ -49,6 +49,7 @@ def needs_translation(body: Json, options: TranslationOptions | None = None) -> 
         bool(body.get("tools") or body.get("functions"))
         or (options is not None and options.get_budgets(body).reasoning is not None)
         or has_misplaced_system(messages)
+        or adapt_media(messages, ()) != messages
         or any(
             isinstance(message, dict)
             and (

@@ -1,7 +1,7 @@
 """Images, audio and documents in messages.
 
-MCP's notation is converted, and media that the model does not accept are replaced by a note. Text documents become
-message parts, and other documents are rejected with a reason.
+The notations of MCP and of the Responses API are converted, and media that the model does not accept are replaced by a
+note. Text documents become message parts, and other documents are rejected with a reason.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ def _convert_part(part: Json, unsupported: Collection[str]) -> Json:
     if kind in unsupported:
         return {"type": "text", "text": _LEFT_OUT[kind]} if kind else part
     match part:
+        case {"type": "input_text" | "output_text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": "input_image", "image_url": str(url)}:
+            return build_image_part(url)
         case {"type": "image", "data": str(data), "mimeType": str(media_type)}:
             return build_image_part(f"data:{media_type};base64,{data}")
         case {"type": "audio", "data": str(data), "mimeType": str(media_type)}:

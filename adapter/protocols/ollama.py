@@ -65,7 +65,7 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
         dropped += [f"options.{name}" for name in list_dropped_fields(options, options.keys() - OPTIONS.keys())]
     request: JsonObject = {
         "model": body.get("model"),
-        "messages": [_convert_message(message, index) for index, message in enumerate(messages)],
+        "messages": _bind_results([_convert_message(message, index) for index, message in enumerate(messages)]),
         "stream": body.get("stream") is not False,
         **{name: options[own] for own, name in OPTIONS.items() if options.get(own) is not None},
     }
@@ -135,6 +135,23 @@ def _convert_message(message: JsonObject, index: int) -> JsonObject:
         name = message.get("tool_name") or message.get("name")
         converted |= {"name": name, "tool_call_id": message.get("tool_call_id")}
     return converted
+
+
+def _bind_results(messages: list[JsonObject]) -> list[JsonObject]:
+    """Give each result without an id the id of its call: of the next one with its name, or of the next one."""
+    pending: list[JsonObject] = []
+    for message in messages:
+        if message.get("role") != "tool":
+            pending = list(message.get("tool_calls", ()))
+            continue
+        call_id, name = message["tool_call_id"], message["name"]
+        names = [(each.get("function") or {}).get("name") for each in pending]
+        found = [call for call, own in zip(pending, names, strict=True) if own == name] if name else pending
+        found = [each for each in pending if each["id"] == call_id] if call_id else found
+        if found:
+            message["tool_call_id"] = found[0]["id"]
+            pending.remove(found[0])
+    return messages
 
 
 def _detect_mime(base64: str) -> str:

@@ -94,21 +94,28 @@ def _convert_messages(
         before = conversation.hash_before(index, beginning)
         return memory.recall(format.name, before, content, calls) if isinstance(content, str) else None
 
+    results: dict[str, list[JsonObject]] = {}  # consecutive results by call id
     for index, (path, message, content) in enumerate(iter_messages(conversation.messages, start), start):
         role = message["role"]
+        if role not in _RESULTS:
+            yield from _sort_by_call_order(results, names)
+            results = {}
         if role == "assistant" and message.get("tool_calls"):
             calls = parse_calls(message["tool_calls"], f"{path}.tool_calls")
-            names |= {call_id: name for call_id, name, _ in calls}
+            for call_id, name, _ in calls:
+                names.pop(call_id, None)  # the order of names is the order of the last calls
+                names[call_id] = name
             if not (verbatim := recall(index, content, calls)):
                 pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
                 verbatim = concat_content(content, format.encode_calls(pairs), "\n")
             yield {"role": "assistant", "content": verbatim}
-        elif role in ("tool", "function"):
+        elif role in _RESULTS:
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
             text, others = split_texts(content)
             result: Content = format.encode_result(name, escape(text), call_id)
-            yield {"role": "user", "content": concat_content(result, others, "\n") if others else result}
+            result = concat_content(result, others, "\n") if others else result
+            results.setdefault(call_id, []).append({"role": "user", "content": result})
         else:
             # Keep fields such as `name`, but not past reasoning, which no template shows to the model.
             fields = {key: value for key, value in message.items() if key not in _DROPPED and value is not None}
@@ -118,6 +125,14 @@ def _convert_messages(
                 content = with_texts(escape, content)
             yield {**fields, "role": "system" if role == "developer" else role, "content": content}
         beginning.update(encode_messages([message]))
+    yield from _sort_by_call_order(results, names)
+
+
+def _sort_by_call_order(results: Mapping[str, list[JsonObject]], names: Mapping[str, str]) -> Iterator[JsonObject]:
+    """Yield consecutive results in the order of their calls, because few formats repeat a call's id in its result."""
+    order = {call_id: position for position, call_id in enumerate(names)} if len(results) > 1 else {}
+    for call_id in sorted(results, key=lambda each: order.get(each, len(order))):
+        yield from results[call_id]
 
 
 def iter_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObject, Content]]:
@@ -163,6 +178,7 @@ def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
 
 
 _DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
+_RESULTS = ("tool", "function")
 _REASONING = ("thinking", "redacted_thinking", "reasoning")
 """Types of parts with past reasoning."""
 

@@ -121,8 +121,10 @@ def _parse_choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
             return tools, False
         case "none":
             return ToolSet(), False
-        case "required":
+        case "required" | "any":
             return _select_some(tools, list(tools)), True
+        case {"type": "auto" | "none" | "required" | "any" as mode}:
+            return _parse_choice(mode, tools)
         case {"type": "function", "function": {"name": str(name)}} | {"type": "function", "name": str(name)}:
             return _select_some(tools, [name]), True
         case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(tool_list)}}:

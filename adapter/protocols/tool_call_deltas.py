@@ -45,7 +45,7 @@ class NativeCalls:
 
     def add(self, calls: Json) -> list[tuple[NativeCall, str]]:
         """Add calls, or fragments of calls. Return the call of each fragment, and the fragment's arguments."""
-        return [self._add(*fragment) for fragment in _iter_fragments(calls)]
+        return [self._add(*fragment) for fragment in _iter_fragments(calls) if any(fragment[1:])]
 
     def _add(self, index: int, call_id: str, name: str, arguments: str) -> tuple[NativeCall, str]:
         call = self._last.get(index)
@@ -76,6 +76,8 @@ def _iter_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
 def _build_event(call: NativeCall, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
     written = str(call.arguments)
     raw = f'{{"name": {json.dumps(call.name)}, "arguments": {written or "{}"}}}'
+    if not call.name:
+        return InvalidToolCall(raw, "the call has no name")
     try:
         arguments, _ = parse_arguments(written)
     except FormatError as error:

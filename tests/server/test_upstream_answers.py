@@ -25,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("anthropic")
 CASES = tomllib.loads((Path(__file__).parents[2] / "fixtures/upstream_answers.toml").read_text("utf-8"))["case"]
 HEAD = {"id": "chatcmpl-1", "created": 1795255059, "model": "m"}
 APIS = ("chat", "messages", "responses", "ollama")
-SETTINGS = {"prompt": "words", "format": "hermes"}
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +183,7 @@ def test_answer_in_every_api(url, case, stream, api):
 def test_answer_of_a_wrapped_client(case, stream):
     with ScriptedServer() as upstream, connected(f"{upstream.url}/v1") as client:
         upstream.on(CHAT, reply_of(case, stream=stream))
-        chat = wrap(client, profile="none", **SETTINGS).chat.completions
+        chat: Any = wrap(client, profile="none", prompt="words", format="hermes").chat.completions
         options = {"stream_options": {"include_usage": True}} if stream else {}
         with pytest.raises(openai.APIError, match=case["error"]) if "error" in case else nullcontext():
             answer = chat.create(model="m", stream=stream, **REQUESTS["chat"][1], **options)
