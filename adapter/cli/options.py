@@ -202,7 +202,9 @@ def resolve_dialect(
 
         return load_dialect(ToolSelection(tools or DEFAULT_BASENAME, include or (), exclude or (), local))
     if tools or include or exclude:
-        raise UsageError(f"--tools, --include-tools and --exclude-tools need --dialect promptly, got --dialect {name}")
+        given = (("--tools", tools), ("--include-tools", include), ("--exclude-tools", exclude))
+        named = " and ".join(option for option, value in given if value)
+        raise UsageError(f"{named} can only be used with --dialect promptly, got --dialect {name}")
     from adapter.dialects import get_dialect
 
     return get_dialect(name)

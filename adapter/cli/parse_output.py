@@ -68,10 +68,10 @@ def print_parse_result(
 def _resolve_format(name: str, template: Path | None) -> str | Format | None:
     from adapter.parsing.formats import FROM_TEMPLATE
 
-    if name != FROM_TEMPLATE:
-        return None if name == "auto" else name
+    if (name == FROM_TEMPLATE) != (template is not None):
+        raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE must be given together")
     if template is None:
-        raise UsageError(f"--format {FROM_TEMPLATE} needs the model's chat template; add --template FILE")
+        return None if name == "auto" else name
     from adapter.backends.format_derivation import derive
 
     return derive(template)

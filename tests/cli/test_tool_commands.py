@@ -106,7 +106,7 @@ def test_tool_add_writes_every_option(run, here):
         (["tool", "remove", "Greet"], 1, "--force skips it"),
         (["tool", "list", "--tools", "missing"], 2, "tools file not found: neither missing.json"),
         (["tool", "list", "--include-tools", "zzz"], 2, "no tool's name contains 'zzz'"),
-        (["prompt", "--include-tools", "x"], 2, "need --dialect promptly, got --dialect blade"),
+        (["prompt", "--include-tools", "x"], 2, "adapter: --include-tools can only be used with --dialect promptly"),
         (["run", "hi", "--dialect", "promptly", "--tools", "missing"], 2, "tools file not found: neither missing.json"),
     ],
 )
