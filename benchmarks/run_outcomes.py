@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from adapter.cli.call_tally import CallTally
+from adapter.cli.folder_changes import FolderChanges
 from adapter.cli.run_outcome import describe_run_outcome
 from adapter.conversation.session_steps import Finished, Reason
 from adapter.core.events import JsonObject, ToolCall, ToolResult
@@ -68,7 +69,11 @@ def judge(
                     texts = "".join(lines[0][start:end]), "".join(lines[1][new_start:new_end])
                     call("edit_file", {"path": path, "old_content": texts[0], "new_content": texts[1]}, note)
     return describe_run_outcome(
-        Finished(reason, answer), tally, task, lambda path: after.get(path, ""), "".join(diffs) if diffs else None
+        Finished(reason, answer),
+        tally,
+        task,
+        lambda path: after.get(path, ""),
+        FolderChanges("".join(diffs) if diffs else None),
     )
 
 

@@ -23,6 +23,7 @@ from pathlib import PurePath
 
 from adapter.cli.call_tally import CallTally
 from adapter.cli.diffed_files import DiffedFile, parse_diff
+from adapter.cli.folder_changes import FolderChanges
 from adapter.cli.unasked_text import UnaskedText
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.copied_text import list_strings
@@ -64,16 +65,18 @@ _INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\
 
 
 def find_change_flaw(
-    tally: CallTally, task: str, read_file: Callable[[str], str], diff: str | None, *, is_stuck: bool
+    tally: CallTally, task: str, read_file: Callable[[str], str], changes: FolderChanges, *, is_stuck: bool
 ) -> str:
     """Describe the first sign that the changes of a run are wrong or incomplete, or return "".
 
-    ``read_file`` returns the text of a file, or "". ``diff`` is the unified diff of all changes, or None if unknown.
-    ``is_stuck`` is True if the run ended because the model repeated itself.
+    ``read_file`` returns the text of a file, or "". ``is_stuck`` is True if the run ended because the model repeated
+    itself.
     """
-    if diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
+    if changes.is_unchanged and find_file_action(task) and tally.acted and not tally.changed:
+        return "nothing was changed"
+    if changes.diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"
-    comparison = Comparison(tally, task, read_file, parse_diff(diff or ""), is_stuck)
+    comparison = Comparison(tally, task, read_file, parse_diff(changes.diff or ""), is_stuck, changes.gone)
     if flaw := next(comparison.find_flaws(), ""):
         return flaw
     left = ", ".join(dict.fromkeys(comparison.find_left_values()))
@@ -89,6 +92,8 @@ class Comparison:
     read_file: Callable[[str], str]
     changes: Sequence[DiffedFile] = ()
     is_stuck: bool = False
+    gone: Sequence[str] = ()
+    """The files that commands deleted."""
 
     @cached_property
     def paths(self) -> list[str]:
@@ -164,11 +169,9 @@ class Comparison:
         if not is_inside or not self.changes or not self.read_file(path):
             return ""
         known = find_words(" ".join(str(PurePath(each).with_suffix("")) for each in self.paths))
-        is_other = all(
-            change.is_new and change.path not in self.paths and known.isdisjoint(find_words(change.path))
-            for change in self.changes
-        )
-        return path if is_other else ""
+        new = [PurePath(change.path) for change in self.changes if change.is_new and change.path not in self.paths]
+        others = [each for each in new if each.stem in self.task or known.isdisjoint(find_words(str(each)))]
+        return path if len(others) == len(self.changes) else ""
 
     def _find_unasked_deletions(self) -> Iterator[str]:
         """Describe the deletions that the task does not ask for. A file may be deleted if a new one has its text."""
@@ -177,12 +180,19 @@ class Comparison:
         for call in self.tally.acting_calls:
             if call.ok and sounds_like(call.name, "delete") and not is_moved:
                 is_short = len(self.asked_words) <= MAX_UNKNOWN_WORDS and not asks_for(self.task, *CHANGING)
-                is_asked = asks_for(self.task, "delete", "reset") or is_short
                 path = find_text(call, PATH)
-                is_other = bool(self.paths) and not any(each in path for each in self.paths)
-                is_asked &= not (is_other and self.unasked.values <= find_words(" ".join(PATH)))
+                is_asked = (asks_for(self.task, "delete", "reset") or is_short) and not self._is_other_file(path)
                 if not is_asked or loses_text(call, CallHistory(self.task), self.tally.tools):
                     yield f"{path or 'a file'} was deleted, which the task does not ask for"
+        is_asked = not find_file_action(self.task) or asks_for(self.task, "delete", "move", "reset")
+        for path in self.gone if not is_moved else ():
+            if self._is_other_file(path) or not (is_asked or path in self.paths):
+                yield f"{path} was deleted, which the task does not ask for"
+
+    def _is_other_file(self, path: str) -> bool:
+        """Return whether the task only names other files, and nothing else that could mean this one."""
+        is_named = any(each in path for each in self.paths)
+        return bool(self.paths) and not is_named and self.unasked.values <= find_words(" ".join(PATH))
 
     def _is_described(self, change: DiffedFile) -> bool:
         """Return whether a change adds only numbers, and words of the task or of the lines that it removes."""

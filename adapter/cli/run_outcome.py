@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
 from adapter.cli.change_flaws import find_change_flaw
+from adapter.cli.folder_changes import NO_CHANGES, FolderChanges
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, has_content
 from adapter.conversation.guardrails.requested_file_changes import find_file_action
 from adapter.conversation.session_steps import REASONS, Finished, Reason
@@ -39,17 +40,17 @@ def describe_run_outcome(
     tally: CallTally,
     task: str = "",
     read_file: Callable[[str], str] = lambda _: "",
-    diff: str | None = None,
+    changes: FolderChanges = NO_CHANGES,
 ) -> tuple[int, str]:
     """Return a run's exit code and the summary line to print last.
 
-    ``task`` is the user's request, or "" if unknown. `find_change_flaw` explains ``read_file`` and ``diff``.
+    ``task`` is the user's request, or "" if unknown. `find_change_flaw` explains ``read_file`` and ``changes``.
     """
     if why := _explain_inaction(done, tally, task, read_file):
         return 1, why
     counts, is_stuck = tally.format_counts(), done.reason in _STUCK
     is_done = tally.calls and (is_stuck or done.reason in _ENDED)
-    if is_done and (flaw := find_change_flaw(tally, task, read_file, diff, is_stuck=is_stuck)):
+    if is_done and (flaw := find_change_flaw(tally, task, read_file, changes, is_stuck=is_stuck)):
         return 1, f"{flaw} ({counts})"
     if is_stuck and tally.acted and not tally.last_failed:
         return 0, f"the {'change was made' if tally.changed else 'command was run'}: {counts}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from adapter.cli import agent_factory
 from adapter.cli.agent_console import Console
 from adapter.cli.call_tally import CallTally
+from adapter.cli.folder_changes import FolderState
 from adapter.cli.run_outcome import describe_run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.text_input import read_text
@@ -67,14 +68,17 @@ def run_task(task: str, settings: RunSettings) -> int:
             observers.recording.begin(bundle.agent, task, approve=settings.approve, model=model, server=server)
         for note in base.recovered:
             console.note(note)
+        read_file = partial(_read_file, Path(bundle.workspace.root))
+        state = FolderState.read(Path(bundle.workspace.root), task, read_file)
         try:
             done = bundle.agent.run(task)
         finally:
             if settings.state is None:
                 print_changes(bundle.workspace, settings.workspace, console)
-        history, read_file = bundle.workspace.history, partial(_read_file, Path(bundle.workspace.root))
+        history = bundle.workspace.history
         diff = history.render_diff(history.session) if bundle.workspace.changes() else None
-        code, last = describe_run_outcome(done, observers.tally, task, read_file, diff)
+        changes = state.compare(diff, read_file)
+        code, last = describe_run_outcome(done, observers.tally, task, read_file, changes)
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 

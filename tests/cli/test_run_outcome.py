@@ -1,9 +1,13 @@
 """The exit code and the last line of a run state the outcome."""
 
+import os
+from functools import partial
+
 import pytest
 
 from adapter.cli.call_tally import CallTally
 from adapter.cli.diffed_files import parse_diff
+from adapter.cli.folder_changes import FolderChanges, FolderState
 from adapter.cli.run_outcome import NO_CALL_HINT, describe_run_outcome
 from adapter.cli.run_task import _read_file
 from adapter.conversation.session_steps import Finished
@@ -239,6 +243,7 @@ ALSO = "a.txt was also changed where the task names nothing"
         ("Copy b.txt to a.txt", {"b.txt": "eins"}, {"b.txt": "eins", "a.txt": "A copy of b.txt"}, "only words of the"),
         ("Set the title in a.txt to Home", {"a.txt": "title: x"}, {"a.txt": "title: a.txt"}, "only the file's name"),
         ("Add the heading 'Home' to a.txt", {"a.txt": "x"}, {"a.txt": "x", "Home.txt": "# Home"}, "a.txt was not"),
+        ("Add the heading 'My a' to a.txt", {"a.txt": "x"}, {"a.txt": "x", "My a": "# My a"}, "a.txt was not changed"),
         ("Add tests for a.py", {"a.py": "x = 1"}, {"a.py": "x = 1", "test_a.py": "import a"}, ""),
         ("Create a.txt: Carpe diem", {}, {"a.txt": "Carpe diem\nLife is short."}, "(Life is short.)"),
         ("Save the text 'At 5' in a.txt", {}, {"a.txt": "At 5. Please leave a note."}, "(Please leave a note.)"),
@@ -259,6 +264,39 @@ ALSO = "a.txt was also changed where the task names nothing"
 def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
     old, new = ({path: f"{text}\n" for path, text in files.items()} for files in (before, after))
     code, line = judge(task, old, new)
+    assert (code, flaw in line) == (int(flaw != ""), True), line
+
+
+@pytest.mark.parametrize(
+    ("task", "after", "flaw"),
+    [
+        ("Change the port to 90 in a.txt", {"a.txt": "port 80", "b.txt": "x"}, "nothing was changed"),
+        ("Change the port to 90 in a.txt", {"a.txt": "port 90", "b.txt": "x"}, ""),
+        ("Change the port to 90 in a.txt", {"a.txt": "port 35", "b.txt": "x"}, "got 35"),
+        ("Change the port to 90 in a.txt", {"a.txt": "port 90"}, "b.txt was deleted"),
+        ("Delete a.txt", {"b.txt": "x"}, ""),
+        ("Delete a.txt", {}, "b.txt was deleted"),
+        ("Delete a.txt and all backups", {}, ""),
+        ("Run the tests in a.txt", {"a.txt": "port 80", "b.txt": "x"}, ""),
+        ("Add a test for a.txt", {"a.txt": "port 80", "b.txt": "x", "c.txt": "test"}, ""),
+    ],
+)
+def test_change_by_a_command_is_compared_with_the_task(tmp_path, task, after, flaw):
+    before = {"a.txt": "port 80", "b.txt": "x"}
+    for path, text in before.items():
+        (tmp_path / path).write_text(text)
+    read_file = partial(_read_file, tmp_path)
+    state = FolderState.read(tmp_path, task, read_file)
+    for path in before.keys() - after.keys():
+        (tmp_path / path).unlink()
+    for path, text in after.items() - before.items():
+        (tmp_path / path).write_text(text)
+        os.utime(tmp_path / path, (1, 1))
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("1", "run_command", {"command": "./change"}, ""))
+    tally(ToolResult("run_command", content="", ok=True, call_id="1"))
+    changes = state.compare(None, read_file)
+    code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, read_file, changes)
     assert (code, flaw in line) == (int(flaw != ""), True), line
 
 
@@ -342,7 +380,7 @@ def test_changes_that_undo_each_other_are_no_change(diff, code):
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolCall("c1", "apply_edit", EDIT, ""))
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py: y", diff=diff)[0] == code
+    assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py: y", changes=FolderChanges(diff))[0] == code
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+"""Find the changes that the commands of a run made to a folder, by comparing it before and after the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from adapter.core.text.diffs import render_unified_diff
+from adapter.prompting.intent.text_values import find_paths
+
+MAX_FILES = 10_000
+"""Maximum number of files in a folder that is compared."""
+
+Stamps: TypeAlias = dict[str, tuple[int, int]]
+"""The size and the time of the last change of each file, in bytes and nanoseconds, by its path in the folder."""
+
+
+@dataclass(frozen=True)
+class FolderChanges:
+    """``diff`` is the unified diff of the changes, or None if unknown; ``gone`` are the files that commands deleted.
+    ``is_unchanged`` is True if nothing was changed, and False if that is unknown."""
+
+    diff: str | None = None
+    gone: Sequence[str] = ()
+    is_unchanged: bool = False
+
+
+NO_CHANGES = FolderChanges()
+
+
+@dataclass(frozen=True)
+class FolderState:
+    """The state of a folder before a run. ``texts`` are the files that the task names, ``stamps`` is None if the folder
+    has too many files."""
+
+    root: Path
+    texts: dict[str, str]
+    stamps: Stamps | None
+
+    @classmethod
+    def read(cls, root: Path, task: str, read_file: Callable[[str], str]) -> FolderState:
+        return cls(root, {path: read_file(path) for path in find_paths(task)}, _list_stamps(root))
+
+    def compare(self, diff: str | None, read_file: Callable[[str], str]) -> FolderChanges:
+        """Return the changes since then. ``diff`` has those of the file tools, and is completed with the others."""
+        now, known = _list_stamps(self.root), diff or ""
+        changed = {path: (text, new) for path, text in self.texts.items() if (new := read_file(path)) != text}
+        others = [
+            render_unified_diff(old, new, path)
+            for path, (old, new) in changed.items()
+            if f"--- a/{path}\n" not in known and f"+++ b/{path}\n" not in known
+        ]
+        if self.stamps is None or now is None:
+            return FolderChanges(known + "".join(others) if others else diff)
+        gone = [path for path in self.stamps if path not in now and f"--- a/{path}\n" not in known]
+        touched = {path for path in {*self.stamps, *now} if self.stamps.get(path) != now.get(path)}
+        is_unchanged = not diff and not changed and touched <= self.texts.keys()
+        return FolderChanges(known + "".join(others) if others else diff, gone, is_unchanged)
+
+
+def _list_stamps(root: Path) -> Stamps | None:
+    """Return the stamps of the files in ``root``, without git's own data, or None if there are too many."""
+    stamps: Stamps = {}
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if name != ".git"]
+        for name in files:
+            try:
+                status = Path(folder, name).lstat()
+            except OSError:
+                continue  # it was deleted in the meantime
+            stamps[Path(folder, name).relative_to(root).as_posix()] = (status.st_size, status.st_mtime_ns)
+        if len(stamps) > MAX_FILES:
+            return None
+    return stamps
