@@ -131,14 +131,16 @@ class PieceCandidates:
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
     def _find_similar(self, lines: Sequence[str], place: int, anchor: int) -> Sequence[int]:
-        """Return the file lines near ``place`` that the first of ``lines`` may replace: the most similar one and, if
-        ``lines`` may also be a new block that ends at ``anchor``, the line ``anchor``."""
+        """Return the file lines near ``place`` that the first of ``lines`` may replace: the most similar one, the
+        nearest similar one and, if ``lines`` may also be a new block that ends at ``anchor``, the line ``anchor``."""
         near = range(max(0, place - NEAR), min(len(self._old), place + NEAR + 1))
-        likeness = ((ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near)
-        best, _, found = max(likeness, default=(0.0, 0, 0))
+        likeness = [(ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near]
+        best = max(likeness, default=(0.0, 0, 0))[0]
+        similar = [each for each in likeness if each[0] >= SIMILAR]
+        found = {max(similar)[2], max(similar, key=lambda each: each[1])[2]} if similar else ()
         depths = [measure_indent(line) for line in lines if line]
         may_be_new = best < ALIKE and min(depths[:-1]) <= depths[-1] and max(depths[:-1]) > min(depths[:-1])
-        return (*[anchor] * may_be_new, *[found] * (best >= SIMILAR))
+        return (*[anchor] * may_be_new, *found)
 
     def _measure_bits(self, line: str) -> float:
         if not any(map(str.isalnum, line)):

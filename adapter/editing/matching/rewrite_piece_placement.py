@@ -31,8 +31,6 @@ SHORTENED = 4
 """Factor by which missing lines must outnumber the lines that replace them to be considered forgotten."""
 MARGIN = 3.0
 """Minimum lead, in bits, of the best choice of spans over a choice that has another span for a piece."""
-BLOCK = 15
-"""Number of unchanged lines on each side of a piece that its added lines may be meant to replace."""
 NEXT_TO = 60
 """No line of a piece may occur among this many unchanged lines on each side of the piece."""
 MIN_REWRITTEN = 0.5
@@ -48,7 +46,7 @@ _DECLARED = re.compile(
 )
 _COMMENT = re.compile(r"\s*(?:#|//|\*|/\*|--|<!--)")
 _HEAD = re.compile(
-    r"\s*(?:(?:const|let|var|val|auto|final|static|export|public|private) +)*"
+    r"\s*(?:(?:const|let|mut|var|val|auto|final|static|export|public|private) +)*"
     r"([^\W\d]\w*)(?:, *\w+)*\??\s*(?::?=(?!=)|:)"
 )
 """Matches the start of a line that assigns or declares a name."""
@@ -160,7 +158,7 @@ class PiecePlacer(PieceCandidates):
             other.end == span.end or there.kept_below >= here.kept_below
         )
         if is_larger:
-            return keeps_ends and self._is_rewritten(piece, span, other)
+            return keeps_ends and (self._is_rewritten(piece, span, other) or self._assigns_again(piece, span, other))
         if is_smaller:
             if keeps_ends and not self._is_rewritten(piece, other, span):
                 return True
@@ -183,6 +181,16 @@ class PiecePlacer(PieceCandidates):
         kept = names & Counter(_NAME.findall("\n".join(added)))
         return kept.total() >= MIN_REWRITTEN * names.total()
 
+    def _assigns_again(self, piece: Piece, span: Placement, other: Placement) -> bool:
+        """Return whether the least indented lines that ``piece`` adds assign a name that lines of ``other`` assign,
+        which it deletes, and no line of ``span`` does."""
+        added, removed = self._list_changed(piece, span)
+        deleted = Counter(self._list_changed(piece, other)[1]) - Counter(removed)
+        depth = min(map(measure_indent, filter(None, added)), default=0)
+        known = {*map(_build_head, self._old[span.start : span.end])}
+        new = [line for line in added if measure_indent(line) == depth and _build_head(line) not in known]
+        return _assign_same_name([*deleted], new)
+
     def _list_changed(self, piece: Piece, span: Placement) -> tuple[list[str], list[str]]:
         """Return the lines that ``piece`` adds at ``span``, and those that it removes."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
@@ -191,13 +199,14 @@ class PiecePlacer(PieceCandidates):
         return added, [line for change in changes for line in actual[change.start : change.end]]
 
     def _find_changed_edges(self, piece: Piece, span: Placement) -> Iterator[tuple[list[str], list[str]]]:
-        """Yield the lines of ``span`` and of ``piece`` that differ right below and right above an omission."""
+        """Yield the lines of ``span`` and of ``piece`` that differ right below and right above an omission, those next
+        to the omission first."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         changes = find_changes(actual, lines)
         if piece.depth is not None and actual[0] != lines[0]:
             yield actual[: changes[0].end], lines[: changes[0].new_end]
         if not piece.is_last and actual[-1] != lines[-1]:
-            yield actual[changes[-1].start :], lines[changes[-1].new_start :]
+            yield actual[changes[-1].start :][::-1], lines[changes[-1].new_start :][::-1]
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
         """Return whether ``piece`` lacks a name from one of the least indented lines of ``span``."""
@@ -253,8 +262,6 @@ class PiecePlacer(PieceCandidates):
                         _build_key(line) in kept or self._is_kept_elsewhere(line, spans)
                     ):
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
-            if similar := self._find_similar_block(piece, span, previous, following):
-                return f"lines added at line {span.start + 1} could replace {similar}, which are similar and not shown"
         return ""
 
     def _is_kept_elsewhere(self, line: str, spans: Sequence[Placement]) -> bool:
@@ -262,26 +269,6 @@ class PiecePlacer(PieceCandidates):
         if not _build_key(line) or not self._occurs_once(line):
             return False
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
-
-    def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
-        """Return, as text, the lines next to ``span`` that are similar to the first or the last added lines, or an
-        empty string. The model may have meant to replace them if ``piece`` ends at a line like ``}`` that also closes
-        the block around them."""
-        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
-        hunks, fit = find_changes(actual, lines), self._fit(piece, span)
-        if piece.depth is not None and hunks and fit.kept_above < DISTINCTIVE_LETTERS:
-            above = range(max(previous, span.start - BLOCK), span.start)
-            edge = next((index for index in reversed(above) if self._old[index] == lines[0]), None)
-            added = lines[hunks[0].new_start : hunks[0].new_end]
-            if edge is not None and _assign_same_name(self._old[edge + 1 : span.start + 1], added):
-                return format_line_range(edge + 2, span.start + 1)
-        if not piece.is_last and hunks and fit.kept_below < DISTINCTIVE_LETTERS:
-            below = range(span.end, min(following, span.end + BLOCK))
-            edge = next((index for index in below if self._old[index] == lines[-1]), None)
-            added = lines[hunks[-1].new_start : hunks[-1].new_end]
-            if edge is not None and _assign_same_name(self._old[span.end - 1 : edge], added):
-                return format_line_range(span.end, edge)
-        return ""
 
     def _is_sure(self, actual: Sequence[str], lines: Sequence[str]) -> bool:
         """Return whether both texts begin with the same lines, which are distinctive or unique in the file."""
@@ -331,10 +318,12 @@ def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
 
 
 def _is_replaced(removed: Sequence[str], added: Sequence[str]) -> bool:
-    """Return whether each of the ``added`` lines replaces one similar line."""
-    return len(removed) == len(added) and all(
-        ratio(one.strip(), other.strip()) >= REPLACED for one, other in zip(removed, added, strict=True)
+    """Return whether each of the ``added`` lines replaces one similar line, or the first ones are only reindented."""
+    before, after = ([line.strip() for line in part] for part in (removed, added))
+    is_similar = len(before) == len(after) and all(
+        ratio(one, other) >= REPLACED for one, other in zip(before, after, strict=True)
     )
+    return is_similar or _count_letters_in_common(before, after) >= DISTINCTIVE_LETTERS
 
 
 def _contains(span: Placement, other: Placement) -> bool:
