@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from adapter.editing.document import format_line_indexes, normalize_newlines
@@ -21,6 +22,9 @@ from adapter.tools.operations import Hunk, ParameterNames, Patch
 
 def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     """Return the edits of ``hunk``, or its rejection."""
+    if hunk.in_order and hunk.others:
+        readings = (hunk, *hunk.others)
+        hunk = replace(max(readings, key=partial(_count_known_lines, search)), exact=hunk.exact, others=())
     if not hunk.others:
         return _locate(search, hunk, names)
     divisions = [replace(hunk, others=()), *(replace(other, exact=hunk.exact) for other in hunk.others)]
@@ -38,6 +42,11 @@ def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Res
     if resolutions and not resolved:
         return resolutions[-1]
     return _reject_ambiguous_division(names)
+
+
+def _count_known_lines(search: DocumentIndex, hunk: Hunk) -> int:
+    """Return the number of old lines that occur verbatim in the file."""
+    return sum(map({*search.document.lines}.__contains__, split_view_lines(normalize_newlines(hunk.old_text))))
 
 
 def _reject_ambiguous_division(names: ParameterNames) -> Rejection:
@@ -109,7 +118,7 @@ def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | Non
     if has_line_number:
         return None
     if not anchors:
-        message = f"{_quote_header(hunk)} is not in the file: after @@, copy a line from the file"
+        message = f"{_describe_absent_header(search, hunk)}: after @@, copy a line from the file"
     elif nearest:
         where = format_line_indexes(anchors)
         message = f"{_quote_header(hunk)} occurs at {where}, and the hunk matches below several of these"
@@ -154,8 +163,15 @@ def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
     return prefixed or [number for number, line in enumerate(search.keys) if stem in line]
 
 
-def _quote_header(hunk: Hunk) -> str:
-    return f"'@@ {hunk.below[-1][:80]}'"
+def _describe_absent_header(search: DocumentIndex, hunk: Hunk) -> str:
+    """Name the first header that does not occur in the file below the previous ones."""
+    depth = next(depth for depth in range(1, len(hunk.below) + 1) if not _find_anchors(search, hunk.below[:depth]))
+    below = f" below {_quote_header(hunk, depth - 2)}" if depth > 1 else ""
+    return f"{_quote_header(hunk, depth - 1)} is not in the file{below}"
+
+
+def _quote_header(hunk: Hunk, index: int = -1) -> str:
+    return f"'@@ {hunk.below[index][:80]}'"
 
 
 def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
@@ -165,8 +181,9 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
     if hunk.below:
         anchors = _find_anchors(search, hunk.below)
         if len(anchors) != 1:
-            where = f"at {format_line_indexes(anchors)}" if anchors else "nowhere"
-            message = f"{_quote_header(hunk)} occurs {where} in the file; show the lines above and below the added ones"
+            many = f"{_quote_header(hunk)} occurs at {format_line_indexes(anchors)} in the file" if anchors else ""
+            where = many or _describe_absent_header(search, hunk)
+            message = f"{where}; show the lines above and below the added ones"
             return Rejection("ambiguous" if anchors else "not found", message)
         at = anchors[0] + 2
     if at is None or not search.document.view:

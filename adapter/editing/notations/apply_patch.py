@@ -29,7 +29,15 @@ from dataclasses import replace
 
 from adapter.core.errors import FormatError
 from adapter.editing.notations.filename_detection import FENCE
-from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines, has_changes, is_no_newline_marker, parse_hunk
+from adapter.editing.notations.parsed_edit import (
+    TWO_FORMATS,
+    ParsedEdit,
+    close_lines,
+    has_changes,
+    is_no_newline_marker,
+    parse_hunk,
+)
+from adapter.editing.notations.search_replace import has_blocks_or_hunks
 from adapter.editing.notations.unified_diff import parse_hunk_header
 from adapter.tools.operations import FileAction
 
@@ -52,8 +60,10 @@ def is_apply_patch(lines: Sequence[str]) -> bool:
 
 
 def parse_apply_patch(lines: Sequence[str]) -> list[ParsedEdit]:
-    """Return the edits of an envelope. Raises FormatError for a file without a change."""
+    """Return the edits of an envelope. Raises FormatError for a file without a change, and if there are edits in
+    another format outside the envelope."""
     edits: list[ParsedEdit] = []
+    outside: list[str] = []
     body: list[str] | None = None
     if next(filter(str.strip, lines), "").startswith((" ", "\t")):
         from textwrap import dedent  # slow to import
@@ -70,8 +80,10 @@ def parse_apply_patch(lines: Sequence[str]) -> list[ParsedEdit]:
         if file:
             edits.append(_start_edit(file))
             body = []
-        elif body is not None:
-            body.append(line)
+        else:
+            (outside if body is None else body).append(line)
+    if edits and has_blocks_or_hunks(outside):
+        raise FormatError(TWO_FORMATS)
     return edits
 
 

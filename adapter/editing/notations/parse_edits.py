@@ -13,9 +13,11 @@ from typing import TypeVar
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
+from adapter.editing.notations.apply_patch import is_apply_patch
 from adapter.editing.notations.filename_detection import find_path_above
-from adapter.editing.notations.parsed_edit import ParsedEdit
+from adapter.editing.notations.parsed_edit import TWO_FORMATS, ParsedEdit
 from adapter.editing.notations.registry import is_known_notation, parse_notation, require_single_file
+from adapter.editing.notations.search_replace import has_blocks_or_hunks
 from adapter.editing.notations.whole_file import find_fences
 from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT, PATH, normalize_key
 from adapter.tools.operations import FileEdit, Patch
@@ -76,13 +78,19 @@ def _parse_edits(text: str) -> list[ParsedEdit]:
                 raise FormatError(f"neither valid JSON nor a known edit format: {error}") from error
         else:
             return _parse_json_edits(value)
-    in_fences = list(_parse_fenced_edits(text))
+    in_fences, outside = _parse_fenced_edits(text)
+    if in_fences and (is_apply_patch(outside) or has_blocks_or_hunks(outside)):
+        raise FormatError(TWO_FORMATS)
     return in_fences or parse_notation(text)
 
 
-def _parse_fenced_edits(text: str) -> Iterator[ParsedEdit]:
-    """Yield the edits in JSON fences that have an old and a new text. Any other JSON may be the content of a file."""
+def _parse_fenced_edits(text: str) -> tuple[list[ParsedEdit], list[str]]:
+    """Return the edits in JSON fences that have an old and a new text, and the lines outside these fences. Any other
+    JSON may be the content of a file."""
     lines = text.split("\n")
+    edits: list[ParsedEdit] = []
+    outside: list[str] = []
+    position = 0
     for start, end in find_fences(lines):
         body = "\n".join(lines[start:end]).strip()
         if body[:1] not in ("{", "["):
@@ -93,7 +101,10 @@ def _parse_fenced_edits(text: str) -> Iterator[ParsedEdit]:
             continue
         if _is_edit_json(value):
             path_above = find_path_above(lines, start - 1)
-            yield from (replace(edit, path=edit.path or path_above) for edit in _parse_json_edits(value))
+            edits += (replace(edit, path=edit.path or path_above) for edit in _parse_json_edits(value))
+            outside += lines[position:start]
+            position = end
+    return edits, [*outside, *lines[position:]]
 
 
 def _is_edit_json(value: Json) -> bool:
@@ -128,7 +139,12 @@ def _parse_json_edits(value: Json) -> list[ParsedEdit]:
 
 
 def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Json | ParsedEdit]]:
-    """Yield each edit with the path of its file."""
+    """Yield each edit with the path of its file. A list or an edit may be encoded as JSON a second time."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise FormatError(f"expected edits, got a text that is not valid JSON ({error}): {value[:60]!r}") from error
     if isinstance(value, list):
         for item in value:
             yield from _iter_items(item, path)
@@ -139,7 +155,7 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
             assert isinstance(value, Mapping)
         own_path = next((value[key] for key in value if _FIELD_NAMES.get(normalize_key(key)) == "path"), None)
         path = own_path if isinstance(own_path, str) else path
-        listed = next((value[key] for key in _LISTS if isinstance(value.get(key), list | Mapping)), None)
+        listed = next((value[key] for key in _LISTS if _is_listed(value.get(key))), None)
         if listed is not None:
             yield from _iter_items(listed, path)
             own_fields = {key: each for key, each in value.items() if _FIELD_NAMES.get(normalize_key(key)) in _FIELDS}
@@ -151,6 +167,11 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
             yield from ((edit.path, replace(edit, path=path or edit.path)) for edit in parse_notation(nested))
             return
     yield path, value
+
+
+def _is_listed(value: Json) -> bool:
+    """Return whether the value under a key for several edits has edits, and is not the text of a file."""
+    return isinstance(value, list | Mapping) or (isinstance(value, str) and value.lstrip()[:1] in ("{", "["))
 
 
 def convert_mapping_to_patch(mapping: Json) -> Patch:

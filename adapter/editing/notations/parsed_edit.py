@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from adapter.editing.repairs.reindent import get_indent
 from adapter.tools.operations import FileAction, Hunk, Patch
 
 _NO_NEWLINE_WORDS = "no newline at end of"
+TWO_FORMATS = "the text has edits in two formats; write all of them in one format"
 
 
 @dataclass
@@ -35,7 +37,31 @@ def is_no_newline_marker(line: str) -> bool:
 def parse_hunk(
     lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False
 ) -> Hunk:
-    """Convert lines with diff markers to a hunk. A line without a marker is treated as a context line."""
+    """Convert lines with diff markers to a hunk. A line without a marker is treated as a context line.
+
+    The hunk's ``others`` assume that all context lines lack their marker, or that each changed line has it twice.
+    """
+    readings = [lines]
+    if _may_lack_markers(lines):
+        is_context = [text[:1] not in ("-", "+") and not is_no_newline_marker(text) for text in lines]
+        readings.append([" " * bare + text for text, bare in zip(lines, is_context, strict=True)])
+    if all(text[:2] in ("--", "++") for text in lines if text[:1] in ("-", "+")):
+        readings.append([text[1:] if text[:1] in ("-", "+") else text for text in lines])
+    hunks = [_parse_marked_lines(reading, line, below, at_end) for reading in readings]
+    return replace(hunks[0], others=tuple(hunks[1:]))
+
+
+def _may_lack_markers(lines: Sequence[str]) -> bool:
+    """Return whether the spaces before context lines may be indentation: a context line has none, or the added lines
+    have the indentation of the other lines."""
+    context = [text for text in lines if text[:1] not in ("-", "+", "\\") and text.strip()]
+    old = [*context, *(text[1:] for text in lines if text[:1] == "-")]
+    added = (get_indent(text[1:]) for text in lines if text[:1] == "+" and text[1:].strip())
+    is_bare = any(text[:1] != " " for text in context)
+    return any(text[:1] == " " for text in context) and (is_bare or {*map(get_indent, old)}.issuperset(added))
+
+
+def _parse_marked_lines(lines: Sequence[str], line: int | None, below: tuple[str, ...], at_end: bool) -> Hunk:
     old: list[str] = []
     new: list[str] = []
     unclosed: set[str] = set()

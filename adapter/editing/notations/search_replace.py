@@ -26,7 +26,8 @@ from itertools import islice
 
 from adapter.core.errors import FormatError
 from adapter.editing.notations.filename_detection import find_path, find_path_above
-from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
+from adapter.editing.notations.parsed_edit import TWO_FORMATS, ParsedEdit, close_lines
+from adapter.editing.notations.unified_diff import has_hunks
 from adapter.tools.operations import Hunk
 
 _SEARCH = re.compile(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)>?(?:[ \t:]+(?P<path>\S.*)|\s*)")
@@ -50,11 +51,18 @@ def is_search_replace(lines: Sequence[str]) -> bool:
     return any(_SEARCH.fullmatch(line) or _CONFLICT.fullmatch(line) for line in lines)
 
 
+def has_blocks_or_hunks(lines: Sequence[str]) -> bool:
+    """Return whether ``lines`` contain a block, or the hunks of a diff."""
+    return is_search_replace(lines) or has_hunks(lines)
+
+
 def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
-    """Return the edits of all blocks, grouped by file. Raises FormatError if a block has no end or no divider."""
+    """Return the edits of all blocks, grouped by file. Raises FormatError if a block has no end or no divider, or if
+    there are hunks of a diff between the blocks."""
     lines = _normalize_dashed(lines)
     edits: dict[str | None, ParsedEdit] = {}
     path: str | None = None
+    outside: list[str] = []
     number = previous = 0
     while number < len(lines):
         search = _SEARCH.fullmatch(lines[number])
@@ -64,6 +72,7 @@ def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
                 "itself contains such a line, use old_text and new_text instead"
             )
         if search is None and not _CONFLICT.fullmatch(lines[number]):
+            outside.append(lines[number])
             number += 1
             continue
         label = find_path(search["path"]) if search and search["path"] else None
@@ -71,6 +80,8 @@ def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
         end = _find_end(lines, number, search is not None)
         edits.setdefault(path, ParsedEdit(path)).patches.append(_parse_block(lines[number:end], number + 1))
         number = previous = end + 1
+    if edits and has_hunks(outside):
+        raise FormatError(TWO_FORMATS)
     return list(edits.values())
 
 

@@ -70,8 +70,13 @@ def is_unified_diff(lines: Sequence[str]) -> bool:
     """Return whether ``lines`` contain a diff: changed lines with a header, an ``@@`` line or a diff fence."""
     if any(map(_GIT.fullmatch, lines)) and any(map(_RENAME.fullmatch, lines)):
         return True
+    return has_hunks(lines) or (any(map(_opens_diff, lines)) and has_changes(lines))
+
+
+def has_hunks(lines: Sequence[str]) -> bool:
+    """Return whether ``lines`` contain changed lines, and a header or an ``@@`` line."""
     has_header = any(_is_header(lines, number) for number in range(len(lines)))
-    return (has_header or any(map(parse_hunk_header, lines)) or any(map(_opens_diff, lines))) and has_changes(lines)
+    return (has_header or any(map(parse_hunk_header, lines))) and has_changes(lines)
 
 
 def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:

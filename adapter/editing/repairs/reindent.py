@@ -7,6 +7,7 @@ columns, four, or a tab.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -20,6 +21,8 @@ UNITS = (2, 3, 4)
 """Common widths, in columns, of one level of indentation in files."""
 WRITTEN_UNITS = (*UNITS, 8)
 """Widths, in columns, of one level of indentation that models write."""
+_OPENED = re.compile(r"[(\[{][^\s)\]}]")
+"""Matches a bracket with text behind it."""
 _OPENERS = (":", "{", " then", " do", "else")
 
 
@@ -83,7 +86,7 @@ class IndentMapper:
         base = min(pairs, key=lambda pair: (abs(_measure_width(pair.written) - _measure_width(indent)), pair.line))
         columns, (unit, written_unit) = _measure_width(indent) - _measure_width(base.written), self._find_units(base)
         level = self._unit if self._unit % unit == 0 else unit
-        if columns % written_unit == 0:  # else the line is aligned with other code
+        if columns % written_unit == 0 and indent not in self._aligned:  # else the line is aligned with other code
             # A part of a level is not scaled: below `- run: a`, the other keys of the item are two columns deeper.
             levels, rest = divmod(abs(columns), written_unit * level // unit)
             columns = (levels * level + rest) * (1 if columns > 0 else -1)
@@ -101,6 +104,13 @@ class IndentMapper:
             return None
         is_scaled = prefixes != {""} and len(set(self._find_units(self._pairs[0]))) > 1
         return None if is_scaled else "".join(prefixes)
+
+    @cached_property
+    def _aligned(self) -> set[str]:
+        """The indentations of lines that are aligned with the text behind a bracket in the line above."""
+        pairs = (pair for text in self._written for pair in pairwise(text))
+        indents = ((above, get_indent(below)) for above, below in pairs)
+        return {indent for above, indent in indents if indent and _OPENED.match(above, len(indent) - 1)}
 
     @property
     def _has_indented_line(self) -> bool:

@@ -42,7 +42,7 @@ class Hunk(Patch):
     """True if the changed file ends with a line break; None if the notation does not specify this."""
     in_order: bool = field(default=False, compare=False)
     """True if the notation requires that a file's hunks are written in file order."""
-    others: tuple[Hunk, ...] = ()
+    others: tuple[Hunk, ...] = field(default=(), compare=False)
     """Alternative interpretations of the same text. The one that matches the file is used."""
 
 
