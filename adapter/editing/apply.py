@@ -112,6 +112,9 @@ def _patch(text: str, patches: Sequence[Patch], path: str, options: _Options) ->
     if options.basis == "sequence":
         patched, groups = _apply_in_sequence(text, patches, path, options)
         diff = render_unified_diff(text, patched, path)
+        if patched == text:
+            no_change = "no change: the patches undo each other"
+            raise EditError(f"{no_change}. {_NOTHING_CHANGED}", [no_change], ["no change"])
     else:
         spliced, groups = _match_against_original(text, patches, path, options)
         patched, places = splice_edits(text, spliced), tuple(list_change_offsets(spliced))
@@ -235,16 +238,25 @@ def _match_against_original(
 def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: _Options) -> tuple[str, _Groups]:
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
+    original = DocumentIndex(TextDocument(text, path))
     for index, patch in enumerate(patches):
         search = DocumentIndex(TextDocument(text, path))
         found = _resolve(search, patch, options)
         if isinstance(found, Rejection):
-            rejections[index] = found
+            rejections[index] = found if not groups else _relate_to_original(found, original, patch, options)
         else:
             text = splice_edits(text, [trim_context(search.document, edit, index, 0) for edit in found])
             groups.append(found)
     _raise_for(rejections, len(patches))
     return text, groups
+
+
+def _relate_to_original(found: Rejection, original: DocumentIndex, patch: Patch, options: _Options) -> Rejection:
+    """Return a rejection with the file's line numbers if possible, because the earlier patches are not applied."""
+    before = _resolve(original, patch, options)
+    if isinstance(before, Rejection) and before.kind == found.kind:
+        return before
+    return replace(found, message=f"{found.message}. The line numbers include the previous patches")
 
 
 def _resolve_jointly(search: DocumentIndex, patches: Sequence[Patch], options: _Options) -> Sequence[Resolution]:

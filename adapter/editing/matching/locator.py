@@ -51,7 +51,8 @@ class _Locator(MatchTask):
         if not self.old:
             return self._resolve_insertion()
         if self.old == self.new:
-            message = f"no change: {self.names.old_text} and {self.names.new_text} are the same"
+            except_for = "" if self.patch.old_text == self.patch.new_text else ", except for line ends, which are kept"
+            message = f"no change: {self.names.old_text} and {self.names.new_text} are the same{except_for}"
             return Rejection("no change", message)
         replacing = partial(find_replacing_comments, is_prose=is_prose_file(self.document.path))
         advice = "; if the comment is meant, delete the lines in one edit and add it in another"
@@ -170,12 +171,13 @@ class _Locator(MatchTask):
             if rejection := veto(self, match, interpretation):
                 return rejection
         where = format_line_range(match.first_line + 1, match.last_line + 1)
+        verb = "was" if match.first_line == match.last_line else "were"
         notes = []
         if match.strictness != "exact":
-            kind = "whitespace" if match.strictness == "whitespace" else "typographic characters and whitespace"
+            kind = "whitespace" if match.strictness == "whitespace" else "typographic characters or whitespace"
             notes.append(f"the old text matched {where} except for {kind}")
         if len(matches) > 1:
-            notes.append(f"the old text matches {len(matches)} places; {where} was chosen")
+            notes.append(f"the old text matches {len(matches)} places; {where} {verb} chosen")
         built = self.build(match, tuple(notes), interpretation)
         return built if isinstance(built, Rejection) else (replace(built[0], places=places), *built[1:])
 

@@ -111,7 +111,7 @@ def _build_exact_match(document: TextDocument, interpretation: Interpretation, s
     line_start = document.get_view_offset(document.find_line(start))
     if start == line_start and (old.endswith("\n") or view[end : end + 1] in ("", "\n")):
         if old.endswith("\n"):
-            is_shortened = old == new + "\n" and view[end : end + 1] == "\n"  # only the blank line below is deleted
+            is_shortened = old.rstrip("\n") == new and view[end : end + 1] == "\n"  # only blank lines are deleted
             is_closed = not new or new.endswith("\n") or is_shortened
             new = new if is_closed else new + "\n"
         elif new:

@@ -65,7 +65,11 @@ def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange])
     removed = sum(bool(line.strip()) for change in file_changes for line in old[change.start : change.end])
     nonblank = sum(bool(line.strip()) for line in old)
     if nonblank - removed < MIN_KEPT * nonblank:
-        return f"the text given for the whole file keeps only {nonblank - removed} of its {nonblank} lines"
+        lost = next(at for change in file_changes for at in range(change.start, change.end) if old[at].strip())
+        return (
+            f"the text given for the whole file keeps only {nonblank - removed} of its {nonblank} lines that are not "
+            f"blank; line {lost + 1}, for example, would be deleted: {old[lost].strip()[:80]!r}"
+        )
     span = _find_nonblank_span(old)
     for change in file_changes:
         has_edge = change.start <= span.start < change.end or change.start < span.stop <= change.end

@@ -78,14 +78,10 @@ def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | N
         replacement = _strip_markers(before, after, view)
         if replacement is not None:
             return "\n".join(replacement), DIFF_NOTE
-    stripped_versions = strip_line_numbers(new)
-    if stripped_versions and not strip_line_numbers(old):
-        for stripped in stripped_versions.values():
-            kept = set(before) - {""}
-            lines = stripped.split("\n")
-            if kept.intersection(lines) and not kept.intersection(after):
-                return stripped, NUMBERS_NOTE
-    return None
+    kept = set(before) - {""}
+    numberless = (text for text in strip_line_numbers(new).values() if kept.intersection(text.split("\n")))
+    stripped = None if kept.intersection(after) else next(numberless, None)
+    return None if stripped is None else (stripped, NUMBERS_NOTE)
 
 
 def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequence[str] | None:
@@ -265,17 +261,11 @@ def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str,
     In the new text, only some of the lines may be numbered.
     """
     first = _NUMBERED.match(next((line for line in old.split("\n") if line.strip()), ""))
-    of_new = strip_line_numbers(new)
     for strips, stripped in strip_line_numbers(old).items():
-        replacement = of_new.get(strips, next(iter(of_new.values()), None))
-        yield (
-            stripped,
-            _strip_partial_numbers(old, new, strips) if replacement is None else replacement,
-            int(first[1]) if first else 1,
-        )
+        yield stripped, _strip_copied_numbers(old, new, strips), int(first[1]) if first else 1
 
 
-def _strip_partial_numbers(old: str, new: str, strips: bool) -> str:
+def _strip_copied_numbers(old: str, new: str, strips: bool) -> str:
     """Strip the numbers of new lines that use the separator of the old text. If only some lines are numbered, their
     numbers must be near the old text's, because others may be content."""
     numbered_old = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
@@ -283,7 +273,9 @@ def _strip_partial_numbers(old: str, new: str, strips: bool) -> str:
     last = int(numbered_old[-1][1]) + new.count("\n") + 1
     matches = [_NUMBERED.fullmatch(line) for line in new.split("\n")]
     numbered = [match for match in matches if match and (match[2] or match[3]) == mark]
-    is_every = len(numbered) == sum(bool(line.strip()) for line in new.split("\n"))
-    copied = {match for match in numbered if is_every or int(numbered_old[0][1]) <= int(match[1]) <= last}
+    blank = [match for match in matches if match and not match[2] and not match[3]]
+    is_every = bool(numbered) and len(numbered) + len(blank) == sum(bool(line.strip()) for line in new.split("\n"))
+    near = {match for match in numbered if int(numbered_old[0][1]) <= int(match[1]) <= last}
+    copied = {*numbered, *blank} if is_every else near
     pairs = zip(new.split("\n"), matches, strict=True)
     return "\n".join(_strip_number(match, strips) if match and match in copied else line for line, match in pairs)
