@@ -243,7 +243,7 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
         search = DocumentIndex(TextDocument(text, path))
         found = _resolve(search, patch, options)
         if isinstance(found, Rejection):
-            rejections[index] = found if not groups else _relate_to_original(found, original, patch, options)
+            rejections[index] = found if not groups else _locate_in_original(found, original, patch, options)
         else:
             text = splice_edits(text, [trim_context(search.document, edit, index, 0) for edit in found])
             groups.append(found)
@@ -251,7 +251,7 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
     return text, groups
 
 
-def _relate_to_original(found: Rejection, original: DocumentIndex, patch: Patch, options: _Options) -> Rejection:
+def _locate_in_original(found: Rejection, original: DocumentIndex, patch: Patch, options: _Options) -> Rejection:
     """Return a rejection with the file's line numbers if possible, because the earlier patches are not applied."""
     before = _resolve(original, patch, options)
     if isinstance(before, Rejection) and before.kind == found.kind:
