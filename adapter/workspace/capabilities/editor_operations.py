@@ -13,14 +13,14 @@ from adapter.core.errors import ToolError
 from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines, strip_line_end, to_lf
-from adapter.editing.document import TextDocument
+from adapter.editing.document import BYTE_ORDER_MARK, TextDocument
 from adapter.tools import operations as ops
 from adapter.workspace.capabilities.host_capabilities import Editor, EditorRange
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.operation_plan import Plan
 from adapter.workspace.changes.text_codec import decode_for_editing, encode
 from adapter.workspace.files import file_changes, file_info
-from adapter.workspace.files.read_file import BYTE_ORDER_MARK, read_text_file
+from adapter.workspace.files.read_file import read_text_file
 
 if TYPE_CHECKING:
     from adapter.workspace.workspace_context import WorkspaceContext

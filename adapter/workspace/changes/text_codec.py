@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
-from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16
+from adapter.editing.document import BYTE_ORDER_MARK
+from adapter.workspace.changes.encoding_detection import check_new_characters, detect_unmarked_utf16
 from adapter.workspace.changes.encoding_guess import guess_encoding
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
@@ -97,6 +98,29 @@ def encode(text: str, encoding: str, path: str) -> bytes:
         raise ToolError(
             f"{character} cannot be written as {encoding}: {path} was not changed. Leave that character out"
         ) from None
+
+
+def encode_like(present: bytes, text: str, path: str, fallback: str | None = None) -> tuple[bytes, str]:
+    """Encode ``text``, which replaces ``present``, the content of a file. Return the bytes and a note.
+
+    The file keeps its encoding, its byte order mark and its CRLF line endings, unless ``text`` has carriage returns.
+    Text becomes UTF-8 in place of binary data, and if the old encoding is only guessed, or lacks one of its characters;
+    the note, which is otherwise empty, then states this.
+    """
+    try:
+        old = decode(present, path, fallback)
+    except ToolError:
+        return encode(text, "utf-8", path), ""
+    if "\r" not in text and 0 < old.text.count("\r\n") == old.text.count("\n"):
+        text = text.replace("\n", "\r\n")
+    if old.text.startswith(BYTE_ORDER_MARK) and not text.startswith(BYTE_ORDER_MARK):
+        text = BYTE_ORDER_MARK + text
+    try:
+        if old.guessed:
+            check_new_characters(present, old.encoding, old.text, text, path)
+        return encode(text, old.encoding, path), ""
+    except ToolError:
+        return encode(text, "utf-8", path), f"{path} was not UTF-8 ({old.encoding}?); it is UTF-8 now"
 
 
 def decode_for_diff(data: bytes | None, path: str) -> str:

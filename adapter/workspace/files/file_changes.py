@@ -21,7 +21,7 @@ from adapter.editing.file_content import prepare_file_content
 from adapter.tools import operations as ops
 from adapter.workspace.changes.journal import ChangeStep
 from adapter.workspace.changes.staged_files import check_replaceable, stage_new_file
-from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, decode_for_diff, encode
+from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, decode_for_diff, encode, encode_like
 from adapter.workspace.files.file_patching import (
     apply_edit_mode,
     creates_file,
@@ -105,8 +105,9 @@ def plan_write(context: WorkspaceContext, operation: ops.WriteText) -> FileChang
         )
     before = decode_for_diff(file.data, file.display_path)
     content, notes = prepare_file_content(operation.content, file.display_path, before)
-    after = encode(content, "utf-8", file.display_path)
-    diff = render_unified_diff(before, content, file.display_path)
+    after, note = encode_like(file.data or b"", content, file.display_path, context.encoding)
+    notes = (*notes, note) if note else notes
+    diff = render_unified_diff(before, decode_for_diff(after, file.display_path), file.display_path)
     if file.data and not context.read_tracker.knows(file.parts):
         notes = (*notes, f"{file.display_path} was overwritten without having been read first")
     verb = "create" if file.data is None else "overwrite"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from adapter.core.errors import ToolError
 from adapter.core.text.lines import get_line_end, split_lines, strip_line_end
 from adapter.core.text.plurals import pluralize
+from adapter.editing.document import BYTE_ORDER_MARK
 from adapter.tools.operations import FileText, Listing, Media, ReadText, Tree
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, PROBE_BYTES, DecodedText, decode
 from adapter.workspace.files import listing, media
@@ -17,7 +18,6 @@ from adapter.workspace.paths.resolved_path import ResolvedPath, read_at
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.workspace_context import WorkspaceContext
 
-BYTE_ORDER_MARK = "\ufeff"
 PIECE = 1024 * 1024
 """Maximum length of the pieces in which a line of a large file is skipped, in bytes."""
 MAX_NAMED_LINES = 10

@@ -112,6 +112,32 @@ def test_write_creates_parents_and_reports(run, directory):
     assert (directory / "a/b/f.txt").read_bytes() == b""
 
 
+@pytest.mark.parametrize(
+    ("old", "written", "expected"),
+    [
+        (b"a\r\nb\r\n", "c\nd\n", b"c\r\nd\r\n"),
+        (b"a\r\nb\n", "c\nd\n", b"c\nd\n"),
+        (b"a\nb\n", "c\r\nd\r\n", b"c\r\nd\r\n"),
+        (b"\xef\xbb\xbfa\n", "c\n", b"\xef\xbb\xbfc\n"),
+        ("\ufeffä\r\n".encode("utf-16-le"), "日\n", "\ufeff日\r\n".encode("utf-16-le")),
+        ("Grüße aus Köln\n".encode("cp1252"), "Köln grüßt\n", "Köln grüßt\n".encode("cp1252")),
+        (b"\x7fELF\0\r\n", "c\n", b"c\n"),
+        (b"", "c\n", b"c\n"),
+    ],
+)
+def test_overwritten_file_keeps_its_encoding_and_line_endings(run, directory, old, written, expected):
+    """As in proto CLI. A model sees neither, and writes UTF-8 and line feeds."""
+    (directory / "f").write_bytes(old)
+    assert "UTF-8" not in run("write_file", path="f", content=written)
+    assert (directory / "f").read_bytes() == expected
+
+
+def test_overwritten_file_becomes_utf8_if_its_encoding_is_only_guessed(run, directory):
+    (directory / "f").write_bytes("Grüße aus Köln\n".encode("cp1252"))
+    assert "f was not UTF-8 (cp1252?); it is UTF-8 now" in run("write_file", path="f", content="日本\n")
+    assert (directory / "f").read_text("utf-8") == "日本\n"
+
+
 def test_write_renames_and_keeps_mode(run, directory):
     """D19: the file is never half written, and stays executable."""
     path = directory / "f"
