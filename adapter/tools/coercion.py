@@ -153,9 +153,9 @@ def coerce_text(text: str, schema: Json, repairs: dict[str, None] | None = None)
     """Convert an argument written as bare text, as in XML formats, to a type allowed by its ``schema``. Repairs of JSON
     are added to ``repairs``.
 
-    If the schema allows a string, text is unchanged, with three exceptions: ``null`` if null is allowed, an enum value,
-    and JSON that is exactly a list or object matching the schema. If it does not allow a string, ``null`` also becomes
-    null if that is the default, and text that cannot be converted is unchanged.
+    If the schema allows a string or any type, text is unchanged, with three exceptions: ``null`` if null is allowed, an
+    enum value, and JSON that is exactly a list or object matching the schema. If it does not allow a string, ``null``
+    also becomes null if that is the default, and text that cannot be converted is unchanged.
     """
     if not isinstance(schema, Mapping):
         return text
@@ -168,9 +168,7 @@ def coerce_text(text: str, schema: Json, repairs: dict[str, None] | None = None)
     is_null_by_default = "string" not in types and schema.get("default", "") is None
     if bare in _NULL_WORDS and ("null" in types or is_null_by_default):
         return None
-    if not types:
-        return text
-    if "string" in types:
+    if not types or "string" in types:
         return bare if isinstance(listed, list) and bare in listed else _decode_container(bare, types, schema, text)
     value, _ = coerce_to_types(bare, types, repairs)
     if value == [bare] and not _are_items(coerce_to_schema(value, schema)[0], schema):
@@ -183,7 +181,7 @@ _NULL_WORDS = ("null", "None")
 
 def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Json], text: str) -> Json:
     """Decode ``bare`` as a list or object that matches the schema. Otherwise return ``text``."""
-    if not types & {"array", "object"} or bare[:1] not in ("{", "["):
+    if (types and not types & {"array", "object"}) or bare[:1] not in ("{", "["):
         return text
     decoded = decode_strict(bare)
     is_whole = decoded is not None and decoded.end == len(bare)

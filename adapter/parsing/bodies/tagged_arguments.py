@@ -16,6 +16,7 @@ from adapter.parsing.bodies.tagged_value_end import (
 )
 from adapter.parsing.format import CUT, CUT_OFF, BodyResult
 from adapter.parsing.stream_buffer import StreamBuffer
+from adapter.tools.argument_synonyms import CONTENT
 from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool import Tool
@@ -27,6 +28,7 @@ ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 _CDATA_START = re.compile(r"\s*\W{1,6}CDATA\b")
+_FILE_TEXT = frozenset(CONTENT) - {"data"}
 _SEPARATORS = frozenset('="')
 _ODD_KEY = _SEPARATORS | frozenset("' \t<")
 """Characters that are part of a name only if the tool declares such a name. In any other name, they separate the name
@@ -66,7 +68,10 @@ class PendingCall:
         return key not in self.keys and self.has_parameter(key)
 
     def find_schema(self, key: str) -> JsonObject | None:
-        return self.tool.properties.get(key) if self.tool else None
+        """Return the schema of a declared parameter. A file's content is a string if no type is declared."""
+        schema = self.tool.properties.get(key) if self.tool else None
+        is_text = schema is not None and key in _FILE_TEXT and not list_types(schema)
+        return {"type": "string"} if is_text else schema
 
     def fix(self, *names: str) -> None:
         self.fixes.update(dict.fromkeys(names))

@@ -189,3 +189,14 @@ def test_wrapper_around_arguments_is_removed(format, key):
     own = [definition_of(f"tag({key})")]
     (call,) = parse(WRAPPED[format].format(key, json.dumps(arguments)), own, format, "stop").calls
     assert call.arguments == {key: json.dumps(arguments)}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_parameter_without_a_type_takes_lists_and_objects(format):
+    """Such a parameter accepts any value (anthropics/claude-code#82652, ml-explore/mlx-lm#1907). A file's content is
+    text even so."""
+    parameters = {"type": "object", "properties": {"value": {"description": "any"}, "content": {}}, "required": []}
+    tools = [{"name": "set", "parameters": parameters}]
+    for arguments in ({"value": {"a": [1]}, "content": '{"a": 1}'}, {"value": ["x", 1], "content": "[1]"}):
+        turn = parse(get_format(format).encode_calls([("set", arguments)]), format=format, tools=tools)
+        assert [call.arguments for call in turn.calls] == [arguments]
