@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli.escaped_output import print_escaped
-from adapter.cli.options import flag
+from adapter.cli.options import flag, option
+from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
     from adapter.workspace.changes.history import RecordedChange
 
 
 def undo(
-    workspace: Annotated[Path, typer.Argument(help="Undo changes in this folder.")] = Path(),
+    folder: Annotated[Path | None, typer.Argument(help="Undo changes in this folder.", show_default=".")] = None,
+    workspace: Annotated[Path | None, option("DIR", "Undo changes in this folder.", "--workspace", "-w")] = None,
     undo_all: Annotated[bool, flag("Undo all changes made by the last run, newest first.", "--all")] = False,
     list_: Annotated[bool, flag("List the changes that can be undone, newest first, and exit.", "--list")] = False,
 ) -> None:
@@ -27,7 +29,9 @@ def undo(
     from adapter.workspace.paths.os_errors import convert_os_errors
     from adapter.workspace.workspace_context import open_context
 
-    with open_context(workspace) as context:
+    if folder is not None and workspace is not None:
+        raise UsageError("the folder is given twice; omit --workspace")
+    with open_context(folder or workspace or Path()) as context:
         changes = context.history.list_undoable_changes()
         if list_:
             for change in changes:

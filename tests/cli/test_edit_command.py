@@ -120,6 +120,14 @@ def test_edit_applies_patches_to_several_files(file):
     assert isinstance(CliRunner().invoke(make_app(), ["undo", str(file.parent)]).exception, ToolError)
 
 
+def test_undo_takes_the_folder_as_an_option_like_other_commands(file):
+    edit(file, PATCHES)
+    assert CliRunner().invoke(make_app(), ["undo", "-w", str(file.parent)]).exit_code == 0
+    assert file.read_bytes() == b"one\r\ntwo\r\n"
+    twice = CliRunner().invoke(make_app(), ["undo", str(file.parent), "-w", str(file.parent)])
+    assert isinstance(twice.exception, UsageError)
+
+
 def test_undo_all_undoes_only_the_last_run(file):
     edit(file, PATCHES)
     with Workspace(file.parent, approve="yolo") as workspace:
