@@ -4,6 +4,7 @@ functions block while they query the server.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable
@@ -13,7 +14,14 @@ from functools import partial
 from adapter.backends.chat_client import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
-from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, find_first_model, get_json
+from adapter.backends.endpoint_discovery import (
+    Endpoint,
+    Kind,
+    detect_server_kind,
+    find_first_model,
+    get_json,
+    parse_json_object,
+)
 from adapter.backends.format_derivation import detect_format
 from adapter.backends.probe_profiles import build_setup_lookup
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
@@ -33,7 +41,11 @@ KNOWN_FOR_S = 60.0
 """Seconds for which detected information about the models of llama.cpp or Ollama is valid."""
 
 MAX_PROMPTS = 64
-"""Maximum number of models whose prompts are cached."""
+"""Maximum number of models whose prompts are cached, and of cached generation prompts."""
+
+_QUESTION = "generation prompt?"
+_SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
+"""Request fields that determine whether a prompt rendered by llama.cpp ends inside a reasoning block."""
 
 MAX_TOOLLESS = 1_000
 """Maximum number of cached names of models without native tool calls."""
@@ -81,12 +93,14 @@ class ModelOptions:
         self._template, self._log = template, log
         self._prompts = PromptDiscoverer(Endpoint(base_url), template)
         self._found: dict[str, tuple[PromptDiscovery, GuidedChoiceSettings | None]] = {}
+        self._generation_prompts: dict[str, str | None] = {}
         self._model_check: SmallModelCheck | None = None
         self._logged: set[str] = set()
 
     def detect(self, before: ServerInfo | None = None) -> ServerInfo:
         """Return the properties of the server, and the options for all its models. ``before`` is the previous result.
         It is returned again if llama.cpp is too busy to answer."""
+        self._generation_prompts.clear()
         kind = (before.kind if before else None) or detect_server_kind(self._base_url)
         options, props, size = replace(self._options, kind=kind), None, ContextSize()
         if kind is not None:
@@ -149,12 +163,37 @@ class ModelOptions:
         self.log_once(f"the model server does not support tools for {model}; they are now described in the prompt")
         return True
 
-    def is_known(self, options: TranslationOptions, model: str) -> bool:
+    def is_known(self, options: TranslationOptions, body: Json) -> bool:
         """Return whether `complete` can answer without querying the server."""
-        return options.kind is None or not options.prompt.may_use_template or model in self._found
+        model = _get_model(body)
+        if options.kind is not None and options.prompt.may_use_template and model not in self._found:
+            return False
+        options = self._with_prompt(options, model)
+        return not _needs_generation_prompt(options) or _encode_question(body) in self._generation_prompts
 
-    def complete(self, options: TranslationOptions, model: str) -> TranslationOptions:
-        """Complete the detected ``options`` with the prompt for ``model``, and with guided choice if it is small."""
+    def complete(self, options: TranslationOptions, body: Json) -> TranslationOptions:
+        """Complete the detected ``options`` with the prompt for the model of a request, with guided choice if it is
+        small, and with llama.cpp's generation prompt."""
+        options = self._with_prompt(options, _get_model(body))
+        if not _needs_generation_prompt(options):
+            return options
+        prompt = self._find_generation_prompt(_encode_question(body))
+        # request raw text, because llama.cpp could separate the reasoning by rules of its own
+        return replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
+
+    def _find_generation_prompt(self, question: str) -> str | None:
+        """Return the generation prompt: the text rendered by llama.cpp after the last message. Return None if it is not
+        available. The prompt is cached for each reasoning setting."""
+        if question not in self._generation_prompts:
+            if len(self._generation_prompts) >= MAX_PROMPTS:
+                self._generation_prompts.clear()
+            answer = get_json(f"{Endpoint(self._base_url).root}/apply-template", json.loads(question))
+            prompt = parse_json_object(answer).get("prompt")
+            found = prompt.rpartition(_QUESTION)[2] if isinstance(prompt, str) else None
+            self._generation_prompts[question] = found
+        return self._generation_prompts[question]
+
+    def _with_prompt(self, options: TranslationOptions, model: str) -> TranslationOptions:
         if options.kind is None or not options.prompt.may_use_template:
             return options
         discovery, guided_choice = self._found.get(model) or self._discover(model)
@@ -217,6 +256,21 @@ class ModelOptions:
                 self._logged.clear()
             self._logged.add(note)
             self._log(note)
+
+
+def _get_model(body: Json) -> str:
+    return str(body.get("model") or "") if isinstance(body, dict) else ""
+
+
+def _needs_generation_prompt(options: TranslationOptions) -> bool:
+    prompt = options.prompt
+    return options.kind == "llama.cpp" and prompt.template is not None and prompt.generation_prompt is None
+
+
+def _encode_question(body: Json) -> str:
+    """Return the request that renders a generation prompt with the reasoning settings of ``body``, as JSON."""
+    settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
+    return json.dumps({"messages": [{"role": "user", "content": _QUESTION}], **settings})
 
 
 def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from adapter.backends.context_size import query_context_size
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.model_options import ModelOptions, ServerInfo
 from adapter.backends.template_files import TemplateWorker
-from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.load import load_json
 from adapter.protocols.chat_request_translation import needs_parsing, translate_chat_request
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
@@ -29,13 +25,6 @@ from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
 from adapter.server.translation_threads import TranslationThreads
 from adapter.server.upstream_connection import RETRY_S, SILENCE_S, UpstreamConnection
-
-MAX_PROMPTS = 64
-"""Maximum number of cached generation prompts, one for each model and reasoning setting."""
-
-_QUESTION = "generation prompt?"
-_SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
-"""Request fields that determine whether a prompt rendered by llama.cpp ends inside a reasoning block."""
 
 
 class ModelServer(UpstreamConnection):
@@ -67,7 +56,6 @@ class ModelServer(UpstreamConnection):
         self._server_info: ServerInfo | None = None
         self._expires_at = 0.0
         self._detecting = asyncio.Lock()
-        self._prompts: dict[bytes, str | None] = {}
 
     async def close(self) -> None:
         await super().close()
@@ -76,24 +64,10 @@ class ModelServer(UpstreamConnection):
 
     async def find_options(self, body: Json) -> TranslationOptions:
         """Return the options for a request: the user's options, completed with the settings detected for its model."""
-        info = await self.find_server_info()
-        options = info.options
-        model = body.get("model") if isinstance(body, dict) else None
-        name = str(model or "")
-        if self.detected.is_known(options, name):
-            options = self.detected.complete(options, name)
-        else:
-            options = await asyncio.to_thread(self.detected.complete, options, name)
-        prompt_settings = options.prompt
-        if (
-            prompt_settings.generation_prompt is None
-            and prompt_settings.template is not None
-            and info.kind == "llama.cpp"
-        ):
-            prompt = await self._find_generation_prompt(body)
-            # request raw text, because llama.cpp could separate the reasoning by rules of its own
-            options = replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
-        return options
+        options = (await self.find_server_info()).options
+        if self.detected.is_known(options, body):
+            return self.detected.complete(options, body)
+        return await asyncio.to_thread(self.detected.complete, options, body)
 
     async def translate(self, chat: JsonObject, options: TranslationOptions, size: int) -> TranslatedRequest:
         """Translate ``chat``, which may be changed. ``size`` is the maximum length of its JSON, in bytes."""
@@ -125,29 +99,12 @@ class ModelServer(UpstreamConnection):
         splits = (await self.find_server_info()).kind in ("llama.cpp", "ollama")
         return needs_parsing(body, self.options, splits=splits)
 
-    async def _find_generation_prompt(self, body: Json) -> str | None:
-        """Return the generation prompt: the text rendered by llama.cpp after the last message. Return None if it is not
-        available. The prompt is cached for each reasoning setting."""
-        settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
-        content = encode_json({"messages": [{"role": "user", "content": _QUESTION}], **settings})
-        if content not in self._prompts:
-            if len(self._prompts) >= MAX_PROMPTS:
-                self._prompts.clear()
-            self._prompts[content] = None
-            with suppress(TransportError, ValueError):
-                response = await self.send("POST", "/apply-template", content, {"Content-Type": "application/json"})
-                answer = load_json(await self.read_body(response))
-                if isinstance(answer, dict) and isinstance(prompt := answer.get("prompt"), str):
-                    self._prompts[content] = prompt.rpartition(_QUESTION)[2]
-        return self._prompts[content]
-
     async def find_server_info(self) -> ServerInfo:
         """Return the kind of server and the settings for its model. They are detected again when the cache expires."""
         async with self._detecting:
             now = asyncio.get_running_loop().time()
             if self._server_info is None or now > self._expires_at:
                 self._server_info = await asyncio.to_thread(self.detected.detect, self._server_info)
-                self._prompts.clear()
                 self._expires_at = now + self._server_info.lifetime_s
             return self._server_info
 

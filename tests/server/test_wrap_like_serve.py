@@ -225,3 +225,20 @@ def test_a_server_that_starts_late_is_recognized(way):
             upstream.on("/version", as_json(200, {"version": "0.31.0"})).on(CHAT, write_call(False))
             assert ask(tools=TOOLS)[2] == ["read_file"]
     assert upstream.bodies()[0]["thinking_token_budget"] == 300
+
+
+@by_every_way
+@streamed_and_whole
+def test_reasoning_opened_by_the_prompt_is_split_off(scripted, way, stream):
+    """By the template of llama.cpp; a call drafted in the reasoning is not a call."""
+    template = "{{ messages }}<|im_start|>assistant\n<think>\n"
+    props = {"default_generation_settings": {}, "chat_template": template, "model_path": "/models/thinker.gguf"}
+    rendered = "<|im_start|>user\ngeneration prompt?<|im_end|>\n<|im_start|>assistant\n<think>\n"
+    scripted.on("/props", as_json(200, props, server="llama.cpp"))
+    scripted.on("/apply-template", as_json(200, {"prompt": rendered}))
+    text = f"Maybe {CALL}?\n</think>\nI look."
+    events = (*map(delta, text), delta(finish_reason="stop"))
+    scripted.on(CHAT, as_stream(*events) if stream else as_json(200, completion(text)))
+    with opened(way, scripted.url, prompt="auto") as ask:
+        assert ask(tools=TOOLS, stream=stream) == ("I look.", f"Maybe {CALL}?", [])
+    assert scripted.bodies()[-1]["reasoning_format"] == "none"

@@ -52,15 +52,11 @@ class UpstreamInfo:
         if info is None or time.monotonic() > self._expires_at:
             info = self._info = self.detected.detect(info)
             self._expires_at = time.monotonic() + info.lifetime_s
-        return self.detected.complete(info.options, _find_model(http_request))
+        return self.detected.complete(info.options, read_json_or_none(http_request.content))
 
     async def find_options_async(self, http_request: Any) -> TranslationOptions:
-        info, is_valid = self._info, time.monotonic() <= self._expires_at
-        if info is not None and is_valid and self.detected.is_known(info.options, _find_model(http_request)):
+        info, body = self._info, read_json_or_none(http_request.content)
+        is_valid = info is not None and time.monotonic() <= self._expires_at
+        if info is not None and is_valid and self.detected.is_known(info.options, body):
             return self.find_options(http_request)
         return await asyncio.to_thread(self.find_options, http_request)
-
-
-def _find_model(http_request: Any) -> str:
-    body = read_json_or_none(http_request.content)
-    return str(body.get("model") or "") if isinstance(body, dict) else ""
