@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -55,18 +55,17 @@ def create_replay_client(
         try:
             response = ResponsesRequest(body, store, len(http_request.content)) if path.endswith("/responses") else None
             request = translate_chat_request(response.to_chat_request([]) if response else body, options)
-            exchange = recorded.find_answer(
-                request.client.messages, (tool.to_openai() for tool in request.tools.values())
-            )
+            tools = [tool.to_openai() for tool in request.tools.values()]
+            answers = [recorded.find_answer(request.client.messages, tools) for _ in range(request.client.answers)]
         except RequestError as error:
             return http.Response(error.status, json=build_error_body(error))
         except NotRecordedError as error:
             return fail(str(error))
-        request = _with_recorded_parsing(request, exchange)
+        request = _with_recorded_parsing(request, answers[0])
         if request.client.stream:
-            content = _build_streamed_response(request, exchange, response)
+            content = _build_streamed_response(request, answers, response)
             return http.Response(200, headers={"content-type": "text/event-stream"}, content=content)
-        status, answer = _build_complete_response(request, exchange)
+        status, answer = _build_complete_response(request, answers)
         return http.Response(
             status, json=response.create_writer().build_response(answer) if response and status == 200 else answer
         )
@@ -95,26 +94,30 @@ def _build_common_fields(exchange: RecordedExchange) -> JsonObject:
     return {"id": "chatcmpl-recorded", "created": int(time.time()), "model": exchange.model}
 
 
-def _build_complete_response(request: TranslatedRequest, exchange: RecordedExchange) -> tuple[int, JsonObject]:
-    message, reason = _build_message_fields(exchange)
-    choices = [{"index": 0, "message": message, "finish_reason": reason or "length"}]
+def _build_complete_response(request: TranslatedRequest, answers: Sequence[RecordedExchange]) -> tuple[int, JsonObject]:
+    choices: list[JsonObject] = []
+    for index, exchange in enumerate(answers):
+        message, reason = _build_message_fields(exchange)
+        choices.append({"index": index, "message": message, "finish_reason": reason or "length"})
     answer = BufferedExchange(request).feed(
-        encode_json({**_build_common_fields(exchange), "object": "chat.completion", "choices": choices})
+        encode_json({**_build_common_fields(answers[0]), "object": "chat.completion", "choices": choices})
     )
     assert isinstance(answer, tuple)  # no retries
     return answer
 
 
 def _build_streamed_response(
-    request: TranslatedRequest, exchange: RecordedExchange, response: ResponsesRequest | None
+    request: TranslatedRequest, answers: Sequence[RecordedExchange], response: ResponsesRequest | None
 ) -> bytes:
-    delta, reason = _build_message_fields(exchange)
     streamed = StreamedExchange(request, int(time.time()), None if response is None else response.create_writer())
-    choices = [{"index": 0, "delta": delta, "finish_reason": reason}]
-    events = streamed.feed(
-        encode_event({**_build_common_fields(exchange), "object": "chat.completion.chunk", "choices": choices})
-    )
-    return events + (streamed.feed(DONE) if reason else b"") + streamed.close()
+    events, is_complete = b"", True
+    for index, exchange in enumerate(answers):
+        delta, reason = _build_message_fields(exchange)
+        choices = [{"index": index, "delta": delta, "finish_reason": reason}]
+        chunk = {**_build_common_fields(exchange), "object": "chat.completion.chunk", "choices": choices}
+        events += streamed.feed(encode_event(chunk))
+        is_complete = is_complete and reason is not None
+    return events + (streamed.feed(DONE) if is_complete else b"") + streamed.close()
 
 
 def create_renamed_client(client: Client, model: str) -> Client:

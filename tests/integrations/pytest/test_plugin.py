@@ -243,6 +243,26 @@ def test_a_test_runs_on_each_of_several_answers(run, scripted, pytester):
     result.stdout.fnmatch_lines(["*::test_each?answer1] PASSED*", "*::test_too_many?answer5] FAILED*"])
 
 
+def test_several_answers_to_one_request(run, scripted, pytester):
+    answer = completion(call("a.py"))
+    answer["choices"].append({**answer["choices"][0], "index": 1, "message": {"role": "assistant", "content": "No."}})
+    scripted.on(CHAT, as_json(200, answer))
+    with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:
+        client = wrap(plain, record=pytester.path / "two.jsonl")
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Read a.py"}], tools=TOOLS, n=2)
+    tests = """
+def test_whole(replayed):
+    called, text = ask(replayed("two.jsonl"), n=2).choices
+    assert called.message.tool_calls[0].function.arguments == '{"path": "a.py"}'
+    assert (text.index, text.message.content) == (1, "No.")
+
+def test_streamed(replayed):
+    choices = [choice for chunk in ask(replayed("two.jsonl"), n=2, stream=True) for choice in chunk.choices]
+    assert {each.index: each.finish_reason for each in choices if each.finish_reason} == {0: "tool_calls", 1: "stop"}
+"""
+    run(tests).assert_outcomes(passed=2)
+
+
 def test_answers_are_for_tests_that_replay(run):
     """A marker that does nothing is a mistake."""
     result = run("@pytest.mark.answers(3)\ndef test_it(tmp_path):\n    pass\n")
