@@ -5,7 +5,6 @@ Spacing is fixed, as in ``json.dumps`` or in the format, because small models ra
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from decimal import Decimal
@@ -13,6 +12,7 @@ from itertools import combinations
 from typing import assert_never
 
 from adapter.core.events import Json
+from adapter.core.json.encode import dump_json
 from adapter.grammars import schema_ir as ir
 from adapter.grammars.call_layout import JsonCallLayout
 from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, build_integer_range, build_open_range
@@ -186,7 +186,7 @@ def join_alternatives(expressions: Iterable[str]) -> str:
 
 def format_gbnf_json_literal(value: Json) -> str:
     """Return ``value`` as JSON. Lone surrogates stay escaped, so that the text can be encoded as UTF-8."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = dump_json(value)
     return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 

@@ -6,25 +6,25 @@ call's id.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from adapter.core.events import JsonObject
+from adapter.core.json.encode import dump_json
 
 
 def encode_json_arguments(_name: str, arguments: JsonObject) -> str:
     """Return ``{"ARGUMENT": ...}``."""
-    return json.dumps(arguments, ensure_ascii=False)
+    return dump_json(arguments)
 
 
 def encode_json_call(name: str, arguments: JsonObject) -> str:
     """Return ``{"name": NAME, "arguments": {...}}``."""
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    return dump_json({"name": name, "arguments": arguments})
 
 
 def encode_json_call_with_parameters(name: str, arguments: JsonObject) -> str:
     """Return ``{"name": NAME, "parameters": {...}}``."""
-    return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
+    return dump_json({"name": name, "parameters": arguments})
 
 
 def build_calls_encoder(

@@ -17,6 +17,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies import gemma_call, python_encoder
 from adapter.parsing.bodies.format_file_calls import SplitPairs, build_pairs_splitter, encode_yaml, find_uncertain_text
 from adapter.parsing.bodies.tagged_arguments import is_ambiguous_pair, reads_as_null
@@ -169,9 +170,9 @@ class FormatSpec:
             pairs = self.pairs.insert_name(name)
             encode_body = self._encode_lines if self.body == "lines" else self._encode_pairs
             return f"{self.head}{name}{encode_body(pairs, arguments)}"
-        encoded = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
+        encoded = dump_json(arguments, separators=(self.comma, self.colon), indent=self.indent)
         if self.is_text:
-            encoded = json.dumps(encoded, ensure_ascii=False)
+            encoded = dump_json(encoded)
         head, middle, tail = (_insert_number(piece, number) for piece in (self.head, self.middle, self.tail))
         return f"{head}{name}{middle}{encoded}{tail}"
 
@@ -195,7 +196,7 @@ class FormatSpec:
             return pairs.none
         is_ambiguous = any(self._is_ambiguous(pairs, key, value) for key, value in arguments.items())
         if is_ambiguous and pairs.in_place is not None:
-            return json.dumps(arguments, ensure_ascii=False).join(pairs.in_place)
+            return dump_json(arguments).join(pairs.in_place)
         encoded = [
             f"{key}{pairs.find_opening(get_type_name(value))}{self._encode_value(value)}"
             for key, value in arguments.items()
@@ -220,7 +221,7 @@ class FormatSpec:
                     return encoded
             except FormatError:
                 pass  # such as a key that is not a word
-        written = json.dumps(arguments, ensure_ascii=False)
+        written = dump_json(arguments)
         for marker in markers:
             written = re.sub(re.escape(marker), _escape_first_character, written, flags=re.IGNORECASE)
         return f"{pairs.before_json}{written}{closing}"
@@ -235,7 +236,7 @@ class FormatSpec:
         return value if isinstance(value, str) else self._encode_json(value)
 
     def _encode_json(self, value: Json) -> str:
-        return json.dumps(value, ensure_ascii=False, separators=(self.comma, self.colon))
+        return dump_json(value, separators=(self.comma, self.colon))
 
     def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json, markers: tuple[str, ...] = ()) -> bool:
         text = self._encode_value(value)

@@ -13,12 +13,12 @@ arguments. If ``{`` follows the name, the arguments are one JSON object.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import partial
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.tagged_arguments import (
     BodyError,
     PendingCall,
@@ -389,7 +389,7 @@ def encode_call(
     Values cannot be escaped. If a pair would be parsed back to another value, all pairs are written as one JSON object.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
-        body = json.dumps(arguments, ensure_ascii=False) + value_end
+        body = dump_json(arguments) + value_end
     else:
         body = "".join(
             f"{tags.key_open}{key}{tags.key_close}{key_end}"

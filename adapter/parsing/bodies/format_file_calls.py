@@ -15,13 +15,13 @@ next call begins before that marker. ``{name}`` and ``{key}`` in the texts repre
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.core.json.strict import decode_strict
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.tagged_arguments import PendingCall
@@ -172,7 +172,7 @@ def encode_yaml(arguments: JsonObject, indent: int) -> str:
 def _format_scalar(value: Json) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value) and decode_yaml(value) == value == value.strip():
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return dump_json(value)
 
 
 # ------------------------------------------------------------------- pairs of a key and a value

@@ -20,6 +20,7 @@ from functools import partial
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.core.json.strict import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -387,7 +388,7 @@ def _encode(value: Json, quote: str) -> str:
             if quote.lower() not in value.lower():
                 return f"{quote}{value}{quote}"
             # The escapes keep tokens out of the string, because the parser looks for them outside QUOTE.
-            return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
+            return dump_json(value).replace("<", "\\u003c")
         case dict():
             return (
                 "{" + ",".join(f"{_encode_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, add_value, encode_unescaped
 from adapter.parsing.bodies.tagged_value_end import explain_uncertain_end, find_named_close
@@ -249,7 +250,7 @@ def encode_call(token: str, name: str, arguments: JsonObject) -> str:
     try:
         body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
     except ValueError:
-        body = json.dumps(arguments, ensure_ascii=False)
+        body = dump_json(arguments)
     return f'{token}<invoke name="{name}">{body}{token}</invoke>'
 
 

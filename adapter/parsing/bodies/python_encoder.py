@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
@@ -21,7 +21,7 @@ def encode_value(value: Json) -> str:
         case list():
             return "[" + ", ".join(map(encode_value, value)) + "]"
         case _:
-            return json.dumps(value, ensure_ascii=False)
+            return dump_json(value)
 
 
 def encode_call(name: str, arguments: JsonObject, encode_value: Callable[[Json], str] = encode_value) -> str:

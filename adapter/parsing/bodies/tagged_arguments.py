@@ -3,12 +3,12 @@ repeated."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.tagged_value_end import (
     explain_uncertain_end,
     find_named_close,
@@ -200,7 +200,7 @@ def _list_items(value: Json) -> list[Json]:
 
 def encode_unescaped(value: Json) -> str:
     """Return a string unchanged, and any other value as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else dump_json(value)
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:

@@ -6,12 +6,12 @@ If a parameter would not be parsed back to the same value, all parameters are wr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.tagged_arguments import encode_unescaped, is_ambiguous_pair, reads_as_null
 from adapter.parsing.call_encoders import build_calls_encoder
 
@@ -64,7 +64,7 @@ def encode_call(
     """Encode a call. ``describe`` is None for families whose tags do not declare the type of a value."""
     opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
     if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
-        body = json.dumps(arguments, ensure_ascii=False)
+        body = dump_json(arguments)
         if tags.json:
             body = f"{tags.json[0]}{body}{tags.json[1]}"
     else:

@@ -10,9 +10,8 @@ Results are returned as a list within the assistant's turn.
 
 from __future__ import annotations
 
-import json
-
 from adapter.core.events import JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, expand_named_object, require_json
@@ -22,7 +21,7 @@ THINK, END_THINK, END = "<|inner_prefix|>", "<|inner_suffix|>", "<|assistant_end
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    return OPEN + json.dumps([{name: arguments} for name, arguments in calls], ensure_ascii=False) + CLOSE
+    return OPEN + dump_json([{name: arguments} for name, arguments in calls]) + CLOSE
 
 
 FORMAT = Format(

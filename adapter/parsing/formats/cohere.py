@@ -7,9 +7,8 @@ Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and c
 
 from __future__ import annotations
 
-import json
-
 from adapter.core.events import JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json
@@ -45,12 +44,12 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
         {"tool_call_id": str(number), "tool_name": name, "parameters": arguments}
         for number, (name, arguments) in enumerate(calls)
     ]
-    return f"{OPEN}{json.dumps(actions, ensure_ascii=False)}{CLOSE}"
+    return f"{OPEN}{dump_json(actions)}{CLOSE}"
 
 
 def encode_result(_name: str, content: str, call_id: str) -> str:
     result = {"tool_call_id": call_id, "results": {"0": content}, "is_error": None}
-    return f"{RESULT}{json.dumps([result], ensure_ascii=False)}<|END_TOOL_RESULT|>"
+    return f"{RESULT}{dump_json([result])}<|END_TOOL_RESULT|>"
 
 
 FORMAT = Format(

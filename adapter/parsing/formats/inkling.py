@@ -13,9 +13,8 @@ There are no line breaks between the blocks. Results are returned in a block of 
 
 from __future__ import annotations
 
-import json
-
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.recipient_header import consume_name
 from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format, OpaqueSection
@@ -64,7 +63,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def _compact(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return dump_json(value, sort_keys=True, separators=(",", ":"))
 
 
 FORMAT = Format(

@@ -14,11 +14,11 @@ arguments.
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 
 from adapter.core.events import JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
@@ -109,7 +109,7 @@ def _use_name_in_arguments(result: BodyResult, tools: ToolSet) -> BodyResult:
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     encoded = (
-        f"{CALL_OPEN}functions.{name}:{index}{ARGUMENTS_OPEN}{json.dumps(arguments, ensure_ascii=False)}{CALL_CLOSE}"
+        f"{CALL_OPEN}functions.{name}:{index}{ARGUMENTS_OPEN}{dump_json(arguments)}{CALL_CLOSE}"
         for index, (name, arguments) in enumerate(calls)
     )
     return f"{SECTION_OPEN}{''.join(encoded)}{SECTION_CLOSE}"

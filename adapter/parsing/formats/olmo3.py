@@ -11,10 +11,10 @@ Results are returned under the ``environment`` role. The section in Anthropic's 
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.invoke_tags import OPENERS
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader
@@ -51,7 +51,7 @@ FORMAT = Format(
     aliases=("olmo", "olmo3_think"),
     openers=(CallOpener(OPEN, read_calls),),
     encode_calls=build_calls_encoder(
-        partial(encode_call, encode_value=partial(json.dumps, ensure_ascii=False)),
+        partial(encode_call, encode_value=dump_json),
         between="\n",
         opening=OPEN,
         closing=CLOSE,

@@ -6,9 +6,8 @@ Derivatives of Nemotron 3 and Seed-Coder also use it. Strings are written unesca
 
 from __future__ import annotations
 
-import json
-
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.bare_xml_function import read_broken_opener, read_unopened, read_unwrapped_function
 from adapter.parsing.bodies.tagged_arguments import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
@@ -24,7 +23,7 @@ def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> 
     """Encode the function element. ``margin`` is the text before and after each value: a line break or nothing."""
     if any(_is_ambiguous(key, value, margin) for key, value in arguments.items()):
         # A value that contains the format's tags cannot be written unescaped, but JSON in the element can contain them.
-        body = json.dumps(arguments, ensure_ascii=False) + "\n"
+        body = dump_json(arguments) + "\n"
     else:
         body = "".join(
             f"<parameter={key}>{margin}{encode_unescaped(value)}{margin}</parameter>\n"

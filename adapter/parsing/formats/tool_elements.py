@@ -18,13 +18,13 @@ exactly one parameter, or if the value is YAML with all required parameters.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.encode import dump_json
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.generic_call_tags import begins_with_json, build_attribute_reader
 from adapter.parsing.bodies.tagged_arguments import (
@@ -284,7 +284,7 @@ def _explain_broken_body(tool: Tool) -> str:
 
 def encode_call(name: str, arguments: JsonObject) -> str:
     if any(_is_ambiguous(key, value) for key, value in arguments.items()):
-        body = json.dumps(arguments, ensure_ascii=False) + "\n"
+        body = dump_json(arguments) + "\n"
     else:
         body = "".join(f"<{key}>{encode_unescaped(value)}</{key}>\n" for key, value in arguments.items())
     return f"<{name}>\n{body}</{name}>"
