@@ -85,6 +85,7 @@ def check_chat_stream(chunks: Sequence[Any], *, wants_usage: bool) -> None:
         for choice in chunk["choices"]:
             require(choice, ("index", "delta", "finish_reason"), ("finish_reason", "logprobs"))
     assert len({(each["id"], each["created"], each["model"], each["object"]) for each in chunks}) == 1
+    assert all(chunks[0][key] for key in ("id", "object", "created", "model"))
     *_, last = chunks
     *before, finish = [each for each in chunks if each["choices"]]
     assert finish["choices"][0]["finish_reason"]

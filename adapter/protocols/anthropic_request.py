@@ -160,8 +160,14 @@ class _ContentReader:
             if block.get("type") == "tool_use"
         ]
         rest = [part for block in blocks for part in self._convert_block(block, path)]
+        reasoning = "\n".join(block["thinking"] for block in blocks if isinstance(block.get("thinking"), str))
         if rest or calls:
-            yield {"role": role, "content": rest, **({"tool_calls": calls} if calls else {})}
+            yield {
+                "role": role,
+                "content": rest,
+                **({"tool_calls": calls} if calls else {}),
+                **({"reasoning_content": reasoning} if reasoning else {}),
+            }
 
     def convert_system_text(self, content: Json) -> str:
         """Return the text of the system prompt, without the line that differs in each request."""
@@ -184,7 +190,7 @@ class _ContentReader:
         return [{"type": "text", "text": failed}, *parts] if failed else parts
 
     def _convert_block(self, block: Json, path: str) -> list[JsonObject]:
-        """Convert a block to message parts. Earlier thinking is not sent to the model again."""
+        """Convert a block to message parts. Calls, results and thinking are not part of the content."""
         match block:
             case {"type": "text", "text": str(text)}:
                 return [{"type": "text", "text": text}] if text else []

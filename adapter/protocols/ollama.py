@@ -121,6 +121,8 @@ def build_embedding_response(answer: Mapping[str, Any], model: str, *, is_old: b
 
 def _convert_message(message: JsonObject, index: int) -> JsonObject:
     converted: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
+    if message.get("thinking"):
+        converted["reasoning_content"] = message["thinking"]
     if message.get("images"):
         images = require_type(list, message["images"], f"messages[{index}].images")
         texts = [require_type(str, each, f"messages[{index}].images[{number}]") for number, each in enumerate(images)]

@@ -68,7 +68,9 @@ class _Completion:
     def _take_head(self, answer: JsonObject) -> None:
         self._request.stats.set_response(answer)
         kinds = {"id": str, "created": int, "model": str}
-        self._head |= {key: answer[key] for key, kind in kinds.items() if isinstance(answer.get(key), kind)}
+        self._head |= {
+            key: value for key, kind in kinds.items() if isinstance(value := answer.get(key), kind) and value
+        }
 
     def _count(self, chunk: JsonObject) -> None:
         if (usage := parse_usage(chunk)) is not None:
@@ -124,11 +126,11 @@ class StreamedCompletion(_Completion):
             )
         if is_error(chunk):
             return self._fail(convert_to_error_object(chunk))
-        if not self._has_head:
-            self._has_head = True
+        choices = chunk.get("choices")
+        if not self._has_head:  # Azure's first event has no choices, and an empty id
+            self._has_head = bool(choices)
             self._take_head(chunk)
         self._count(chunk)
-        choices = chunk.get("choices")
         chunks: list[JsonObject] = []
         for given_choice in choices if isinstance(choices, list) else ():
             if not isinstance(given_choice, dict):

@@ -1,13 +1,15 @@
 """Convert the items of a Responses API conversation to chat messages.
 
 Text and calls of an assistant turn become one message. Calls that OpenAI's servers made are included if both the call
-and its result are text; otherwise they are dropped. Reasoning is not sent to the model again.
+and its result are text; otherwise they are dropped. Reasoning becomes a field of the turn, for chat templates that show
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from adapter.conversation.message_content import get_text
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.media_parts import build_document, build_unfetched_error, decode_document
 from adapter.protocols.openai_responses_tools import parse_call_item, parse_result_item
@@ -41,7 +43,15 @@ def convert_items(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
         yield {"role": "user", "content": items}
         return
     turn: JsonObject | None = None
+    reasoning: list[str] = []
     for message in _convert_item_list(require_objects(items, "input"), dropped):
+        if message["role"] == "reasoning":
+            reasoning.append(message["content"])
+            continue
+        if message["role"] == "assistant" and reasoning:
+            target = turn if turn is not None and "tool_calls" in message else message
+            target["reasoning_content"] = "\n".join([*filter(None, [target.get("reasoning_content")]), *reasoning])
+        reasoning = []
         if message["role"] == "assistant" and turn is not None and "tool_calls" in message:
             turn.setdefault("tool_calls", []).extend(message["tool_calls"])
             continue
@@ -75,7 +85,8 @@ def _convert_item_list(items: list[JsonObject], dropped: list[str]) -> Iterator[
                 result = item.get("output") or item.get("error") or ""
                 yield {"role": "tool", "tool_call_id": item.get("id"), "content": str(result)}
             case "reasoning":
-                pass
+                if text := get_text(item.get("content")) or get_text(item.get("summary")):
+                    yield {"role": "reasoning", "content": text}
             case _ if kind in UNSEEN:
                 dropped.append(f"item {kind}")
             case _:
