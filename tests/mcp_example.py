@@ -1,4 +1,4 @@
-"""An MCP server for tests: ``python -m tests.mcp_example [--http]``. It prints its process id on standard error."""
+"""An MCP server for tests: ``python -m tests.mcp_example [--http | --sse]``. Standard error has its process id."""
 
 from __future__ import annotations
 
@@ -74,12 +74,14 @@ def die() -> str:
 
 if __name__ == "__main__":
     print(f"pid {os.getpid()}", file=sys.stderr, flush=True)
-    if "--http" in sys.argv:
+    if "--http" in sys.argv or "--sse" in sys.argv:
         import uvicorn
 
         listener = socket.create_server(("127.0.0.1", 0))
         print(f"port {listener.getsockname()[1]}", file=sys.stderr, flush=True)
-        config = uvicorn.Config(server.streamable_http_app(), log_level="error")
+        config = uvicorn.Config(
+            server.sse_app() if "--sse" in sys.argv else server.streamable_http_app(), log_level="error"
+        )
         uvicorn.Server(config).run(sockets=[listener])
     else:
         server.run()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from typing import Any
 
+from adapter.core.errors import FormatError
 from adapter.core.json.strict import decode_shallow
 
 MAX_TOML = 1_000_000
@@ -20,6 +22,7 @@ MAX_VALUES = 1_000_000
 """Maximum number of lists and objects in JSON text. Empty ones take twenty times the memory of their text."""
 MAX_DEPTH = 100
 """Maximum nesting of lists and objects."""
+_COMMENTS = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -39,6 +42,25 @@ def parse_json(text: str | bytes) -> Any:
     if count > MAX_VALUES:
         raise ValueError(f"the text has {count:,} lists and objects; the maximum is {MAX_VALUES:,}")
     return decode_shallow(json.loads, text, MAX_DEPTH)
+
+
+def parse_json_with_comments(text: str | bytes) -> Any:
+    """Parse JSON like `parse_json`; comments and trailing commas are allowed, as in the settings of editors."""
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        from adapter.core.json.decode import decode_json
+
+        settings = text if isinstance(text, str) else text.decode()
+        try:
+            decoded = decode_json(settings)
+        except FormatError:
+            raise error from None
+        if not {"comment", "trailing-comma"}.issuperset(decoded.fixes) or not _COMMENTS.fullmatch(
+            settings, decoded.end
+        ):
+            raise
+        return decoded.value
 
 
 def _check_length(length: int, most: int) -> None:

@@ -64,6 +64,9 @@ UNTRUSTED_NOTICE = (
 )
 INSTALL = build_install_command("mcp")
 
+_REJECTED = re.compile(r"HTTP 40[045]\b")
+"""Statuses after which the specification tells clients to try the older protocol."""
+
 _T = TypeVar("_T")
 
 
@@ -281,11 +284,7 @@ class _Session:
 
     async def _run(self) -> None:
         try:
-            async with AsyncExitStack() as stack:
-                client = await stack.enter_async_context(self._create_client())
-                await self._list(client)
-                self._client.set_result(client)
-                await self._stop_requested.wait()
+            await self._connect_by_either_protocol()
         except BaseException as error:
             if self._client.done():
                 raise
@@ -293,14 +292,34 @@ class _Session:
         finally:
             self._has_ended.set()
 
-    def _create_client(self) -> Client:
+    async def _connect_by_either_protocol(self) -> None:
+        """Connect, also to servers that know only the older protocol over HTTP. They reject the first request."""
+        try:
+            await self._connect(is_sse=self.server.is_sse)
+        except Exception as error:
+            is_known = not self.server.url or self.server.is_sse or self._client.done()
+            if is_known or not _REJECTED.search(self._get_recent_stderr()):
+                raise
+            try:
+                await self._connect(is_sse=True)
+            except Exception as later:  # noqa: BLE001  # without the older protocol, the first error has the reason
+                raise (later if self._client.done() else error) from None
+
+    async def _connect(self, *, is_sse: bool) -> None:
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(self._create_client(is_sse=is_sse))
+            await self._list(client)
+            self._client.set_result(client)
+            await self._stop_requested.wait()
+
+    def _create_client(self, *, is_sse: bool) -> Client:
         from mcp import Client, StdioServerParameters, stdio_client
 
         if self.server.url:
             from adapter.integrations.mcp.http_transport import create_limited_http_client
 
             transport = create_limited_http_client(
-                self.server.url, self.server.headers, MAX_MESSAGE, self._call_s, self._log
+                self.server.url, self.server.headers, MAX_MESSAGE, self._call_s, self._log, is_sse=is_sse
             )
             return Client(transport, read_timeout_seconds=self._call_s)
         program, *arguments = _wrap_in_supervisor(_wrap_in_limiter(self.server.command))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 import httpx2
 from mcp.client._transport import TransportStreams
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 WAIT_S = 30.0
@@ -19,16 +20,29 @@ WAIT_S = 30.0
 
 @asynccontextmanager
 async def create_limited_http_client(
-    url: str, headers: Mapping[str, str], max_message: int, call_s: float, log: TextIO
+    url: str, headers: Mapping[str, str], max_message: int, call_s: float, log: TextIO, *, is_sse: bool = False
 ) -> AsyncIterator[TransportStreams]:
     """Create a transport for the SDK's client. A message of more than ``max_message`` bytes makes its request fail.
 
-    The status of each request that fails is written to ``log``."""
-    timeout = httpx2.Timeout(WAIT_S, read=call_s)
+    The status of each request that fails is written to ``log``. ``is_sse`` selects the older protocol, whose stream may
+    be silent between calls, and whose messages the SDK limits to 1 MiB."""
+
     # Compressed responses could expand to any size.
-    headers = {**headers, "Accept-Encoding": "identity"}
+    own_headers = {**headers, "Accept-Encoding": "identity"}
+    own_timeout = httpx2.Timeout(WAIT_S, read=None if is_sse else call_s)
+
+    def create_client(**_: object) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            transport=_LimitedTransport(max_message, log), timeout=own_timeout, headers=own_headers
+        )
+
+    if is_sse:
+        create: Any = create_client  # the SDK's settings are not used
+        async with sse_client(url, httpx_client_factory=create) as streams:
+            yield streams
+        return
     async with (
-        httpx2.AsyncClient(transport=_LimitedTransport(max_message, log), timeout=timeout, headers=headers) as client,
+        create_client() as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=max_message) as streams,
     ):
         yield streams

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adapter.core.argument_checks import explain_read_error
-from adapter.core.bounded_parsing import parse_json
+from adapter.core.bounded_parsing import parse_json_with_comments
 from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor
 
@@ -29,6 +29,9 @@ class McpServer:
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
+    is_sse: bool = False
+    """True if the URL uses the older protocol with server-sent events. Otherwise, it is only tried if the server
+    rejects the current one."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of all requests to the URL, such as ``Authorization``."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -81,8 +84,9 @@ def parse_servers(text: str) -> list[McpServer]:
 def _load_servers(file: str) -> list[McpServer]:
     expected = 'expected {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}} or {"url": ...}}}'
     try:
-        file_content = parse_json(Path(file).read_bytes())
+        file_content = parse_json_with_comments(Path(file).read_bytes())
         servers = next(filter(None, map(file_content.get, _SERVER_KEYS)), None) or file_content["mcpServers"]
+        servers = servers.get("servers") or servers  # VS Code's settings.json has them in "mcp"
         return [
             _parse_server(name, server)
             for name, server in servers.items()
@@ -114,7 +118,9 @@ def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
     tools: dict[str, Any] = {"included": tuple(_to_list(included)), "excluded": tuple(excluded)}
     name = sanitize_name(name)
     if url := next((config[key] for key in _URL_KEYS if key in config), None):
-        return McpServer(name, url=_expand(url), headers=_expand_values(config.get("headers")), **tools)
+        is_sse = "sse" in (config.get("type"), config.get("transport"))
+        headers = _expand_values(config.get("headers"))
+        return McpServer(name, url=_expand(url), is_sse=is_sse, headers=headers, **tools)
     program, arguments, cwd = config["command"], _to_list(config.get("args")), config.get("cwd")
     command = tuple(map(_expand, [*(program if isinstance(program, list) else [program]), *arguments]))
     environment = _expand_values(config.get("env") or config.get("environment"))

@@ -455,14 +455,15 @@ def test_refused_request_gives_the_status(scripted, status, reason):
         pass
 
 
-def test_a_server_over_http(tmp_path):
-    """The same tools by another way."""
-    with subprocess.Popen([*EXAMPLE, "--http"], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+@pytest.mark.parametrize(("protocol", "path"), [("--http", "mcp"), ("--sse", "sse")])
+def test_a_server_over_http(tmp_path, protocol, path):
+    """The same tools by another way, also by the protocol of 2024."""
+    with subprocess.Popen([*EXAMPLE, protocol], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
             process.stderr.readline()
             port = process.stderr.readline().split()[1]
-            (server,) = parse_servers(f"http://127.0.0.1:{port}/mcp")
+            (server,) = parse_servers(f"http://127.0.0.1:{port}/{path}")
             trusted = replace(server, trusted=True)
             with McpTools([trusted], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
                 assert workspace.run("add", {"first": 1}).content == "2"
@@ -577,6 +578,8 @@ def test_damaged_pins_are_ignored(tmp_path, content):
         '{"mcpServers": []}',
         '{"mcpServers": {"a": {}}}',
         '{"mcpServers": {"a": 1}}',
+        '{"mcpServers": {"a": {"command": "x"}}} more',
+        '{"mcpServers": {"a": {"command": x}}}',
         '{"mcpServers": {"a": {"command": "uvx", "args": "-y x"}}}',
     ],
 )
@@ -585,6 +588,24 @@ def test_invalid_server_file_error_shows_the_expected_form(tmp_path, content):
     file.write_text(content, encoding="utf-8")
     with pytest.raises(UsageError, match="mcpServers"):
         parse_servers(str(file))
+
+
+def test_settings_of_an_editor_may_have_comments(tmp_path):
+    """VS Code's and Zed's, with other settings around the servers."""
+    file = tmp_path / "settings.json"
+    file.write_text("""// Settings
+{
+  "editor.tabSize": 2, /* two */
+  "mcp": {
+    "inputs": [],
+    "servers": {
+      "old": {"type": "sse", "url": "http://x/sse"}, // not http
+    },
+  },
+}
+// end
+""")
+    assert parse_servers(str(file)) == [McpServer("old", url="http://x/sse", is_sse=True)]
 
 
 @pytest.mark.parametrize("text", ["", "'open", "/nowhere/mcp.json"])
