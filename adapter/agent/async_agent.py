@@ -21,6 +21,7 @@ from adapter.core.callback_checks import is_async
 from adapter.core.events import ToolCall, ToolResult
 from adapter.tools.operations.permissions import Approver, AsyncApprover
 from adapter.workspace.approval_flow import allow_cancelling_approvals
+from adapter.workspace.capabilities.function_runner import track_async_functions
 from adapter.workspace.capabilities.host_capabilities import Host
 
 
@@ -167,8 +168,9 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
         """Run ``work`` in a thread. Cancelling refuses a pending approval, including one of a workspace's own approver,
-        and waits for the thread, which cannot be stopped."""
-        with allow_cancelling_approvals(self._callbacks.is_cancelled):
+        cancels an async tool, and waits for the thread, which cannot be stopped."""
+        callbacks = self._callbacks
+        with allow_cancelling_approvals(callbacks.is_cancelled), track_async_functions(callbacks.track):
             # Not `asyncio.to_thread`: a KeyboardInterrupt in a task would stop the event loop.
             running = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
         cancelled: asyncio.CancelledError | None = None

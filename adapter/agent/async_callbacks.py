@@ -1,15 +1,16 @@
 """Await the program's async functions in its event loop, for a tool call that runs in a thread.
 
-The thread waits for the result. Cancelling the agent cancels a pending approval. Results that arrive after that are
-ignored, from async and plain functions alike.
+The thread waits for the result. Cancelling the agent cancels a pending approval, and async tools. Results that arrive
+after that are ignored, from async and plain functions alike.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -89,10 +90,18 @@ class AsyncCallbacks:
             if self._is_cancelled and is_cancellable:
                 raise _build_cancelled_error()
             future = asyncio.run_coroutine_threadsafe(call_and_await(call, role), self._loop)
-            if is_cancellable:
-                self._open.add(future)
-        try:
+        with self.track(future) if is_cancellable else nullcontext():
             return future.result()
+
+    @contextmanager
+    def track(self, future: Future[Any]) -> Iterator[None]:
+        """Within the ``with`` body, cancel ``future`` if the agent is cancelled."""
+        with self._lock:
+            self._open.add(future)
+            if self._is_cancelled:
+                future.cancel()
+        try:
+            yield
         finally:
             with self._lock:
                 self._open.discard(future)

@@ -394,6 +394,35 @@ def test_cancelling_waits_for_a_running_tool(server, root):
     assert text_of(root) == "slowly\n"
 
 
+def test_cancelling_cancels_an_async_tool(server, root):
+    """The tool can clean up, and the model is informed."""
+    begun, cleaned = threading.Event(), threading.Event()
+
+    @tool
+    async def slow() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            cleaned.set()
+
+    server.on(CHAT, in_pieces(call("slow")), in_pieces("Hello."))
+
+    async def main():
+        async with AsyncAgent(root, base_url=server.url, approve="yolo", tools=[slow]) as agent:
+            task = asyncio.create_task(agent.send("Work"))
+            await asyncio.to_thread(begun.wait, 30)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await agent.send("Go on")
+
+    asyncio.run(main())
+    assert cleaned.wait(30)
+    assert "slow was cancelled" in server.bodies()[1]["messages"][-1]["content"]
+
+
 def test_agent_accepts_a_custom_chat(root):
     """Anything with an async ``stream``."""
 

@@ -195,6 +195,19 @@ def assert_never_true():
     raise AssertionError
 
 
+class NoText(Exception):
+    def __str__(self):
+        return str(1 / 0)
+
+
+def raise_error_without_text():
+    raise NoText
+
+
+def raise_cancelled():
+    raise asyncio.CancelledError("by the tool")
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -203,6 +216,8 @@ def assert_never_true():
         (lambda: ToolResult("x", ok=False, content="tool_error: no", error="no"), "no"),
         (lambda: sys.exit(2), "give failed: SystemExit: 2"),
         (assert_never_true, "give failed: AssertionError"),
+        (raise_error_without_text, "give failed: NoText: its text cannot be formatted (ZeroDivisionError)"),
+        (raise_cancelled, "give failed: CancelledError: by the tool"),
         (
             lambda: b"\xff",
             "give ran, but its return value (bytes) is neither text nor JSON: 'utf-8' codec can't decode byte 0xff in "

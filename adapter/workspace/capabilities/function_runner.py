@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import AsyncIterable, Awaitable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -17,6 +20,21 @@ from adapter.tools.operations import CallFunction, FunctionResult
 
 if TYPE_CHECKING:
     import asyncio
+
+
+Tracker: TypeAlias = Callable[[Future[Any]], AbstractContextManager[object]]
+_TRACKER: ContextVar[Tracker] = ContextVar("tracker", default=nullcontext)
+
+
+@contextmanager
+def track_async_functions(tracker: Tracker) -> Iterator[None]:
+    """Within the ``with`` body, and in threads that run in a copy of its context, call ``tracker`` with the future of
+    each async function. Cancelling the future cancels the function."""
+    token = _TRACKER.set(tracker)
+    try:
+        yield
+    finally:
+        _TRACKER.reset(token)
 
 
 class EventLoopThread:
@@ -42,7 +60,13 @@ class EventLoopThread:
         async def wait() -> object:
             return await awaitable
 
-        return asyncio.run_coroutine_threadsafe(wait(), loop).result()
+        future = asyncio.run_coroutine_threadsafe(wait(), loop)
+        with _TRACKER.get()(future):
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                future.cancel()
+                raise
 
     def close(self) -> None:
         with self._lock:
@@ -52,14 +76,20 @@ class EventLoopThread:
 
     @staticmethod
     def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio
+
         try:
             loop.run_forever()
+            if tasks := asyncio.all_tasks(loop):
+                for task in tasks:
+                    task.cancel()
+                loop.run_until_complete(asyncio.wait(tasks))
         finally:
             loop.close()
 
 
 def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionResult:
-    """Call the function. Raises ToolError if the function raises an exception."""
+    """Call the function. Raises ToolError if the function raises an exception or is cancelled."""
     name = operation.name
     try:
         value = operation.function(**operation.arguments)
@@ -71,8 +101,15 @@ def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionRes
             value = list(value)
     except AdapterError as error:
         raise ToolError(str(error)) from error
-    except (Exception, SystemExit) as error:  # functions of commands may exit on invalid arguments
-        raise ToolError(f"{name} failed: {type(error).__name__}: {error}".removesuffix(": ")) from error
+    except CancelledError as error:
+        raise ToolError(f"{name} was cancelled") from error
+    except BaseException as error:
+        import asyncio
+
+        # Functions of commands may exit on invalid arguments.
+        if not isinstance(error, Exception | SystemExit | asyncio.CancelledError):
+            raise
+        raise ToolError(f"{name} failed: {type(error).__name__}: {_format_error(error)}".removesuffix(": ")) from error
     try:
         returned = to_function_result(value)
     except ValueError as error:
@@ -81,6 +118,13 @@ def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionRes
     if returned.is_error:
         raise ToolError(returned.text)
     return returned
+
+
+def _format_error(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001  # the user's `__str__`
+        return f"its text cannot be formatted ({type(failure).__name__})"
 
 
 async def _collect(items: AsyncIterable[object]) -> list[object]:
