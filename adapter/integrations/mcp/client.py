@@ -23,9 +23,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from pydantic import ValidationError
+
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.install_advice import build_install_command
+from adapter.core.validation_errors import explain_validation_error
 from adapter.integrations.mcp import line_limiter
 from adapter.integrations.mcp.definition_pins import DefinitionPins
 from adapter.integrations.mcp.server_config import McpServer, sanitize_name
@@ -392,5 +395,7 @@ def _describe_error(error: BaseException) -> str:
     """Return the message of the innermost error in a group, without a final period."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, ValidationError):
+        return f"its answer is invalid: {explain_validation_error(error)}"
     message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return re.sub(r"^\[Errno -?\d+\] ", "", message or type(error).__name__).rstrip(".")

@@ -439,6 +439,17 @@ def test_failed_server_start_gives_the_reason(command, reason):
         pass
 
 
+def test_invalid_list_of_tools_gives_the_reason_in_one_line():
+    program = "from tests.mcp_plain import serve; serve(lambda _: {'tools': [{'name': 'x'}]}, str)"
+    reason = "its answer is invalid: 'tools.0.inputSchema' is missing"
+    with (
+        pytest.raises(UsageError, match=reason) as error,
+        McpTools([McpServer("odd", (sys.executable, "-c", program))]),
+    ):
+        pass
+    assert "\n" not in str(error.value)
+
+
 def test_unreachable_url_gives_the_reason():
     with (
         pytest.raises(UsageError, match="failed to start"),
