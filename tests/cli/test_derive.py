@@ -54,6 +54,17 @@ def test_derive_reports_why_no_format_was_found(tmp_path):
         assert emitted.stderr.count(words) == 1
 
 
+def test_derive_advises_to_test_a_guess(tmp_path):
+    file = tmp_path / "plain.jinja"
+    file.write_text("{% for message in messages %}{{ message.content }}\n{% endfor %}", encoding="utf-8")
+    done = adapter("derive", file, "--model", "Qwen3-Coder-30B")
+    assert "qwen3_coder, a guess" in done.stdout
+    assert (
+        "next step:      test the guess with an answer of the model: `adapter parse --format qwen3_coder`"
+        in done.stdout
+    )
+
+
 def test_derive_reports_each_kind_of_misread_value_once(tmp_path):
     file = tmp_path / "chat_template.jinja"
     file.write_text(YAML)

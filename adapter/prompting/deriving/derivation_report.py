@@ -49,7 +49,8 @@ def _list_lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[t
     else:
         yield "not derived", found.why
         if detected.certain is None:
-            yield "next step", NEXT_STEP
+            test = f"test the guess with an answer of the model: `adapter parse --format {detected.format}`; or "
+            yield "next step", f"{test if detected.format else ''}{NEXT_STEP}"
     if found.description is not None:
         yield from _describe(found.description)
     if found.frame is not None:
