@@ -1,21 +1,39 @@
-"""Constrain the retry of a call to the tools that help and, for very small models, to known strings."""
+"""Constrain the retry of a call to the tools that help and, for very small models, to known strings.
+
+For an edit, these are the paths and the texts in the request and the files that were read. Very small models invent the
+text that an edit replaces, and write only the new value in place of a whole line.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.agent.known_edit_texts import find_known_lines, find_named_values, require_texts
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.requested_file_changes import (
     find_change_tools,
+    find_replaced_names,
     find_started_action,
     find_text,
+    find_unread_paths,
+    find_unused_values,
+    has_any,
+    list_first_paths,
+    list_known_lines,
+    list_paths_with_replaced_names,
 )
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.prompting.intent.text_values import find_paths
-from adapter.tools.argument_synonyms import OLD_TEXT
+from adapter.core.text.words import stem_words
+from adapter.grammars.schema_ir import Choices
+from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
+from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
+from adapter.prompting.intent.verbs import is_stop_word
+from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
+from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
 if TYPE_CHECKING:
@@ -64,3 +82,158 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
         return build_no_call_constraint(client)
     is_known = any(find_known_lines(path, history) for path in find_paths(history.request))
     return build_retry_constraint(client, format, history, ToolSet([tools[name] for name in change_tools if is_known]))
+
+
+MAX_LINES, MAX_LINE = 60, 200
+"""Maximum number of lines that a call is limited to, and their maximum length in characters."""
+MAX_ITEM_WORDS = 3
+"""Maximum number of words of a list item that is added."""
+MAX_ITEM = 200
+"""Maximum length of a text that is added unchanged, in characters."""
+_GLOB = re.compile(r"(?<!\S)\*[\w./*-]*\w")
+_OPENS = (":", "{", "[", "(")
+"""Characters at the end of a line that begins a block. Additions belong at the end of the block."""
+_STRUCTURED = (*_OPENS, ",", ";", "}", "]", ")", ">")
+"""Characters at the ends of lines, such as brackets, that show that text cannot simply be appended to the file."""
+MAX_NEW_LINES = 200
+"""Maximum number of new texts that a call may be limited to."""
+_NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
+
+
+def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
+    """Return the values that the arguments of a retried call may have: for path parameters, the paths in the request.
+
+    If ``is_small`` is set, the texts of an edit are also limited, because very small models invent them. They are the
+    two quoted strings of the request, if there are two. Otherwise, the old text is a line of a file that was read but
+    not changed yet; the new text is such a line with a name or number replaced by another one from the request, or with
+    an item added.
+    """
+    paths, texts = find_paths(history.request), find_quoted(history.request)
+    changed = {str(value) for call in history.recent if call.ok and call.changes for value in call.arguments.values()}
+    known = {path: find_known_lines(path, history) for path in paths if is_small and len(texts) != 2}
+    left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(history) or paths
+    unread = find_unread_paths(history) or left
+    path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
+    choices: dict[tuple[str, str] | str, Sequence[str]] = {}
+    source = next((path for path in left if not path.endswith("/")), "")
+    for tool in tools.values():
+        is_edit, is_move = has_any(tool, OLD_TEXT), has_any(tool, SOURCE) and has_any(tool, DESTINATION)
+        for name, schema in tool.properties.items():
+            if is_move and source and name in (*SOURCE, *DESTINATION):
+                choices[tool.name, name] = [source] if name in SOURCE else _find_destinations(source, history.request)
+            elif paths and ("_path_" in find_value_kinds(name, schema) or name in (*SOURCE, *DESTINATION)):
+                choices[tool.name, name] = ([path] if path else left) if is_edit else unread
+            elif is_small and tool.effect == "execute" and find_value_kinds(name, schema) == {"_folder_"}:
+                choices[tool.name, name] = ["."]
+            elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
+                choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
+            elif lines and name in OLD_TEXT:
+                choices[tool.name, name] = lines
+            elif name in NEW_TEXT and (
+                new_lines := [*_add_items(path, lines, history), *_replace_names(lines, history)]
+            ):
+                choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
+    return choices
+
+
+def _find_destinations(source: str, request: str) -> list[str]:
+    """Return the new paths of ``source`` that a request may name. A word after ``source`` may be the name of
+    a folder."""
+    paths, rest = find_paths(request), request.partition(source)[2]
+    for path in paths:
+        rest = rest.replace(path, " ")
+    words = (word for word in re.findall(r"\w[\w-]*", rest) if not is_stop_word(word.lower()))
+    folders = [*(path.rstrip("/") for path in paths if path.endswith("/")), *words]
+    name = source.rpartition("/")[2]
+    moved = {source, *list_first_paths(request)} if source in list_first_paths(request) else {source}
+    others = [path for path in paths if path not in moved and not path.endswith("/")]
+    return list(dict.fromkeys([*others, *(f"{folder}/{name}" for folder in folders)]))[:MAX_NEW_LINES] or paths
+
+
+def require_texts(tools: ToolSet) -> ToolSet:
+    """Return ``tools`` with simplified editing tools: their only parameters are the path, the old text and the new
+    text, and all are required."""
+    shown: list[Tool] = []
+    for tool in tools.values():
+        kept = {
+            name: schema
+            for name, schema in tool.properties.items()
+            if name in (*OLD_TEXT, *NEW_TEXT) or find_value_kinds(name, schema) & PATHS
+        }
+        is_edit = has_any(tool, OLD_TEXT) and has_any(tool, NEW_TEXT)
+        parameters = {"type": "object", "properties": kept, "required": list(kept)}
+        shown.append(replace(tool, parameters=parameters, example=None) if is_edit else tool)
+    return ToolSet(shown)
+
+
+def _add_items(path: str, lines: Sequence[str], history: CallHistory) -> list[str]:
+    """Return new texts that add an item to a list: the only line in ``lines``, followed by a line with the same
+    beginning and words from the request, such as ``- milk`` after ``- eggs``.
+
+    The result is empty if there are several ``lines``, or if the request adds nothing.
+    """
+    if len(lines) != 1 or find_started_action(history) != "add":
+        return []
+    prefix = _get_line_prefix(lines[0])
+    stated = _find_stated_items(path, history)
+    if stated or not prefix.strip():
+        return [f"{lines[0]}\n{'' if item.startswith(prefix.strip() or item) else prefix}{item}" for item in stated]
+    return [f"{lines[0]}\n{prefix}{words}" for words in find_runs(history.request, MAX_ITEM_WORDS)]
+
+
+def _find_stated_items(path: str, history: CallHistory) -> list[str]:
+    """Return the texts to add that a request states exactly: in quotes, as a glob, or after a colon at its end. Return
+    none if the lines of the file have brackets or separators at their ends."""
+    if any(line.rstrip().endswith(_STRUCTURED) for line in list_known_lines(path, history)):
+        return []
+    request = history.request
+    end = request.rpartition(": ")[2].strip() if ": " in request else ""
+    items = [*find_quoted(request), *_GLOB.findall(request)] or [end]
+    return [item for item in items if 0 < len(item) <= MAX_ITEM and not find_paths(item)]
+
+
+def _replace_names(lines: Sequence[str], history: CallHistory) -> Iterator[str]:
+    """Yield copies of each line in which one number, or one name that the request contains, is replaced by another from
+    the request. A number is replaced only by a number."""
+    if find_started_action(history) != "edit":
+        return
+    request = history.request
+    for path in find_paths(request):
+        request = request.replace(path, " ")
+    replaced = find_replaced_names(history)
+    asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+    for line in lines:
+        for old in dict.fromkeys(_NAME.findall(line)):
+            news = (new for new in asked if new not in line and new not in replaced and not new.startswith("{{"))
+            is_number = old[0].isdigit()
+            for new in news if is_number or old in asked else ():
+                if not is_number or new[0].isdigit():
+                    yield re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, line)
+
+
+def _get_line_prefix(line: str) -> str:
+    """Return the indentation and the punctuation before the first word."""
+    return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
+
+
+def find_known_lines(path: str, history: CallHistory) -> list[str]:
+    """Return the lines of a file that a constrained edit may use as its old text.
+
+    They are known from the results of reading the file, and contain a word. Lines that the request is about are
+    preferred. If the request adds something, only the last of several similar lines counts. The result is empty if
+    there are too many lines for a grammar.
+    """
+    known = [line for line in dict.fromkeys(list_known_lines(path, history)) if stem_words(line)]
+    if find_started_action(history) != "add":
+        asked, left = set(stem_words(history.request.replace(path, ""))), find_unused_values(history)
+        known = (
+            [line.strip() for line in known if any(value in line for value in left)]
+            or [line.strip() for line in known if not asked.isdisjoint(stem_words(line))]
+            or known
+        )
+    else:
+        prefixes = [*map(_get_line_prefix, known), None]
+        known = [line for line, prefix, after in zip(known, prefixes, prefixes[1:], strict=False) if prefix != after]
+        known = [line for line in known if not line.rstrip().endswith(_OPENS)] or known
+        known = known[-1:] if _find_stated_items(path, history) else known
+    return known if len(known) <= MAX_LINES and all(len(line) <= MAX_LINE for line in known) else []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.agent.known_edit_texts import find_named_values
+from adapter.agent.retry_constraint import find_named_values
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.requested_file_changes import find_unused_values
