@@ -16,6 +16,7 @@ import sys
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -166,11 +167,13 @@ def _of_changelog(file: Path) -> Iterator[Passage]:
 
 
 def hits(habit: Habit, found: list[Passage]) -> list[tuple[Passage, str]]:
-    return [
-        (passage, match[0])
-        for passage in found
-        for match in habit.pattern.finditer(ALLOWED.sub("", _CODE.sub("x", passage.text)))
-    ]
+    return [(passage, match[0]) for passage in found for match in habit.pattern.finditer(_without_code(passage.text))]
+
+
+@cache
+def _without_code(text: str) -> str:
+    """Return the text that habits are searched in, once for all of them."""
+    return ALLOWED.sub("", _CODE.sub("x", text))
 
 
 def headless(found: list[Passage]) -> list[Passage]:

