@@ -169,11 +169,7 @@ class MarkdownContext:
     def _update(self, text: str) -> None:
         self._tail = (self._tail + text[-_TAIL_LENGTH:])[-_TAIL_LENGTH:]
         at = self._pass_fences(text) if self._has_fences and (FENCE in text or TILDE_FENCE in text) else 0
-        if self._fence:
-            start = text.rfind("\n", at) + 1
-            self._is_blank = (self._is_blank or start > 0) and not text[max(start, at) :].strip(SPACE)
-        else:
-            self._add(text[at:] if at else text)
+        self._add(text[at:] if at else text)
 
     def _pass_fences(self, text: str) -> int:
         """Process the code fences of ``text``. Return the end of the last line that opens or closes one, or 0."""

@@ -163,16 +163,12 @@ class SentMessages:
 
     def find_in_arguments(self, arguments: Json) -> str:
         """Return the first string in ``arguments`` that contains text of a message, or "" if there is none."""
-        if not self._runs:
-            return ""
         return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
 
     def is_mostly_copied(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied, or one of its lines begins like the error of a tool."""
         if any(line.lstrip().startswith(ERROR_LABEL) for line in content.splitlines()):
             return True
-        if not self._runs:
-            return False
         if any(
             sentence == content.strip() or (sentence in content and sentence.count(" ") >= WORDS)
             for sentence in self._sentences

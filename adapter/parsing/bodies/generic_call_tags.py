@@ -27,7 +27,6 @@ from adapter.parsing.bodies.name_and_argument_elements import (
     read_after_name,
     read_elements,
 )
-from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener
@@ -48,7 +47,6 @@ TAGS = (
     "call",
 )
 
-_function = MarkerSet("<function=")
 _strays = MarkerSet("</parameter>", "</function>", "</invoke>")
 
 
@@ -65,9 +63,6 @@ def _build_reader(tag: str) -> BodyReader:
             result = yield from read_json(source, consumed)
             if "missing-close-tag" in result.fixes and (yield from source.consume_marker(_strays, consumed)):
                 yield from consume_closing(source, consumed, closing)
-        elif char == "<" and (yield from source.consume_marker(_function, consumed)):
-            result = yield from read_xml_function(source, consumed)
-            yield from consume_closing(source, consumed, closing)
         elif char == "<":
             result = yield from read_elements(source, consumed, closing)
         else:

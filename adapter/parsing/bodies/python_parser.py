@@ -148,8 +148,6 @@ class _PythonReader:
             elif char == "]" and depth:
                 depth -= 1
                 self.position += 1
-                if calls:
-                    calls[-1] = calls[-1]._replace(end=self.offset + self.position)
             elif char == ")" and prints:
                 prints -= 1
                 self.position += 1

@@ -20,9 +20,7 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 
 def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse the list between the tags, or, for other models, an element named after the tool."""
-    char = yield from source.skip_space(consumed)
-    if char != "<" or source.text.startswith("</", source.position):
-        return (yield from _read_json(source, consumed))
+    yield from source.skip_space(consumed)
     start = len(consumed)
     result = yield from read_elements(source, consumed, CLOSE)
     if result.calls:

@@ -18,8 +18,6 @@ def read_functools(source: BodySource, consumed: list[str]) -> Reader[BodyResult
     """Parse the list after the word ``functools``. FireFunction also writes it in the middle of a line. There, the list
     is accepted only if the session has every tool that it calls."""
     yield from source.wait_for_character()
-    if not source.at_line_start and not source.text.startswith("{", source.position):
-        return TEXT
     ahead: list[str] = []
     char = yield from source.skip_space(ahead)
     source.push_back("".join(ahead))
