@@ -22,6 +22,8 @@ except ImportError:
 
 _TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # matches `rename_function`, but not the `Ada` of an answer in JSON
 _PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
+_PARTIAL = frozenset({"flat-arguments", "no-arguments", "name-as-key"})
+"""Repairs of calls whose arguments are not given, or are not in an object of their own."""
 _TEXTS = frozenset((*OLD_TEXT, *NEW_TEXT, *CONTENT))
 
 
@@ -64,6 +66,13 @@ class CallEventFactory:
             return "placeholder"
         unknown_name = self._find_unknown_name(result)
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
+
+    def are_whole(self, result: BodyResult) -> bool:
+        """Return whether all calls name a tool of this session and have their arguments in one object, without any
+        damage."""
+        return {*result.fixes} <= {"no-markers"} and all(
+            self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
+        )
 
     def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
         """Return the events for ``raw``, whose calls are accepted only if nothing but calls follows them.

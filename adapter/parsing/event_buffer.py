@@ -1,7 +1,7 @@
 """Collect the events of one turn, and buffer text until its kind is known.
 
-Two kinds of text are buffered: whitespace, which is content only if more content follows, and calls that are accepted
-only if nothing but calls follows up to the end of the answer.
+Two kinds of text are buffered: whitespace, which is content only if more content follows, and calls without markers,
+which are accepted if nothing but calls follows up to the end of the answer, or if they lead it and a comment follows.
 """
 
 from __future__ import annotations
@@ -66,11 +66,14 @@ class EventBuffer:
         if state.last is CONTENT and not state.held:
             self.events += self.consume_plain(text, TextDelta)
             return
-        state.line.add(text)
-        state.track_markup(text)
         rest = text.lstrip(SPACE)
         body = rest.rstrip(SPACE)
         state.space.append(text[: len(text) - len(rest)])
+        if body and self._precede_comment(body):
+            self.commit_held()
+            state.has_leading_calls = True
+        state.line.add(text)
+        state.track_markup(text)
         if body:
             self.roll_back_held()
             self.flush_whitespace(as_text=state.last is not REASONING, tags_as_text=True)
@@ -163,15 +166,29 @@ class EventBuffer:
         `REJECTION_REASONS`."""
         self.events.append(RejectedCall(start, end, reason))
 
-    def hold(self, events: list[Event], raw: str, start: int) -> None:
-        """Buffer calls that are accepted only if nothing but calls follows. ``start`` is the offset of ``raw``."""
+    def hold(
+        self, events: list[Event], raw: str, start: int, *, leads: bool = False, is_own: bool = False
+    ) -> None:
+        """Buffer calls that are accepted only if nothing but calls, or a comment (see `HeldCalls`), follows."""
         space = "".join(self.state.space)
         self.state.space.clear()
-        self.state.held.append(HeldCalls([MarkupDelta(space), *events] if space else events, space, raw, start))
+        events = [MarkupDelta(space), *events] if space else events
+        self.state.held.append(HeldCalls(events, space, raw, start, leads, is_own))
         self.state.line = MarkdownContext()
 
+    def _precede_comment(self, following: str) -> bool:
+        """Return whether the buffered calls lead the answer, and ``following``, the next text, is a comment.
+
+        Text on their line is no comment if it continues a sentence about them. Text on the next line may explain them.
+        """
+        held, space = self.state.held, "".join(self.state.space)
+        if "\n" in space:
+            return bool(held) and all(each.leads and each.is_own for each in held)
+        is_new = following[0].isupper() or (not space and following[0] in "[<(")
+        return is_new and bool(held) and all(each.leads for each in held)
+
     def commit_held(self) -> None:
-        """Accept the buffered calls, because nothing but calls followed."""
+        """Accept the buffered calls, because nothing but calls followed, or because they lead the answer."""
         if self.state.held:
             for held in self.state.held:
                 self.events += held.events

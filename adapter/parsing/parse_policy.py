@@ -23,7 +23,7 @@ class ParsePolicy:
     """The tools that may be called in bare or fenced JSON, without the format's markers: none, tools that only read
     (``reads``), or all."""
     allow_midtext: bool = False
-    """True to accept a call in bare or fenced JSON even if text follows it."""
+    """True to accept a call in bare or fenced JSON even if text is both before and after it."""
     allow_other_formats: bool = True
     """True to accept the markers of formats other than the expected one."""
 

@@ -37,12 +37,16 @@ NOTHING, CONTENT, REASONING, CALL = LastKind.NOTHING, LastKind.CONTENT, LastKind
 
 class HeldCalls(NamedTuple):
     """Buffered calls as events, and the text that replaces them if they are rejected. ``start`` is the offset of
-    ``raw``."""
+    ``raw``. ``leads``: whether they begin the answer and are accepted although a comment follows on their line.
+    ``is_own``: whether they are written as the expected format requires, so that the comment may be on the next line.
+    """
 
     events: list[Event]
     space: str
     raw: str
     start: int
+    leads: bool
+    is_own: bool
 
 
 MARKUP_LIMIT = 2000
@@ -66,7 +70,9 @@ class ParseState:
     recent_markup: list[str] = field(default_factory=list)
     """The latest pieces of content since a call, starting with the first ``<``."""
     held: list[HeldCalls] = field(default_factory=list)
-    """Calls that are accepted only if nothing but calls follows up to the end."""
+    """Calls that are accepted only if nothing but calls follows up to the end, unless they lead the answer."""
+    has_leading_calls: bool = False
+    """True if the answer began with calls without markers, and text followed."""
     has_calls: bool = False
     has_reasoning: bool = False
     answer_close: str = ""

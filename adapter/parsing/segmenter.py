@@ -5,7 +5,7 @@ tables of the formats contribute markers and body parsers. The state machine dec
 
 - at a format's marker, unless inline code or a code fence quotes the marker;
 - as bare or fenced JSON at the start of a line, if nothing but calls follows up to the end of the message. The JSON is
-  buffered until then, and becomes text if anything else follows;
+  buffered until then, and becomes text if anything else follows, unless it is bare and begins the answer;
 - in reasoning, only if no answer follows, the call begins a line or is at the end of the reasoning, and the tool only
   reads (Qwen3.5 forgets ``</think>`` before a call).
 """

@@ -1,8 +1,9 @@
 """Parse calls without markers (JSON at the beginning of a line), calls in code fences, and calls that follow a sentence
 on its line.
 
-They are buffered until the end of the message, and accepted if nothing but calls follows. A damaged call between them
-is an error, and costs none of the others.
+They are buffered until the end of the message, and accepted if nothing but calls follows. Models that write bare calls
+add comments to them, so undamaged JSON at the start of an answer is also accepted before a comment on its line. A damaged
+call between them is an error, and costs none of the others.
 """
 
 from __future__ import annotations
@@ -265,7 +266,8 @@ class UnmarkedCallReader:
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
-        """Buffer calls that are accepted only if nothing but calls follows. Rejected calls remain text."""
+        """Buffer calls that are accepted if nothing but calls follows, or if they lead the answer. Rejected calls remain
+        text."""
         is_first = self._state.last is NOTHING
         reason = (
             self._call_events.find_rejection(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
@@ -276,6 +278,8 @@ class UnmarkedCallReader:
             self._output.add_text(raw)
             return
         events = self._call_events.build_held_calls(result, raw, is_marked=is_marked)
-        self._output.hold(events, raw, self._source.offset - len(raw))
+        is_leading = raw[0] in "{[" and (self._state.last is not CONTENT or self._state.has_leading_calls)
+        leads = is_leading and self._call_events.are_whole(result)
+        self._output.hold(events, raw, self._source.offset - len(raw), leads=leads, is_own=is_marked)
         if self._policy.allow_midtext:
             self._output.commit_held()
