@@ -49,6 +49,8 @@ ABOUT_KEYS = (
 
 _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 
+_COMMENT = re.compile(r"[^\W\d_][^{}\[\]\":=]*")
+"""Matches a sentence after an object, which contains no part of another value."""
 _ANNOUNCES = re.compile("call|tool|func|action|invo|command", re.IGNORECASE)
 NO_TOOLS = ToolSet()
 
@@ -104,8 +106,9 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
 
 
 def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:
-    """Return ``value`` with plain keys in lower case, if it is then a call of one of the session's tools, or None."""
-    lowered = {key.lower().strip("*` "): item for key, item in value.items()}
+    """Return ``value`` with plain keys in lower case and with underscores for spaces, if it is then a call of one of
+    the session's tools, or None."""
+    lowered = {key.lower().strip("*` ").replace(" ", "_"): item for key, item in value.items()}
     return lowered if lowered.keys() != value.keys() and _are_known_calls(lowered, tools) else None
 
 
@@ -216,15 +219,17 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
         if not value.strip():
             return {}, ["no-arguments"]
         if value.lstrip().startswith("```"):
-            values, fences = decode_values(value, closed=False)
+            values, more = decode_values(value, closed=False)
             has_more = len(values) > 1
         else:
-            values, fences = [decode_json(value, closed=False)], ()
-            has_more = value[values[0].end :].strip(' \t\r\n"') != ""  # strict servers write ``{}""``
+            values = [decode_json(value, closed=False)]
+            rest = value[values[0].end :].strip(' \t\r\n"')  # strict servers write ``{}""``
+            has_more = rest != "" and not (isinstance(values[0].value, dict) and _COMMENT.fullmatch(rest))
+            more = ("text-in-tag",) if rest and not has_more else ()
         if has_more:
             raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_quote(value)}")
         value = values[0].value
-        fixes += ["string-arguments", *fences, *values[0].fixes]
+        fixes += ["string-arguments", *more, *values[0].fixes]
     match value:
         case dict():
             return value, fixes

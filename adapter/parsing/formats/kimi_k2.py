@@ -38,9 +38,9 @@ _in_section = MarkerSet(ARGUMENTS_OPEN, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE
 _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>\d+))?")
 _STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
 _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
-_SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<other>.+)[^\w\s.-]\d+")
-"""Matches ids that proxies rewrote for servers that reject dots and colons, and ids with another separator before the
-index."""
+_SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.?)?(?P<other>.+?)[^\w\s.-]?\d+")
+"""Matches ids that proxies rewrote for servers that reject dots and colons, and ids with another separator, or none,
+before the index."""
 
 
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

@@ -22,6 +22,7 @@ from adapter.parsing.format import CallOpener, Format
 
 TOKEN = "]<]minimax[>["
 OPEN, CLOSE, CALL = f"{TOKEN}<tool_call>", f"{TOKEN}</tool_call>", f"{TOKEN}<invoke"
+NO_BRACKET = f"{TOKEN}invoke"
 END = "[e~["
 
 
@@ -33,8 +34,9 @@ _GAPS = ("", " ", "\n")
 _section = CallSection(
     opens=[f"{TOKEN}{gap}<tool_call>" for gap in _GAPS],
     closes=[f"{TOKEN}{gap}</tool_call>" for gap in _GAPS],
-    call_opens=[f"{TOKEN}{gap}<invoke" for gap in _GAPS],
+    call_opens=[*(f"{TOKEN}{gap}<invoke" for gap in _GAPS), NO_BRACKET],
     read_call=NestedElements(TOKEN),
+    misspelt=(NO_BRACKET,),
 )
 
 FORMAT = Format(
