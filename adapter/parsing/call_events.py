@@ -12,7 +12,7 @@ from adapter.parsing.argument_damage import find_damage
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
-from adapter.tools.decoded_json_calls import DecodedCall, Normalizer
+from adapter.tools.decoded_json_calls import DecodedCall, Normalizer, expand_call
 from adapter.tools.tool_set import ToolSet
 
 try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers
@@ -42,10 +42,11 @@ class CallEventFactory:
         if not result.calls:
             return [MarkupDelta(raw) if result.error is None else InvalidToolCall(raw, result.error)]
         has_surrogates = not is_encodable(raw)
-        ends = [call.end for call in result.calls[:-1]] + [len(raw)]
+        calls = self._expand_calls(result)
+        ends = [call.end for call in calls[:-1]] + [len(raw)]
         events: list[Event] = []
         start = 0
-        for call, end in zip(result.calls, ends, strict=True):
+        for call, end in zip(calls, ends, strict=True):
             stop = start if end is None else end
             events.append(self._build_tool_call(call, result.fixes, raw[start:stop], has_surrogates))
             start = stop
@@ -84,10 +85,13 @@ class CallEventFactory:
         """Return an id for the next call before its text is complete. ``label`` distinguishes it from other calls."""
         return make_call_id(self._id_seed, self._count + 1, label)
 
+    def _expand_calls(self, result: BodyResult) -> list[DecodedCall]:
+        return [inner for call in result.calls for inner in expand_call(call, self._tools)]
+
     def _find_unknown_name(self, result: BodyResult) -> str:
         """Return the first called name if none is a tool of this session. Return an empty string if one is, or if the
         session's tools are not known."""
-        names = [self.normalize(call.name, call.arguments)[0] for call in result.calls if self._tools]
+        names = [self.normalize(call.name, call.arguments)[0] for call in self._expand_calls(result) if self._tools]
         return names[0] if names and not any(map(self._tools.match, names)) else ""
 
     def _check_held(self, event: Event, needs_markers: bool) -> Event:

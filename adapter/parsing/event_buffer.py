@@ -166,9 +166,7 @@ class EventBuffer:
         `REJECTION_REASONS`."""
         self.events.append(RejectedCall(start, end, reason))
 
-    def hold(
-        self, events: list[Event], raw: str, start: int, *, leads: bool = False, is_own: bool = False
-    ) -> None:
+    def hold(self, events: list[Event], raw: str, start: int, *, leads: bool = False, is_own: bool = False) -> None:
         """Buffer calls that are accepted only if nothing but calls, or a comment (see `HeldCalls`), follows."""
         space = "".join(self.state.space)
         self.state.space.clear()

@@ -2,8 +2,8 @@
 on its line.
 
 They are buffered until the end of the message, and accepted if nothing but calls follows. Models that write bare calls
-add comments to them, so undamaged JSON at the start of an answer is also accepted before a comment on its line. A damaged
-call between them is an error, and costs none of the others.
+add comments to them, so undamaged JSON at the start of an answer is also accepted before a comment on its line. A
+damaged call between them is an error, and costs none of the others.
 """
 
 from __future__ import annotations
@@ -266,8 +266,8 @@ class UnmarkedCallReader:
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
-        """Buffer calls that are accepted if nothing but calls follows, or if they lead the answer. Rejected calls remain
-        text."""
+        """Buffer calls that are accepted if nothing but calls follows, or if they lead the answer. Rejected calls
+        remain text."""
         is_first = self._state.last is NOTHING
         reason = (
             self._call_events.find_rejection(result, is_marked=is_marked, is_first=is_first) if result.calls else ""

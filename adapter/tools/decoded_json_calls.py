@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json, decode_values
+from adapter.core.json.strict import decode_strict
 from adapter.core.text.truncate import shorten
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
@@ -51,6 +52,8 @@ _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 
 _COMMENT = re.compile(r"[^\W\d_][^{}\[\]\":=]*")
 """Matches a sentence after an object, which contains no part of another value."""
+_GROUPS = re.compile("parallel|multi_?tool|batch", re.IGNORECASE)
+"""Matches names with which models call several tools at once, although no such tool is declared."""
 _ANNOUNCES = re.compile("call|tool|func|action|invo|command", re.IGNORECASE)
 NO_TOOLS = ToolSet()
 
@@ -103,6 +106,24 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
         return [_parse_call(lower_keys(value, tools) or value, arguments_key, tools)]
     inner = extract_calls(value[container], arguments_key, tools)
     return [DecodedCall(call.name, call.arguments, (fix, *call.fixes)) for call in inner]
+
+
+def expand_call(call: DecodedCall, tools: ToolSet) -> list[DecodedCall]:
+    """Return the calls in the arguments of ``call`` if it only groups calls of the session's tools, as
+    ``multi_tool_use.parallel`` does. Otherwise, return ``call`` itself."""
+    if len(call.arguments) != 1 or not _GROUPS.search(call.name) or tools.match(call.name):
+        return [call]
+    key, value = next(iter(call.arguments.items()))
+    decoded = decode_strict(value) if isinstance(value, str) else None  # elements contain JSON as text
+    grouped: JsonObject = {key: decoded.value if decoded else value}
+    if find_container_key(grouped, tools) is None:
+        return [call]
+    calls = extract_calls(grouped[key], "arguments", tools)
+    ends = [*(None for _ in calls[1:]), call.end]
+    return [
+        DecodedCall(inner.name, inner.arguments, (*call.fixes, "nested-function", *inner.fixes), end)
+        for inner, end in zip(calls, ends, strict=True)
+    ]
 
 
 def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:

@@ -300,6 +300,9 @@ class KeyValueReader:
                 call.fix("misspelt-inner-tag")
                 call.add_text(pair[0].strip(), pair[2])
                 return
+            case "value close" if call.expects(key) and (yield from source.peek_after_space(self._after_key))[1]:
+                call.fix("misspelt-inner-tag")
+                _, type = yield from self._read_value_open(source, consumed, call)
             case "":
                 raise BodyError
             case _:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from adapter.parsing.bodies import arrow_call
 from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource, CallOpener, Format, try_readers
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.tools.tool_set import ToolSet
@@ -92,6 +93,12 @@ def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
     return (yield from read(source, consumed)).with_repairs("missing-open-tag")
 
 
+def read_singular(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse ``NAME[ARGS]{...}`` for a known tool after ``[TOOL_CALL]``, which is also the marker of `arrow_call`."""
+    result = yield from read_stripped(source, consumed)
+    return result.with_repairs("misspelt-open-tag") if result.calls else result
+
+
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
     """Return whether ``ahead`` may be the start of a known tool's name and the marker before its arguments."""
     word = ahead.strip().partition("[")[0]
@@ -109,7 +116,10 @@ def _consume_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> 
 FORMAT = Format(
     name="mistral",
     aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
-    openers=(CallOpener(OPEN, read_tool_calls, keeps_space=True),),
+    openers=(
+        CallOpener(OPEN, read_tool_calls, keeps_space=True),
+        CallOpener(arrow_call.OPEN, try_readers(read_singular, arrow_call.read_arrow_call)),
+    ),
     read_stripped_start=read_stripped,
     encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
     encode_result=build_result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),

@@ -26,6 +26,20 @@ def test_calls_of_other_formats_are_parsed(expected_format):
         assert [(call.name, call.arguments) for call in turn.calls] == [("read_file", ARGUMENTS)], other
 
 
+@pytest.mark.parametrize(("name", "expands"), [("multi_tool_use.parallel", True), ("save_workflow", False)])
+def test_calls_in_a_call_of_a_group_are_parsed(name, expands):
+    """Calls in the arguments of any other unknown tool are data, unless the tool's name is a word above other calls."""
+    uses = [{"recipient_name": "functions.read_file", "parameters": {"path": path}} for path in ("a.py", "b.py")]
+    parsed = set[str]()
+    for format, entry in FORMATS.items():
+        turn = parse(entry.encode_calls([(name, {"tool_uses": uses})]), TOOLS, format, "stop", generation_prompt="")
+        calls = [call.arguments["path"] for call in turn.calls if call.name == "read_file"]
+        assert calls == (["a.py", "b.py"] if calls else [])
+        parsed |= {format} if calls else set()
+    text = {"pythonic", "tool_elements", "react", "qwen_agent", "cwm"}  # calls of unknown tools are text
+    assert parsed == (FORMATS.keys() - text if expands else {"tool_elements", "glm4_0414"})
+
+
 @pytest.mark.parametrize("other", FORMATS)
 def test_foreign_call_is_independent_of_splits(other):
     read(written(other), format="mistral" if other != "mistral" else "hermes", tools=TOOLS, text_may_follow=False)
