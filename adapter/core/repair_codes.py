@@ -39,6 +39,7 @@ REPAIRS: dict[str, str] = {
     "raw-control-character": "raw line breaks, tabs or control characters in a string were accepted",
     "escaped-newline": "escaped line breaks between tokens were dropped",
     "unescaped-quote": "unescaped quotes inside a string were kept",
+    "doubled-backslash": "backslashes that were written twice before quotes were dropped",
     "escaped-quotes": "escaped quotes were read as string delimiters",
     "invalid-escape": "an escape that is invalid, or a backspace or form feed next to a word, was kept verbatim",
     "key-without-value": "a key without a value, or an optional argument that was null, was dropped",

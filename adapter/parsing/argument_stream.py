@@ -36,11 +36,11 @@ _VALID = (
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 _MEMBER = re.compile(rf'\s*+(?P<comma>,?)\s*+(?P<key>"(?:{_VALID})*")\s*:\s*')
-_STRING_TEXT = re.compile(rf"(?:(?!\\[bf])(?:{_VALID}|[\n\t]))+")
+_STRING_TEXT = re.compile(rf"(?:(?!\\[bf]|\\\\(?:\"|\Z))(?:{_VALID}|[\n\t]))+")
 r"""Matches text of a string that no repair changes. It excludes backspaces and form feeds, because a model may have
-meant a literal backslash, as in ``\frac``."""
+meant a literal backslash, as in ``\frac``, and a backslash before a quote, which may have been escaped twice."""
 _RAW = str.maketrans({"\n": "\\n", "\t": "\\t"})
-_STRING_ENDS = re.compile(r'"\s*([,}])')
+_STRING_ENDS = re.compile(r'(\\\\)?"\s*([,}])')
 _BEGINS_STRING = re.compile(rf'"(?:{_VALID}|[\n\t])')
 _VALUE_ENDS = re.compile(r"\s*[,}]")
 
@@ -179,10 +179,11 @@ class ArgumentStream:
         if ends is None:
             self._has_stopped = len(self._text) > WAIT_LIMIT
             return None
-        self._text = self._text[ends.start(1) :]
-        self._emitted[key] = json.loads(f'"{"".join(parts)}"')
+        self._text = self._text[ends.start(2) :]
+        last = ends[1] or ""
+        self._emitted[key] = json.loads(f'"{"".join(parts)}{last}"')
         self._open = None
-        return '"'
+        return f'{last}"'
 
 
 def _encode_json(value: Json) -> str:

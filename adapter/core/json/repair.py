@@ -265,7 +265,7 @@ class JsonRepairer:
                         self.fix("curly-quotes")
                     if self.unknown_escapes > unknown_escapes:
                         return self.decode_literal(self.text[start + 1 : self.position - 1])
-                    return "".join(parts)
+                    return self.unescape_quotes("".join(parts)) if stray_quotes else "".join(parts)
                 if char == opening:
                     self.fix("unescaped-quote")
                     stray_quotes += 1
@@ -279,6 +279,15 @@ class JsonRepairer:
         nested string. The string that begins at ``start`` then continues at least to the next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
+
+    def unescape_quotes(self, value: str) -> str:
+        """Return ``value``, a string with unescaped quotes, without the backslashes before them if each of its paired
+        quotes has one: the model escaped the quotes twice."""
+        count = value.count('"')
+        if count % 2 or count != value.count(_ESCAPED_QUOTE) or f"\\{_ESCAPED_QUOTE}" in value:
+            return value
+        self.fix("doubled-backslash")
+        return value.replace(_ESCAPED_QUOTE, '"')
 
     def decode_literal(self, raw: str) -> str:
         """Decode a string with an invalid escape by treating its backslashes as ordinary characters. Only escaped

@@ -114,6 +114,23 @@ def test_ambiguous_text_is_refused_with_its_cause(text):
         decode_json(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'{"a": "say \\"yes\\" now"}', 'say "yes" now'),
+        (r'{"a": "\\"x\\""}', '"x"'),
+        (r'{"a": "say \\"yes, no"}', r"say \"yes, no"),
+        (r'{"a": "say "yes" and \\"no\\" now"}', r'say "yes" and \"no\" now'),
+        (r'{"a": "echo \"a\" \\"b\\" c"}', r'echo "a" \"b\" c'),
+        (r'{"a": "say \\\\"yes\\\\" now"}', r'say \\"yes\\" now'),
+    ],
+)
+def test_backslash_before_each_quote_is_dropped(text, value):
+    """Other backslashes belong to the value."""
+    decoded = decode_json(text)
+    assert (decoded.value, "doubled-backslash" in decoded.fixes) == ({"a": value}, "\\" not in value)
+
+
 def test_odd_quote_inside_a_string_is_text():
     """It neither begins nor ends a string."""
     assert decode_json('{"a": "a 5" screen", "b": 1}').value == {"a": 'a 5" screen', "b": 1}

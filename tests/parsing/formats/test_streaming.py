@@ -126,6 +126,8 @@ REPAIRED = {
     "an invalid escape": (r'{"content": "a\d", "path": "b"}', {"content": r"a\d", "path": "b"}),
     "a trailing comma": ('{"content": "a", "path": "b",}', {"content": "a", "path": "b"}),
     "a stray quote": ('{"path": "a", "content": "say "hi" now"}', {"path": "a", "content": 'say "hi" now'}),
+    "quotes escaped twice": (r'{"path": "a", "content": "\\"b\\", c"}', {"path": "a", "content": '"b", c'}),
+    "backslashes before a quote": (r'{"path": "a", "content": "b\\\\"}', {"path": "a", "content": r"b\\"}),
     "a missing bracket": ('{"path": "a", "content": "b"', {"path": "a", "content": "b"}),
     "a Windows path": (r'{"path": "C:\new\t.txt", "content": "b"}', {"path": r"C:\new\t.txt", "content": "b"}),
     "surrogates": (r'{"content": "\ud83d\ude00\u00e9", "path": "a"}', {"content": "😀é", "path": "a"}),
