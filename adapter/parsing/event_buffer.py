@@ -177,11 +177,11 @@ class EventBuffer:
     def _precede_comment(self, following: str) -> bool:
         """Return whether the buffered calls lead the answer, and ``following``, the next text, is a comment.
 
-        Text on their line is no comment if it continues a sentence about them. Text on the next line may explain them.
+        Text is no comment if it continues a sentence about them. Text on the next line may explain them.
         """
         held, space = self.state.held, "".join(self.state.space)
         if "\n" in space:
-            return bool(held) and all(each.leads and each.is_own for each in held)
+            return bool(held) and not following[0].islower() and all(each.leads and each.is_own for each in held)
         is_new = following[0].isupper() or (not space and following[0] in "[<(")
         return is_new and bool(held) and all(each.leads for each in held)
 

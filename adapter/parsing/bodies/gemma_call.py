@@ -8,8 +8,8 @@
     string = QUOTE any text QUOTE | a JSON string
 
 QUOTE is a token of the family (``<|"|>`` or ``<escape>``), so strings need no escapes. A string that contains QUOTE can
-only be written as a JSON string. In JSON strings, tokens have no meaning. Models write QUOTE for a quotation mark
-within a string.
+only be written as a JSON string. In JSON strings, tokens have no meaning. Models write two QUOTE
+for quotation marks within a string.
 """
 
 from __future__ import annotations
@@ -367,7 +367,8 @@ class _GemmaReader:
                 if end >= 0 and not re.search(rf"\w\s*[:=]\s*{re.escape(self.quote)}", self.text[start:end]):
                     self.fixes["unescaped-quote"], first = None, end
             self.position = first + len(self.quote)
-            return self.text[start:first].replace(self.quote, '"')
+            value = self.text[start:first]
+            return value if value.count(self.quote) % 2 else value.replace(self.quote, '"')
         decoded = decode_strict(self.text, self.position)
         is_whole = decoded is not None and following.match(self.text, decoded.end)
         if not is_whole and (text := self.consume_text_before_quote(1)) is not None:
