@@ -95,8 +95,13 @@ def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 
 def read_singular(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME[ARGS]{...}`` for a known tool after ``[TOOL_CALL]``, which is also the marker of `arrow_call`."""
+    source.may_be_text, start = True, len(consumed)
     result = yield from read_stripped(source, consumed)
-    return result.with_repairs("misspelt-open-tag") if result.calls else result
+    following, _ = yield from source.peek_after_space(_again)
+    if not result.calls or following not in ("", OPEN[0]):
+        source.give_back(consumed, start)
+        return TEXT  # a sentence about the marker
+    return result.with_repairs("misspelt-open-tag")
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
