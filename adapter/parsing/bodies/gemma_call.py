@@ -367,12 +367,12 @@ class _GemmaReader:
                 if end >= 0 and not re.search(rf"\w\s*[:=]\s*{re.escape(self.quote)}", self.text[start:end]):
                     self.fixes["unescaped-quote"], first = None, end
             self.position = first + len(self.quote)
-            value = self.text[start:first]
-            return value if value.count(self.quote) % 2 else value.replace(self.quote, '"')
+            text = self.text[start:first]
+            return text if text.count(self.quote) % 2 else text.replace(self.quote, '"')
         decoded = decode_strict(self.text, self.position)
         is_whole = decoded is not None and following.match(self.text, decoded.end)
-        if not is_whole and (text := self.consume_text_before_quote(1)) is not None:
-            return text
+        if not is_whole and (before := self.consume_text_before_quote(1)) is not None:
+            return before
         if decoded is None:
             raise self.fail("a string")
         self.position = decoded.end
