@@ -41,6 +41,10 @@ class DocumentIndex:
         return [normalize_line(line) for line in self.document.lines]
 
     @cached_property
+    def verbatim_lines(self) -> set[str]:
+        return {*self.document.lines}
+
+    @cached_property
     def long_lines(self) -> list[int]:
         """The indexes of the lines that are long enough to be minified code."""
         return [index for index, line in enumerate(self.document.lines) if len(line) >= MIN_LONG]
@@ -109,11 +113,22 @@ class DocumentIndex:
         """Yield the ranges of ``nonblank_lines`` at which ``keys`` occur consecutively."""
         if any(key not in self._first for key in keys):
             return
-        start = counted = 0
-        for offset in find_occurrences(self._joined_keys, "\n" + "\n".join(keys) + "\n"):
-            start += self._joined_keys.count("\n", counted, offset)
-            counted = offset
+        for start in self._find_in_keys("\n" + "\n".join(keys) + "\n"):
             yield range(start, start + len(keys))
+
+    def find_lines_containing(self, text: str, at_start: bool = False) -> list[int]:
+        """Return the indexes of the lines whose key contains ``text``, or starts with it."""
+        if at_start:
+            return [self.nonblank_lines[start] for start in self._find_in_keys("\n" + text)]
+        return list(dict.fromkeys(self.nonblank_lines[start - 1] for start in self._find_in_keys(text)))
+
+    def _find_in_keys(self, text: str) -> Iterator[int]:
+        """Yield the number of line feeds before each occurrence of ``text`` in the joined keys."""
+        count = counted = 0
+        for offset in find_occurrences(self._joined_keys, text):
+            count += self._joined_keys.count("\n", counted, offset)
+            counted = offset
+            yield count
 
     def find_lines(self, keys: Sequence[str]) -> list[tuple[int, int]]:
         """Return the first and last line of each consecutive occurrence of ``keys``, ignoring blank lines."""

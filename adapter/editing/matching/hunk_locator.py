@@ -46,7 +46,7 @@ def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Res
 
 def _count_known_lines(search: DocumentIndex, hunk: Hunk) -> int:
     """Return the number of old lines that occur verbatim in the file."""
-    return sum(map({*search.document.lines}.__contains__, split_view_lines(normalize_newlines(hunk.old_text))))
+    return sum(line in search.verbatim_lines for line in split_view_lines(normalize_newlines(hunk.old_text)))
 
 
 def _reject_ambiguous_division(names: ParameterNames) -> Rejection:
@@ -159,8 +159,7 @@ def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
     if equal or len(key) < 3:
         return equal
     stem = key.rstrip(":{( ")
-    prefixed = [number for number, line in enumerate(search.keys) if line.startswith(stem)]
-    return prefixed or [number for number, line in enumerate(search.keys) if stem in line]
+    return search.find_lines_containing(stem, at_start=True) or search.find_lines_containing(stem)
 
 
 def _describe_absent_header(search: DocumentIndex, hunk: Hunk) -> str:

@@ -67,9 +67,11 @@ def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
     while number < len(lines):
         search = _SEARCH.fullmatch(lines[number])
         if search is None and _REPLACE.fullmatch(lines[number]):
+            marker = repr(lines[number].strip())
+            where = f"is the second {marker} in one block" if previous else f"is {marker} without a SEARCH line above"
             raise FormatError(
-                f"line {number + 1} is the second {lines[number].strip()!r} in one block; if the old or new text "
-                "itself contains such a line, use old_text and new_text instead"
+                f"line {number + 1} {where}; if the old or new text itself contains such a line, use old_text and "
+                "new_text instead"
             )
         if search is None and not _CONFLICT.fullmatch(lines[number]):
             outside.append(lines[number])

@@ -7,6 +7,7 @@ markers, must occur in the old text. If the markers are ambiguous, the edit is r
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -204,8 +205,11 @@ def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
 def _list_votes(added: Sequence[str], lines: Sequence[str]) -> list[int]:
     """Return, for each added line that is clearly like one of ``lines``, the difference between their indentations."""
     votes = []
+    by_head: dict[str, list[str]] = defaultdict(list)  # "name:" is not "- name:"
+    for other in lines:
+        by_head[_get_head(other)].append(other)
     for line in added:
-        same = [other for other in lines if _get_head(other) == _get_head(line)]  # "name:" is not "- name:"
+        same = by_head.get(_get_head(line), ())
         likes = [(fuzz.ratio(line.strip(), other.strip()), measure_indent(other)) for other in same]
         best = max(likes, default=(0.0, 0))
         if best[0] >= MIN_NEW_FORM and {depth for likeness, depth in likes if likeness == best[0]} == {best[1]}:

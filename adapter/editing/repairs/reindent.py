@@ -8,7 +8,7 @@ columns, four, or a tab.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -51,12 +51,16 @@ class IndentMapper:
             if written.strip() and actual.strip()
         ]
         self._uses_tabs = any("\t" in pair.actual for pair in self._pairs)
+        self._is_same = all(pair.written == pair.actual for pair in self._pairs)
+        self._by_indent: dict[str, list[_Pair]] = defaultdict(list)
+        for pair in self._pairs:
+            self._by_indent[pair.written].append(pair)
 
     def move(self, text: str, nearest_row: int) -> str:
         """Return ``text``, a line of the model, with the file's indentation. If several old lines have the same
         indentation, the one nearest to the index ``nearest_row`` decides."""
         if not text.strip():
-            if all(pair.written == pair.actual for pair in self._pairs):
+            if self._is_same:
                 return text
             return _render_indent(_measure_width(text), True) if self._uses_tabs else text
         indent = get_indent(text)
@@ -69,17 +73,16 @@ class IndentMapper:
         block that was moved left.
         """
         indent = get_indent(text)
-        if not text.strip() or any(pair.written == indent for pair in self._pairs) or self._uses_tabs:
+        if not text.strip() or indent in self._by_indent or self._uses_tabs:
             return False
-        is_one_depth = len({pair.written for pair in self._pairs}) == 1
+        is_one_depth = len(self._by_indent) == 1
         is_same_width = all(_measure_width(pair.written) == _measure_width(pair.actual) for pair in self._pairs)
         return is_one_depth and is_same_width and "\t" in self._pairs[0].written and self._unit != TAB_WIDTH
 
     def _map_indent(self, indent: str, nearest_row: int) -> str:
         if self._added_prefix is not None and indent.startswith(self._added_prefix):
             return indent.removeprefix(self._added_prefix)
-        same_indent = [pair for pair in self._pairs if pair.written == indent]
-        if same_indent:
+        if same_indent := self._by_indent.get(indent):
             return min(same_indent, key=lambda pair: (abs(pair.line - nearest_row), pair.line)).actual
         # A first line without its indentation says nothing about the other lines.
         pairs = [pair for pair in self._pairs if pair.written or not pair.actual] or self._pairs
