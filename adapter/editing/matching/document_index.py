@@ -30,7 +30,6 @@ MAX_VERBATIM = 1_000
 class DocumentIndex:
     def __init__(self, document: TextDocument) -> None:
         self.document = document
-        self._places: dict[str, list[int]] = {}
         self._similar: dict[str, list[tuple[str, float, int]]] = {}
 
     @cached_property
@@ -61,30 +60,14 @@ class DocumentIndex:
 
     def find_lines_with_key(self, key: str) -> Sequence[int]:
         """Return the indexes of the lines that normalize to ``key``."""
-        first, last = self._first.get(key), self._last.get(key)
-        if first is None or last is None:
-            return ()
-        if first == last:
-            return (first,)
-        lines = self._places.get(key)
-        if lines is None:
-            lines = self._places[key] = list(self._find_between(key, first, last))
-        return lines
-
-    def _find_between(self, key: str, first: int, last: int) -> Iterator[int]:
-        line = first
-        while line < last:
-            yield line
-            line = self.keys.index(key, line + 1)
-        yield last
+        return self._places.get(key, ())
 
     @cached_property
-    def _first(self) -> dict[str, int]:
-        return dict(zip(reversed(self.keys), range(len(self.keys) - 1, -1, -1), strict=True))
-
-    @cached_property
-    def _last(self) -> dict[str, int]:
-        return dict(zip(self.keys, range(len(self.keys)), strict=True))
+    def _places(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for line, key in enumerate(self.keys):
+            places.setdefault(key, []).append(line)
+        return places
 
     def find_similar(self, key: str) -> list[tuple[str, float, int]]:
         """Return the lines most similar to ``key``, best first: the line's key, the similarity in percent, and the
@@ -96,11 +79,6 @@ class DocumentIndex:
             )
         return lines
 
-    def find_lines_with(self, word: str, limit: int) -> list[int] | None:
-        """Return the indexes of the lines that contain ``word``, or None if it occurs more than ``limit`` times."""
-        offsets = list(islice(find_occurrences(self.document.view, word), limit + 1))
-        return None if len(offsets) > limit else list(dict.fromkeys(map(self.document.find_line, offsets)))
-
     @cached_property
     def comparer(self) -> LineComparer:
         return LineComparer(self.document.view)
@@ -111,7 +89,7 @@ class DocumentIndex:
 
     def find_keys(self, keys: Sequence[str]) -> Iterator[range]:
         """Yield the ranges of ``nonblank_lines`` at which ``keys`` occur consecutively."""
-        if any(key not in self._first for key in keys):
+        if any(key not in self._places for key in keys):
             return
         for start in self._find_in_keys("\n" + "\n".join(keys) + "\n"):
             yield range(start, start + len(keys))

@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rapidfuzz import fuzz, process
 from rapidfuzz.distance import LCSseq
 
 from adapter.editing.matching.document_index import DocumentIndex
@@ -31,9 +30,6 @@ MAX_SEED_PLACES = 40
 """Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
 """Maximum number of searches for lines similar to an old line, because each search reads the whole document."""
-MAX_SHARING = 200
-"""Maximum number of document lines that share a word with a one-line old text. If there are more, searching the whole
-document is as fast."""
 MIN_SEED_LIKENESS = 65.0
 MIN_SEED_CHARACTERS = 4
 MAX_ROWS = 3_000
@@ -184,24 +180,7 @@ class _Matcher:
     def _find_similar(self, key: str) -> list[int]:
         if not MIN_SEED_CHARACTERS <= len(key) <= MAX_COMPARED:
             return []
-        lines = self._find_similar_with_shared_word(key) if len(self.rows) == 1 else None
-        if lines is None:
-            lines = self.search.find_similar(key)
-        return [line for _, likeness, line in lines if likeness >= MIN_SEED_LIKENESS]
-
-    def _find_similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
-        """Return the lines similar to ``key`` that share a number or a word with it, because any other line would
-        conflict. Return None if every word is too frequent, or if the document is not ASCII."""
-        if not self.search.document.view.isascii():
-            return None
-        found = (
-            self.search.find_lines_with(word, MAX_SHARING) for word in self.search.comparer.list_settled_words(key)
-        )
-        lines = next((some for some in found if some is not None), None)
-        if lines is None:
-            return None
-        keys = {line: self.search.keys[line] for line in lines}
-        return process.extract(key, keys, scorer=fuzz.ratio, score_cutoff=MIN_SEED_LIKENESS, limit=MAX_WINDOWS)
+        return [line for _, likeness, line in self.search.find_similar(key) if likeness >= MIN_SEED_LIKENESS]
 
     def find_candidates(self, window: range) -> Iterator[MatchCandidate]:
         """Yield the best alignment in ``window``, and the best alignments above and below it."""

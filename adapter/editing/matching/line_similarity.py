@@ -8,7 +8,6 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -31,7 +30,6 @@ MIN_SLIP_PART = 2
 ``first_s``."""
 
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
-_NUMBER_OR_NAME = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _NAME = re.compile(r"[^\W\d]")
 _DIGITS = re.compile(r"\d+")
 _SIGNIFICANT = re.compile(r"[\w<>=!+\-*/%&|^~@?]")
@@ -103,12 +101,6 @@ class LineComparer:
             return False
         is_same_letters = sorted(written.replace("_", "")) == sorted(actual.replace("_", ""))
         return is_same_letters and bool(OSA.distance(written, actual) == 1)
-
-    def list_settled_words(self, key: str) -> Iterator[str]:
-        """Yield the numbers in a line, and the words in it that occur in the document. A document line that lacks one
-        of them has a different meaning."""
-        words = sorted(set(_NUMBER_OR_NAME.findall(key)), key=lambda word: (bool(_NAME.match(word)), -len(word)))
-        return (word for word in words if not _NAME.match(word) or self._is_known(word))
 
     def _is_known(self, word: str) -> bool:
         known = self._known.get(word)

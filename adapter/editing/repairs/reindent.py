@@ -113,7 +113,7 @@ class IndentMapper:
         """The indentations of lines that are aligned with the text behind a bracket in the line above."""
         pairs = (pair for text in self._written for pair in pairwise(text))
         indents = ((above, get_indent(below)) for above, below in pairs)
-        return {indent for above, indent in indents if indent and _OPENED.match(above, len(indent) - 1)}
+        return {indent for above, indent in indents if indent and _is_left_open(above[len(indent) - 1 :])}
 
     @property
     def _has_indented_line(self) -> bool:
@@ -187,6 +187,12 @@ class IndentMapper:
         scaled, rest = divmod(written * unit, actual)
         is_shown = step % unit != 0 if scaled < unit else step % scaled == 0 == written % scaled
         return scaled if rest == 0 and scaled in WRITTEN_UNITS and step and is_shown else unit
+
+
+def _is_left_open(text: str) -> bool:
+    """Return whether ``text`` starts with a bracket that has text behind it, and that it does not close."""
+    opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))
+    return _OPENED.match(text) is not None and opened > closed
 
 
 def _render_indent(columns: int, uses_tabs: bool) -> str:
