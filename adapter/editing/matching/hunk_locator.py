@@ -23,8 +23,8 @@ from adapter.tools.operations import Hunk, ParameterNames, Patch
 def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     """Return the edits of ``hunk``, or its rejection."""
     if hunk.in_order and hunk.others:
-        readings = (hunk, *hunk.others)
-        hunk = replace(max(readings, key=partial(_count_known_lines, search)), exact=hunk.exact, others=())
+        read = max((hunk, *hunk.others), key=partial(_count_known_lines, search))
+        hunk = replace(hunk, old_text=read.old_text, new_text=read.new_text, others=())
     if not hunk.others:
         return _locate(search, hunk, names)
     divisions = [replace(hunk, others=()), *(replace(other, exact=hunk.exact) for other in hunk.others)]
