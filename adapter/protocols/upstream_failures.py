@@ -36,6 +36,10 @@ _PARSE_ADVICE = (
     "The server could not parse the tool calls in the model's text. Start it without its own parser "
     "(llama-server: --no-jinja; vLLM: without --enable-auto-tool-choice)."
 )
+_KEY_ADVICE = (
+    "The server requires an API key: set OPENAI_API_KEY. It is sent only to servers on other machines; for one on this "
+    "machine, start it without a key, or pass `ChatClient(api_key=...)` in Python."
+)
 _TOOLS_ADVICE = "This model does not support `tools`; with --profile none, the adapter describes them in the prompt."
 _CONSTRAINT_ADVICE = "The server rejects the constraint on the answer; omit it, or report the tool's schema."
 
@@ -46,7 +50,7 @@ _FAILURES: tuple[tuple[str, str, Retry, str], ...] = (
     ("400", "grammar|samplers|json_schema|response_format", "never", _CONSTRAINT_ADVICE),
     ("404|400", _NO_MODEL, "never", ""),
     ("404|405", "", "never", "This address has no chat endpoint; check that it ends in /v1."),
-    ("401|403", "", "never", "The server requires an API key; pass --api-key, or set OPENAI_API_KEY."),
+    ("401|403", "", "never", _KEY_ADVICE),
     ("429", "", "patiently", "The server is busy or your quota is used up; try again later."),
     ("503", "", "patiently", "The server is still loading its model, or overloaded; try again later."),
     ("4..", "", "never", "The server rejected the request; check its log."),

@@ -108,7 +108,7 @@ def test_retries_end_after_the_patience(scripted):
             "llama-server -c",
         ),
         (as_error(400, "Failed to initialize samplers: failed to parse grammar"), "constraint"),
-        (as_error(401, "Invalid API key"), "--api-key"),
+        (as_error(401, "Invalid API key"), "set OPENAI_API_KEY. It is sent only to servers on other machines"),
         (as_error(404, "File Not Found"), "/v1"),
         (as_error(500, "cuda error"), "its log"),
     ],
