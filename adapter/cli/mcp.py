@@ -6,12 +6,21 @@ from pathlib import Path
 from typing import Annotated
 
 from adapter.cli.malloc_tuning import limit_malloc_arenas
-from adapter.cli.options import Allow, DialectOption, EditsOption, EncodingOption, option, parse_edit_mode, parse_rules
+from adapter.cli.options import (
+    Allow,
+    DialectOption,
+    EditsOption,
+    EncodingOption,
+    option,
+    parse_edit_mode,
+    parse_folder,
+    parse_rules,
+)
 from adapter.core.errors import UsageError
 
 
 def mcp(
-    root: Annotated[Path, option("DIR", "Let the tools work in this folder.")] = Path(),
+    root: Annotated[Path, option("DIR", "Let the tools work in this folder.", parser=parse_folder)] = Path(),
     dialect: DialectOption = "blade",
     approve: Annotated[
         str,

@@ -56,7 +56,16 @@ Format = Annotated[
 DialectOption = Annotated[
     str, option("NAME", "Give the model this tool set: blade, maki, promptly, proto, proxyai or none.")
 ]
-Workspace = Annotated[Path, option("DIR", "Work in this folder.", "--workspace", "-w")]
+
+
+def parse_folder(value: str) -> Path:
+    """Return the path of a folder. An empty text, such as a variable that is not set, is not the current folder."""
+    if not value:
+        raise typer.BadParameter("the path is empty; pass a folder, or . for the current one")
+    return Path(value)
+
+
+Workspace = Annotated[Path, option("DIR", "Work in this folder.", "--workspace", "-w", parser=parse_folder)]
 FormatTemplate = Annotated[
     Path | None, option("FILE", "Derive the format from this chat template; requires `--format from-template`.")
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
@@ -54,15 +55,22 @@ def take_snapshot(
                 f"{root} is too large to record: a transcript contains the whole workspace, "
                 f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or omit --record."
             )
-        files[path.relative_to(root).as_posix()] = _encode_file(clean(content), path.stat().st_mode & 0o777)
+        stored = _encode_file(clean(content), path.stat().st_mode & 0o777)
+        raw_name = os.fsencode(path.relative_to(root).as_posix())
+        try:
+            files[raw_name.decode()] = stored
+        except UnicodeDecodeError:
+            encoded = base64.b64encode(raw_name).decode()
+            files[f"base64:{encoded}"] = stored.model_copy(update={"raw_name": encoded})
     return files
 
 
 def restore_snapshot(files: dict[str, transcript_lines.StoredFile], root: Path) -> None:
     """Write the files of a snapshot to ``root``. Raises UsageError for an invalid name or invalid content."""
     for name, stored in files.items():
-        path = resolve_in_root(root, name)
         try:
+            raw_name = None if stored.raw_name is None else base64.b64decode(stored.raw_name)
+            path = resolve_in_root(root, name if raw_name is None else os.fsdecode(raw_name))
             content = _decode_file(stored)
         except ValueError as error:
             raise UsageError(

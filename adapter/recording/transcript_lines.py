@@ -25,6 +25,8 @@ class StoredFile(_Line):
     text: str | None = None
     base64: str | None = None
     mode: int = 0o644
+    raw_name: str | None = None
+    """The file's path in base64, if it is not valid UTF-8."""
 
 
 class UserTool(_Line):

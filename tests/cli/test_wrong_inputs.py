@@ -75,6 +75,8 @@ CASES = {
         (["parse", "a.txt", "--tools", "tool.json"], 2, "expected a JSON Schema"),
         *((["parse", "a.txt", "--format", "from-template", "--template", file], 2, "") for file in FILES),
         (["parse", "a.txt", "--format", "from-template"], 2, "--template FILE must be given together"),
+        (["run", "hi", "-w", ""], 2, "the path is empty"),
+        (["mcp", "--root", ""], 2, "the path is empty"),
         (["parse", "a.txt", "--template", "a.txt"], 2, "--template FILE must be given together"),
         (["parse", "a.txt", "--format", "hermess"], 2, "did you mean 'hermes'"),
         (["parse", "a.txt", "--policy", "lenent"], 2, "expected strict, safe, approved, lenient"),

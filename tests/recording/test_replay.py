@@ -1,6 +1,7 @@
 """Replay: the same text gives the same calls, results and files as when it was recorded."""
 
 import json
+import os
 import shlex
 import threading
 import time
@@ -19,7 +20,7 @@ from adapter.recording.replay import replay, rerun_session, update_file
 from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace
 from adapter.recording.session_recorder import SessionRecorder, hash_workspace, restore_snapshot, take_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
-from adapter.recording.transcript_lines import EndLine, NestedCallLine, RequestLine, ResultLine, StoredFile
+from adapter.recording.transcript_lines import EndLine, Header, NestedCallLine, RequestLine, ResultLine, StoredFile
 from adapter.tools.function_tools import tool
 from adapter.tools.operations import Library, RunSubagent, SearchHit
 from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
@@ -152,7 +153,11 @@ def test_a_snapshot_restores_bytes_and_modes(tmp_path):
     (source / "a.bin").write_bytes(b"\xff\x00\r\n")
     (source / "sub" / "run.sh").write_bytes(b"#!/bin/sh\n")
     (source / "sub" / "run.sh").chmod(0o755)
-    restore_snapshot(take_snapshot(source), target)
+    odd = source / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    (odd / os.fsdecode(b"a\xff.txt")).write_bytes(b"bytes")
+    header = Header(task="", system="", dialect="blade", format="hermes", tools=(), files=take_snapshot(source))
+    restore_snapshot(Transcript.from_text(Transcript(header, ()).to_text()).header.files, target)
     assert (target / "a.bin").read_bytes() == b"\xff\x00\r\n"
     assert (target / "sub" / "run.sh").stat().st_mode & 0o777 == 0o755
     assert hash_workspace(source) == hash_workspace(target)
@@ -161,8 +166,9 @@ def test_a_snapshot_restores_bytes_and_modes(tmp_path):
 def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
     """A hostile recording names `../evil`."""
     (tmp_path / "root").mkdir()
-    with pytest.raises(UsageError, match="outside"):
-        restore_snapshot({"../evil": StoredFile(text="x")}, tmp_path / "root")
+    for files in ({"../evil": StoredFile(text="x")}, {"a": StoredFile(text="x", raw_name="Li4vZXZpbA==")}):
+        with pytest.raises(UsageError, match="outside"):
+            restore_snapshot(files, tmp_path / "root")
     assert not (tmp_path / "evil").exists()
 
 
