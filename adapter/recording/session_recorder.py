@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
@@ -69,13 +70,13 @@ def restore_snapshot(files: dict[str, transcript_lines.StoredFile], root: Path) 
     """Write the files of a snapshot to ``root``. Raises UsageError for an invalid name or invalid content."""
     for name, stored in files.items():
         try:
-            raw_name = None if stored.raw_name is None else base64.b64decode(stored.raw_name)
-            path = resolve_in_root(root, name if raw_name is None else os.fsdecode(raw_name))
+            real_name = name if stored.raw_name is None else os.fsdecode(base64.b64decode(stored.raw_name))
             content = _decode_file(stored)
         except ValueError as error:
             raise UsageError(
                 f"the transcript's file {escape_for_display(name)!r} is not valid base64: {error}"
             ) from error
+        path = resolve_in_root(root, real_name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         path.chmod(stored.mode & 0o777)
@@ -84,7 +85,7 @@ def restore_snapshot(files: dict[str, transcript_lines.StoredFile], root: Path) 
 def resolve_in_root(root: Path, name: str) -> Path:
     """Return the path of a transcript's file. Raises UsageError if the name is invalid or leads out of ``root``."""
     try:
-        check_path(name)
+        check_path(re.sub("[\udc80-\udcff]", "?", name))  # a recorded name need not be UTF-8
     except ToolError as error:
         raise UsageError(f"the transcript names a file {escape_for_display(name)!r}: {error}") from error
     path = root / name

@@ -169,6 +169,8 @@ def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
     for files in ({"../evil": StoredFile(text="x")}, {"a": StoredFile(text="x", raw_name="Li4vZXZpbA==")}):
         with pytest.raises(UsageError, match="outside"):
             restore_snapshot(files, tmp_path / "root")
+    with pytest.raises(UsageError, match="not valid text"):
+        restore_snapshot({"\ud800": StoredFile(text="x")}, tmp_path / "root")
     assert not (tmp_path / "evil").exists()
 
 
