@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.protocols.recorded_exchange import RecordedExchange, is_exchange_recording, read_exchanges
 
@@ -37,6 +38,8 @@ def _read(file: Path) -> list[RecordedExchange]:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise UsageError(f"recording {str(file)!r} not found; record it with --record-model") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the recording {str(file)!r}: {explain_read_error(error)}") from error
     if text.strip() and not is_exchange_recording(text):
         raise UsageError(
             f"{file.name} is not a recording; create one with `adapter serve --record` or `wrap(client, record=...)`"

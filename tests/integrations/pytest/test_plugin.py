@@ -156,6 +156,9 @@ def test_no_file(replayed):
 def test_no_recording(replayed):
     replayed("test_it.py")
 
+def test_folder(replayed):
+    replayed(".")
+
 def test_another_route(replayed):
     replayed("said.jsonl").models.list()
 """
@@ -165,7 +168,7 @@ def test_missing_answer_fails_the_test_with_the_difference(run, scripted, pytest
     """Shows the nearest request, the difference and the recording command, without SDK errors or retries."""
     record(scripted, pytester.path / "said.jsonl", ("Read a.py", call("a.py")), ("What's up?", "Nothing."))
     result = run(MISSING)
-    result.assert_outcomes(failed=6)
+    result.assert_outcomes(failed=7)
     result.stdout.fnmatch_lines([
         "said.jsonl has no answer to request 1. The nearest is exchange 1 (- recorded, + requested):",
         '-  "content": "Read a.py"',
@@ -175,6 +178,7 @@ def test_missing_answer_fails_the_test_with_the_difference(run, scripted, pytest
         "said.jsonl has no more answers for request 3: it has 2 answers",
         "recording '*other.jsonl' not found; *",
         "test_it.py is not a recording; *",
+        "cannot read the recording '*': Is a directory",
         "GET /v1/models: a recording only answers chat completions and responses",
     ])  # fmt: skip
 
