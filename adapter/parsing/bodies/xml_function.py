@@ -59,6 +59,9 @@ _OPEN_NAME = re.compile(
     r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*|\n\s*)(?=<parameter[=>])|(?=</function>))", re.IGNORECASE
 )
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
+_TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]*\"?|'[^']*'?))+", re.IGNORECASE)
+"""Matches a quoted name, without its first quote, with attributes that declare the value's type, as in DeepSeek's tags:
+``name="KEY" string="true"``. The tool's schema gives the type."""
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
 """Matches the rest of a tag with a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a
 separate line."""
@@ -211,6 +214,9 @@ def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Functi
         function.add(key, attribute_value or "")
         function.fix("value-in-attribute" if attribute_value else "misspelt-inner-tag")
         return
+    if typed := _TYPED_NAME.fullmatch(key):
+        key = typed[1]
+        function.fix("attribute-syntax")
     if key.lower().startswith("parameter=") and key[len("parameter=") :] and not function.has_parameter(key):
         key = key[len("parameter=") :]
         function.fix("misspelt-inner-tag")
