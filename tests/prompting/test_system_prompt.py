@@ -32,29 +32,19 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("style", ["compact", "args", "full", "trained", "small"])
-def test_system_prompt_names_every_tool_and_parameter(style):
-    """In every style and format."""
-    each({name: name for name in FORMATS}, partial(names_everything, style=style))
+def test_prompt_names_everything_and_its_example_parses(style):
+    """C225, C226: in every style and format. The example is written by the encoder, and the parser reads it."""
+    each({name: name for name in FORMATS}, partial(is_complete, style=style))
 
 
-def names_everything(format: str, style: str) -> None:
+def is_complete(format: str, style: str) -> None:
     prompt = system_prompt("blade", format, style)
     for tool in TOOLS.values():
         assert tool.name in prompt
         for parameter in tool.properties:
             assert parameter in prompt, (tool.name, parameter)
-
-
-@pytest.mark.parametrize("style", ["compact", "args", "full", "trained"])
-def test_prompt_example_parses_to_its_call(style):
-    """C225, C226: the example is written by the encoder, and the parser reads it."""
-    each({name: name for name in FORMATS}, partial(shows_an_example, style=style))
-
-
-def shows_an_example(format: str, style: str) -> None:
-    prompt = system_prompt("blade", format, style)
     example = FORMATS[format].encode_calls([("read_file", {"path": "src/main.rs"})])
-    assert example in prompt
+    assert example in prompt or style == "small"
     (call,) = parse(example, TOOLS, format).calls
     assert (call.name, call.arguments, call.fixes) == ("read_file", {"path": "src/main.rs"}, ())
 
