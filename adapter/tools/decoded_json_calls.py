@@ -252,8 +252,6 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
         value = values[0].value
         fixes += ["string-arguments", *more, *values[0].fixes]
     match value:
-        case dict():
-            return value, fixes
         case Mapping():
             return dict(value), fixes
         case None | []:
