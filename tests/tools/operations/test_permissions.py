@@ -387,7 +387,7 @@ def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments,
         result = ws.run(call, arguments)
         assert result.ok, result.content
         (draft,) = seen
-        encoding = "utf-16" if call == "apply_edit" and before[:2] == b"\xff\xfe" else "utf-8"
+        encoding = "utf-16" if call != "apply_patch" and before[:2] == b"\xff\xfe" else "utf-8"
         after = (tmp_path / "a.txt").read_bytes()
         assert after.decode(encoding).removeprefix("\ufeff") == text.removeprefix("\ufeff")
         assert draft.path == "a.txt"
