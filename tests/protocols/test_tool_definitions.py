@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
+import pytest
+
+from adapter.protocols.anthropic_request import convert_to_openai
+from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.token_budgets import Budgets
 from adapter.protocols.tool_definitions import parse_tool_set
+from adapter.protocols.translation_options import TranslationOptions
+from tests.server.test_public_reports import ANTHROPIC, CHATS, USER
 
 
 def definitions(default: Any) -> list[dict[str, Any]]:
@@ -35,3 +42,13 @@ def test_the_rest_of_a_prompt_counts_against_its_budget():
     budgets = Budgets(context=4_096)
     assert not budgets.fit(messages, "").summary
     assert budgets.fit(messages, "word " * 3_000).summary
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_translation_does_not_change_the_tools(native):
+    chat = {"model": "m", "messages": [USER], "tools": CHATS}
+    message = {"model": "m", "max_tokens": 9, "messages": [USER], "tools": ANTHROPIC}
+    before = deepcopy([chat, message])
+    translate_chat_request(chat, TranslationOptions(native=native))
+    translate_chat_request(convert_to_openai(message, []), TranslationOptions(native=native))
+    assert [chat["tools"], message["tools"]] == [each["tools"] for each in before]
