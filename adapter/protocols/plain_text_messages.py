@@ -117,7 +117,7 @@ def _convert_messages(
             result = concat_content(result, others, "\n") if others else result
             results.setdefault(call_id, []).append({"role": "user", "content": result})
         else:
-            # Keep fields such as `name`, but not past reasoning, which no template shows to the model.
+            # Keep fields such as `name`, but not past reasoning, which a generated prompt does not show.
             fields = {key: value for key, value in message.items() if key not in _DROPPED and value is not None}
             if role == "assistant":
                 content = recall(index, content, []) or content

@@ -13,12 +13,14 @@ import openai
 import pytest
 
 from adapter import wrap
+from adapter.protocols.exchange_guardrails import RetryPolicy
+from adapter.protocols.translation_options import build_options
 from tests import answer_shapes
 from tests.http_requests import send
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_stream, delta
 from tests.server.clients import connected
 from tests.server.test_public_reports import REQUESTS, filled
-from tests.serving import serving
+from tests.serving import serving_here
 
 pytestmark = pytest.mark.usefixtures("anthropic")
 
@@ -27,10 +29,12 @@ HEAD = {"id": "chatcmpl-1", "created": 1795255059, "model": "m"}
 APIS = ("chat", "messages", "responses", "ollama")
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[tuple[ScriptedServer, str]]:
-    with ScriptedServer() as upstream, serving(upstream.url, "--prompt", "words", "--format", "hermes") as address:
-        yield upstream, address.removesuffix("/v1")
+@pytest.fixture(scope="module", params=["described in the prompt", "native"])
+def url(request: pytest.FixtureRequest) -> Iterator[tuple[ScriptedServer, str]]:
+    """Of a server that describes the tools in the prompt, or sends them to a model server that parses the calls."""
+    options = build_options(limits=RetryPolicy(), prompt="words", format="hermes", native=request.param == "native")
+    with ScriptedServer() as upstream, serving_here(upstream.url, options=options) as address:
+        yield upstream, address
 
 
 def load(text: str) -> Any:
