@@ -46,8 +46,8 @@ def test_the_rest_of_a_prompt_counts_against_its_budget():
 
 @pytest.mark.parametrize("native", [True, False])
 def test_translation_does_not_change_the_tools(native):
-    chat = {"model": "m", "messages": [USER], "tools": CHATS}
-    message = {"model": "m", "max_tokens": 9, "messages": [USER], "tools": ANTHROPIC}
+    chat: dict[str, Any] = {"model": "m", "messages": [USER], "tools": CHATS}
+    message: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [USER], "tools": ANTHROPIC}
     before = deepcopy([chat, message])
     translate_chat_request(chat, TranslationOptions(native=native))
     translate_chat_request(convert_to_openai(message, []), TranslationOptions(native=native))
