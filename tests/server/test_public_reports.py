@@ -31,8 +31,8 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "messages": ("/v1/messages", {"max_tokens": 900, "messages": [USER], "tools": ANTHROPIC}),
     "responses": ("/v1/responses", {"input": "Read a.py", "tools": FLAT}),
     "ollama": ("/api/chat", {"messages": [USER], "tools": CHATS}),
-    "generate": ("/api/generate", {"prompt": "Read a.py"}),
 }
+GENERATE: dict[str, tuple[str, dict[str, Any]]] = {"generate": ("/api/generate", {"prompt": "Read a.py"})}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def reply_of(case: dict[str, Any]) -> Reply:
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_report(url, case):
     upstream, root = url
-    path, body = REQUESTS[case["api"]]
+    path, body = (REQUESTS | GENERATE)[case["api"]]
     upstream.replies[CHAT].clear()
     upstream.requests.clear()
     upstream.on(CHAT, reply_of(case))

@@ -31,7 +31,7 @@ APIS = ("chat", "messages", "responses", "ollama")
 
 @pytest.fixture(scope="module", params=["described in the prompt", "native"])
 def url(request: pytest.FixtureRequest) -> Iterator[tuple[ScriptedServer, str]]:
-    """Of a server that describes the tools in the prompt, or sends them to a model server that parses the calls."""
+    """Serve with the tools in the prompt, or sent to a model server that parses the calls."""
     options = build_options(limits=RetryPolicy(), prompt="words", format="hermes", native=request.param == "native")
     with ScriptedServer() as upstream, serving_here(upstream.url, options=options) as address:
         yield upstream, address
