@@ -72,11 +72,11 @@ def find_change_flaw(
     ``read_file`` returns the text of a file, or "". ``is_stuck`` is True if the run ended because the model repeated
     itself.
     """
-    if changes.is_unchanged and find_file_action(task) and tally.acted and not tally.changed:
-        return "nothing was changed"
     if changes.diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"
     comparison = Comparison(tally, task, read_file, parse_diff(changes.diff or ""), is_stuck, changes.gone)
+    if changes.is_unchanged and comparison.target and tally.acted and not tally.changed:
+        return "nothing was changed"
     if flaw := next(comparison.find_flaws(), ""):
         return flaw
     left = ", ".join(dict.fromkeys(comparison.find_left_values()))
@@ -142,8 +142,8 @@ class Comparison:
         for path in list_first_paths(self.task) if done and not _EXCEPT.search(self.task) else ():
             if self.read_file(path):
                 yield f"{path} was not {done}"
-        if path := self._find_unchanged_file(action):
-            yield f"{path} was not changed"
+        if self.target and self._is_target_unchanged():
+            yield f"{self.target} was not changed"
         yield from self._find_unasked_deletions()
         new, old = self.added_words, find_words(self.unasked.removed)
         if self.asked_words.isdisjoint(new - old or old) and not done:
@@ -161,17 +161,20 @@ class Comparison:
                 yield f"{change.path} got {number}, which is not in the task"
         yield from self.unasked.find_flaws()
 
-    def _find_unchanged_file(self, action: str) -> str:
-        """Return the file that should have been changed if only others were created, or "". The name of a file about
-        it, such as a test, has a word of its name."""
+    @cached_property
+    def target(self) -> str:
+        """The existing file that the task asks to change, or ""."""
         path = next(iter(self.paths), "")
-        is_inside = action in CHANGES and not ABOUT.search(self.task[: self.task.index(path)])
-        if not is_inside or not self.changes or not self.read_file(path):
-            return ""
+        is_asked = find_file_action(self.task) in CHANGES and not ABOUT.search(self.task[: self.task.index(path)])
+        return path if is_asked and self.read_file(path) else ""
+
+    def _is_target_unchanged(self) -> bool:
+        """Return whether only other files were created. The name of a file about the target, such as a test, has a word
+        of its name."""
         known = find_words(" ".join(str(PurePath(each).with_suffix("")) for each in self.paths))
         new = [PurePath(change.path) for change in self.changes if change.is_new and change.path not in self.paths]
         others = [each for each in new if each.stem in self.task or known.isdisjoint(find_words(str(each)))]
-        return path if len(others) == len(self.changes) else ""
+        return bool(others) and len(others) == len(self.changes)
 
     def _find_unasked_deletions(self) -> Iterator[str]:
         """Describe the deletions that the task does not ask for. A file may be deleted if a new one has its text."""

@@ -14,8 +14,8 @@ from adapter.prompting.intent.text_values import find_paths
 MAX_FILES = 10_000
 """Maximum number of files in a folder that is compared."""
 
-Stamps: TypeAlias = dict[str, tuple[int, int]]
-"""The size and the time of the last change of each file, in bytes and nanoseconds, by its path in the folder."""
+Stamps: TypeAlias = dict[str, tuple[int, int, int]]
+"""The mode, size and time of the last change of each file, in bytes and nanoseconds, by its path in the folder."""
 
 
 @dataclass(frozen=True)
@@ -55,23 +55,31 @@ class FolderState:
         ]
         if self.stamps is None or now is None:
             return FolderChanges(known + "".join(others) if others else diff)
-        gone = [path for path in self.stamps if path not in now and f"--- a/{path}\n" not in known]
+        missing = [path for path in self.stamps if path not in now and ".git" not in Path(path).parts]
+        gone = [path for path in missing if f"--- a/{path}\n" not in known]
+        # A file that was written again with the same text has another time.
+        kept = {path for path in self.texts if self.stamps.get(path, ())[:1] == now.get(path, ())[:1]}
         touched = {path for path in {*self.stamps, *now} if self.stamps.get(path) != now.get(path)}
-        is_unchanged = not diff and not changed and touched <= self.texts.keys()
+        is_unchanged = not diff and not changed and touched <= kept
         return FolderChanges(known + "".join(others) if others else diff, gone, is_unchanged)
 
 
 def _list_stamps(root: Path) -> Stamps | None:
-    """Return the stamps of the files in ``root``, without git's own data, or None if there are too many."""
+    """Return the stamps of the files in ``root``, or None if there are too many. Of git's own data, only those at its
+    top count, such as the index, which each command that changes the data also changes."""
     stamps: Stamps = {}
     for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if name != ".git"]
+        names[:] = [] if Path(folder).name == ".git" else names
         for name in files:
             try:
                 status = Path(folder, name).lstat()
             except OSError:
                 continue  # it was deleted in the meantime
-            stamps[Path(folder, name).relative_to(root).as_posix()] = (status.st_size, status.st_mtime_ns)
+            stamps[Path(folder, name).relative_to(root).as_posix()] = (
+                status.st_mode,
+                status.st_size,
+                status.st_mtime_ns,
+            )
         if len(stamps) > MAX_FILES:
             return None
     return stamps

@@ -279,6 +279,9 @@ def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
         ("Delete a.txt and all backups", {}, ""),
         ("Run the tests in a.txt", {"a.txt": "port 80", "b.txt": "x"}, ""),
         ("Add a test for a.txt", {"a.txt": "port 80", "b.txt": "x", "c.txt": "test"}, ""),
+        ("Add the rows from a.txt to the database", {"a.txt": "port 80", "b.txt": "x"}, ""),
+        ("Add a.txt to git", {"a.txt": "port 80", "b.txt": "x", ".git/index": "y"}, ""),
+        ("Set the mode of a.txt to 600", {"a.txt": "port 80", "b.txt": "x"}, ""),
     ],
 )
 def test_change_by_a_command_is_compared_with_the_task(tmp_path, task, after, flaw):
@@ -289,7 +292,9 @@ def test_change_by_a_command_is_compared_with_the_task(tmp_path, task, after, fl
     state = FolderState.read(tmp_path, task, read_file)
     for path in before.keys() - after.keys():
         (tmp_path / path).unlink()
+    (tmp_path / "a.txt").chmod(0o600 if "mode" in task else 0o644) if "a.txt" in after else None
     for path, text in after.items() - before.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
         os.utime(tmp_path / path, (1, 1))
     tally = CallTally(get_dialect("blade").tools)
