@@ -35,13 +35,15 @@ MAX_FENCE_LINE = 100
 
 @lru_cache(maxsize=16)
 def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns for the next line that closes ``fence``. If ``fence`` is empty, they are for the next line
-    that opens a code fence.
+    """Return two patterns for the next place that closes ``fence``: the start of a line, or, as many models write it,
+    the end of the last line of code. If ``fence`` is empty, they are for the next line that opens a code fence.
 
-    The first pattern is for the start of the text, the second for later lines.
+    The first pattern is for the start of the text, the second for later text.
     """
-    pattern = rf"[{_MARGIN}]*+{fence}" if fence else _OPENING
-    return re.compile(pattern), re.compile("\n" + pattern)
+    if not fence:
+        return re.compile(_OPENING), re.compile("\n" + _OPENING)
+    line_start = rf"[{_MARGIN}]*+{fence}"
+    return re.compile(line_start), re.compile(rf"\n{line_start}|(?<!{fence[0]}){fence}(?=[{_MARGIN}]*+\n)")
 
 
 class MarkdownContext:

@@ -184,8 +184,6 @@ class UnmarkedCallReader:
         if marker or result.calls:
             self._output.reject("code-fence", *self._source.find_last_span(len(raw)))
         self._output.add_text(raw)
-        if len(consumed) > 1 and consumed[-1] == FENCE:
-            self._state.line.end_quotation()
 
     def read_announced(self, read: BodyReader, marker: str, taken: str) -> Reader[bool]:
         """Parse a call that follows a sentence on the same line, although its ``marker`` usually begins a line.
