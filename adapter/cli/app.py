@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from adapter.cli.options import HELP_ALL_HINT, show_hidden_options
+from adapter.cli.options import HELP_ALL_HINT, refuse_empty_paths, show_hidden_options
 from adapter.cli.shell_completion import complete_values
 from adapter.core.version import __version__
 
@@ -65,9 +65,12 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
     app.callback()(_accept_version)
     for name, command in loaded.items():
         if isinstance(command, typer.Typer):
+            for each in command.registered_commands:
+                refuse_empty_paths(each.callback)  # type: ignore[arg-type]  # all are functions
             app.add_typer(command)
         else:
             variables = {"auto_envvar_prefix": ENV_PREFIX} if name == "serve" else {}
+            refuse_empty_paths(command)
             app.command(name, cls=_Command, context_settings=variables)(command)
     return app
 

@@ -13,14 +13,13 @@ from adapter.cli.options import (
     EncodingOption,
     option,
     parse_edit_mode,
-    parse_folder,
     parse_rules,
 )
 from adapter.core.errors import UsageError
 
 
 def mcp(
-    root: Annotated[Path, option("DIR", "Let the tools work in this folder.", parser=parse_folder)] = Path(),
+    root: Annotated[Path, option("DIR", "Let the tools work in this folder.")] = Path(),
     dialect: DialectOption = "blade",
     approve: Annotated[
         str,
@@ -56,6 +55,8 @@ def mcp(
     from adapter.workspace import Workspace
     from adapter.workspace.capabilities.host_capabilities import Host
 
+    if api_key is not None and port is None:
+        raise UsageError("--api-key needs --port, because clients over standard input and output send no key")
     if find_spec("mcp") is None:
         raise UsageError(f"`adapter mcp` needs the MCP SDK: {INSTALL}")
     from adapter.integrations.mcp.server import serve_mcp

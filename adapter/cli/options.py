@@ -58,14 +58,7 @@ DialectOption = Annotated[
 ]
 
 
-def parse_folder(value: str) -> Path:
-    """Return the path of a folder. An empty text, such as a variable that is not set, is not the current folder."""
-    if not value:
-        raise typer.BadParameter("the path is empty; pass a folder, or . for the current one")
-    return Path(value)
-
-
-Workspace = Annotated[Path, option("DIR", "Work in this folder.", "--workspace", "-w", parser=parse_folder)]
+Workspace = Annotated[Path, option("DIR", "Work in this folder.", "--workspace", "-w")]
 FormatTemplate = Annotated[
     Path | None, option("FILE", "Derive the format from this chat template; requires `--format from-template`.")
 ]
@@ -187,6 +180,21 @@ def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Calla
         return run_command
 
     return decorate
+
+
+def refuse_empty_paths(command: Callable[..., Any]) -> None:
+    """Let all path parameters of ``command`` refuse an empty text, such as a variable that is not set. Otherwise, it
+    would mean the current folder."""
+    command.__annotations__ = get_type_hints(command, include_extras=True)
+    for hint in command.__annotations__.values():
+        if hasattr(hint, "__metadata__") and "Path" in str(hint.__origin__):
+            hint.__metadata__[0].parser = _parse_path
+
+
+def _parse_path(value: str) -> Path:
+    if not value:
+        raise typer.BadParameter("the path is empty; pass a path, or . for the current folder")
+    return Path(value)
 
 
 def parse_auto(value: str) -> str | None:

@@ -49,6 +49,12 @@ def print_parse_result(
     from adapter.parsing.parser import parse
 
     if exchange is not None:
+        others = (format, template, dialect, tools, include_tools, exclude_tools, finish_reason, policy)
+        if [each for each in others if each] != ["auto", "blade", "safe"]:
+            raise UsageError(
+                "--exchange uses the recorded settings, and can be combined only with --explain and --json. To parse a "
+                "recording with another --format or --policy, use `adapter view`"
+            )
         turn = _find_exchange(file, exchange).parse_turn()
     else:
         known = _load_tools(dialect, tools, include_tools, exclude_tools)
@@ -89,7 +95,11 @@ def _find_exchange(file: str, number: int) -> RecordedExchange:
 def _load_tools(
     dialect: str, file: str | None, include: list[str] | None, exclude: list[str] | None
 ) -> ToolDefinitions:
-    if file is not None and dialect != "promptly":
+    if dialect == "promptly" or include or exclude:
+        from adapter.cli.options import resolve_dialect
+
+        return resolve_dialect(dialect, file if dialect == "promptly" else None, include, exclude).tools
+    if file is not None:
         try:
             with open(file, "rb") as opened:  # noqa: PTH123  # pathlib takes a third of an empty program's time
                 definitions = json.load(opened)
@@ -98,10 +108,6 @@ def _load_tools(
         if not isinstance(definitions, list):
             raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
         return definitions
-    if dialect == "promptly" or include or exclude:
-        from adapter.cli.options import resolve_dialect
-
-        return resolve_dialect(dialect, file, include, exclude).tools
     from adapter.dialects import load_tools_for_parsing
 
     return load_tools_for_parsing(dialect)

@@ -99,6 +99,8 @@ def read(
         finish_reason=finish_reason,
         prompt=prompt,
     )
+    if ray and jobs is not None:
+        raise UsageError("--ray and --jobs cannot be combined, because Ray decides how many processes run")
     if ray:
         from adapter.integrations.batch.ray_data import process_with_ray
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def replay(
     paths: Annotated[
-        list[str] | None,
+        list[Path] | None,
         typer.Argument(
             help="Replay these transcripts, recordings or folders. Default: the transcripts shipped with this program."
         ),
@@ -44,7 +44,7 @@ def replay(
 
     commands = _build_command_policy(run_commands, approve, allow, ask, deny)
     shipped = package_data.find_data_directory("fixtures") / "transcripts"
-    files = find_transcripts([Path(path) for path in paths] if paths else [shipped])
+    files = find_transcripts(paths or [shipped])
     if update:
         from adapter.recording.replay import update_file
 

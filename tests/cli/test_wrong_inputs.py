@@ -75,8 +75,8 @@ CASES = {
         (["parse", "a.txt", "--tools", "tool.json"], 2, "expected a JSON Schema"),
         *((["parse", "a.txt", "--format", "from-template", "--template", file], 2, "") for file in FILES),
         (["parse", "a.txt", "--format", "from-template"], 2, "--template FILE must be given together"),
-        (["run", "hi", "-w", ""], 2, "the path is empty"),
-        (["mcp", "--root", ""], 2, "the path is empty"),
+        (["parse", "a.txt", "--tools", "list.json", "--include-tools", "x"], 2, "--dialect promptly"),
+        (["parse", "one.jsonl", "--exchange", "1", "--policy", "strict"], 2, "uses the recorded settings"),
         (["parse", "a.txt", "--template", "a.txt"], 2, "--template FILE must be given together"),
         (["parse", "a.txt", "--format", "hermess"], 2, "did you mean 'hermes'"),
         (["parse", "a.txt", "--policy", "lenent"], 2, "expected strict, safe, approved, lenient"),
@@ -89,7 +89,17 @@ CASES = {
         (["parse", "a.txt", "--json"], 1, ""),
         (["parse", "/dev/null"], 1, ""),
     ],
+    "empty paths": [
+        ([*words, ""], 2, "the path is empty")
+        for words in (
+            ["run", "hi", "-w"], ["run", "hi", "--sandbox-write"], ["run", "hi", "--skills", "dir", "--skills"],
+            ["mcp", "--root"], ["undo", "--all"], ["undo", "-w"], ["edit", "--patches", "patch.json"], ["doctor", "-w"],
+            ["prompt", "--prompts"], ["replay"], ["export", "--out", "-"], ["probe", "--output"], ["serve", "--config"],
+            ["tool", "remove", "x", "--config-file"],
+        )
+    ],
     "read": [
+        (["read", "one.jsonl", "--out", "-", "--ray", "--jobs", "2"], 2, "cannot be combined"),
         *((["read", file, "--out", "-"], 2, "") for file in ("missing", "dir", "a.txt", "", "a\0b")),
         (["read", f"{LONG}.jsonl", "--out", "-"], 2, "File name too long"),
         (["read", "bad_rows.jsonl", "--out", "-"], 1, "check the file"),
@@ -160,6 +170,7 @@ CASES = {
         *(([*SERVE, "--port", number], 2, "--port") for number in ("70000", *NUMBERS)),
         *(([*SERVE, "--workers", number], 2, "--workers") for number in ("0", "257", *NUMBERS)),
         (["mcp", "--root", "missing"], 2, "pass a directory"),
+        (["mcp", "--api-key", "x"], 2, "needs --port"),
         (["mcp", "--dialect", "x"], 2, "unknown dialect"),
         (["mcp", "--approve", "x"], 2, "expected ask"),
     ],
