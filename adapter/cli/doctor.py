@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adapter.cli import options
+from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import flag, option
+from adapter.core.text.display_escaping import dump_for_display
 
 if TYPE_CHECKING:
     from adapter.workspace.sandbox.sandbox import SandboxSettings
@@ -36,17 +37,16 @@ def doctor(
     findings = run_checks(str(workspace), SandboxSettings(sandbox))  # type: ignore[arg-type]  # SandboxSettings checks the level
     if as_json:
         rows = {finding.name: {"ok": finding.ok, "text": finding.text, **finding.data} for finding in findings}
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        print(dump_for_display(rows, indent=2))
         return
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
-        print(f"{'+' if finding.ok else '-'} {finding.name:<{width}}  {finding.text}")
+        print_escaped(f"{'+' if finding.ok else '-'} {finding.name:<{width}}  {finding.text}")
         if not finding.ok and finding.advice:
-            print(f"  {'':<{width}}  > {finding.advice}")
+            print_escaped(f"  {'':<{width}}  > {finding.advice}")
 
 
 def _print_proofs(sandbox: SandboxSettings, *, as_json: bool) -> None:
-    from adapter.cli.escaped_output import print_escaped
     from adapter.cli.security_self_test import prove
 
     proofs = []
@@ -57,4 +57,5 @@ def _print_proofs(sandbox: SandboxSettings, *, as_json: bool) -> None:
             if proof.effect:
                 print_escaped(f"  > does not hold here: {proof.effect}")
     if as_json:
-        print(json.dumps({proof.row: {"ok": not proof.effect, "effect": proof.effect} for proof in proofs}, indent=2))
+        rows = {proof.row: {"ok": not proof.effect, "effect": proof.effect} for proof in proofs}
+        print(dump_for_display(rows, indent=2))

@@ -115,7 +115,7 @@ def _choose_output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path
     """Return the paths of the results and of the report."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", model).strip("._") or "model"
     results = settings.results or Path(f"eval-{name}.jsonl")
-    html = settings.page or results.with_suffix(".html")
+    html = settings.page or results.parent / f"{results.stem}.html"
     if html == results:
         raise UsageError(f"--results and --page name the same file, {html}; choose another file with --page")
     return results, html

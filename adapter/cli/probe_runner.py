@@ -19,11 +19,12 @@ from adapter.backends.engine_details import query_engine_details
 from adapter.backends.model_queries import Model
 from adapter.backends.probe_profiles import Profile, ProfileSetup
 from adapter.cli.agent_console import Console
+from adapter.cli.escaped_output import print_escaped
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import parse_auto
 from adapter.cli.probe_settings import ProbeSettings
 from adapter.cli.progress_bars import create_task_progress
-from adapter.core.errors import TransportError
+from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
 from adapter.core.private_files import write_private
 from adapter.core.text.redaction import Redactor
@@ -48,6 +49,11 @@ def run_probe(settings: ProbeSettings) -> int:
         model = model_queries.query_model(chat.endpoint, chat.model)
         guessed = guess_format(model.name, model_queries.query_template(chat.endpoint)) or guess_format(model.file)
         format = get_format(parse_auto(settings.format) or guessed or DEFAULT_FORMAT).name
+        output = settings.output or probe_profiles.build_profile_path(model.name)
+        html = settings.page or output.parent / f"{output.stem}.html"
+        for option, path in (("--output", output), ("--page", html), ("--share", settings.share)):
+            if path is not None and path.is_dir():  # reported before the probe, which takes minutes
+                raise UsageError(f"{option} is the folder {path}; pass a file")
         engine = query_engine_details(chat.endpoint, model) if settings.share else None
         if engine:
             check_shareable(engine, settings.format)
@@ -66,12 +72,12 @@ def run_probe(settings: ProbeSettings) -> int:
             runner = TaskRunner(chat, template=prompt.template_prompt, observe=log)
             found = probe_model(runner, setups, time_limit_s=settings.time_limit, observe=display)
     if not any(trial.outcomes for trial in found.trials):
+        if found.ended == STOPPED:
+            raise KeyboardInterrupt
         raise TransportError(f"the server did not answer any task: {found.ended or found.trials[0].refusal}")
     faults = find_server_faults([each.written for trial in found.trials for each in trial.outcomes])
     for fault in faults:
         console.note(fault)
-    output = settings.output or probe_profiles.build_profile_path(model.name)
-    html = settings.page or output.with_suffix(".html")
     profile = _build_profile(model, found, settings.format)
     if profile is not None:
         probe_profiles.save_profile(profile, output)
@@ -88,8 +94,8 @@ def run_probe(settings: ProbeSettings) -> int:
         )
     else:
         _print(found)
-    print(profile.describe() if profile else NO_RIGHT_CALL, file=sys.stderr)
-    print(f"profile: {output if profile else 'not written'}\npage: {html}", file=sys.stderr)
+    print_escaped(profile.describe() if profile else NO_RIGHT_CALL, to_stderr=True)
+    print_escaped(f"profile: {output if profile else 'not written'}\npage: {html}", to_stderr=True)
     if settings.share:
         print(f"scores to publish: {settings.share}", file=sys.stderr)
     return 130 if found.ended == STOPPED else 0 if profile else 1
@@ -151,12 +157,12 @@ def _print(found: Probe) -> None:
         figures = (score.tasks, score.valid, score.right, score.needless, tokens, f"{score.seconds:.0f}")
         name = trial.setup.name + (" *" if trial is found.best else "") + (" (refused)" if trial.refusal else "")
         table.add_row(name, *map(str, figures))
-    Rich(soft_wrap=True).print(table)
+    Rich(soft_wrap=True, markup=False).print(table)
     for trial in found.trials:
         if trial.refusal:
-            print(f"refused: {trial.setup.name}: {trial.refusal}", file=sys.stderr)
+            print_escaped(f"refused: {trial.setup.name}: {trial.refusal}", to_stderr=True)
     if found.ended:
-        print(f"the probe is incomplete: {found.ended}", file=sys.stderr)
+        print_escaped(f"the probe is incomplete: {found.ended}", to_stderr=True)
 
 
 FORECAST_AFTER = 4

@@ -20,6 +20,7 @@ from adapter.backends.model_queries import Model
 from adapter.backends.probe_profiles import load_profile
 from adapter.cli.probe_runner import run_probe
 from adapter.cli.probe_settings import ProbeSettings
+from adapter.core.errors import TransportError, UsageError
 from adapter.evaluation.probe.probe_report_page import render_probe_report
 from adapter.evaluation.probe.probe_task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.successive_halving import (
@@ -31,7 +32,7 @@ from adapter.evaluation.probe.successive_halving import (
     list_candidates,
     probe_model,
 )
-from adapter.evaluation.probe.tasks import TASKS, TOOL_SETS, TOOLS, ProbeCall, is_valid
+from adapter.evaluation.probe.tasks import TASKS, TOOL_SETS, TOOLS, ProbeCall, ProbeTask, is_valid
 from adapter.parsing.formats import get_format
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols.chat_request_translation import translate_chat_request
@@ -302,6 +303,43 @@ def test_ctrl_c_writes_partial_results(config):
     assert load_profile(config / "m.toml").setup == COMPACT
     assert not load_profile(config / "m.toml").is_whole
     assert (config / "m.html").exists()
+
+
+def test_ctrl_c_before_the_first_answer_is_no_fault_of_the_server(config, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TaskRunner, "run", stop)
+    with LiveUpstream(clever) as upstream, pytest.raises(KeyboardInterrupt):
+        run_probe(ProbeSettings(upstream.url, "m", "hermes"))
+
+
+def test_probe_output_is_escaped(config, capsys, monkeypatch):
+    """A server's message may contain control characters."""
+
+    run = TaskRunner.run
+
+    def refuse(self: TaskRunner, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
+        if setup.native:
+            return run(self, task, setup)
+        raise TransportError("\x1b[2J bad")
+
+    monkeypatch.setattr(TaskRunner, "run", refuse)
+    with LiveUpstream(clever) as upstream:
+        run_probe(ProbeSettings(upstream.url, "m", "hermes"))
+    shown = "".join(capsys.readouterr())
+    assert r"\x1b[2J bad" in shown
+    assert "\x1b" not in shown
+
+
+def test_probe_refuses_a_folder_as_output_at_once(config, tmp_path, monkeypatch):
+    monkeypatch.setattr(TaskRunner, "run", None)
+    with LiveUpstream(clever) as upstream:
+        for option in ("output", "page", "share"):
+            with pytest.raises(UsageError, match=f"--{option} is the folder"):
+                run_probe(ProbeSettings(upstream.url, "m", "hermes", **{option: tmp_path}))
+        with pytest.raises(UsageError, match="--output is the folder"):
+            run_probe(ProbeSettings(upstream.url, "m", "hermes", output=Path()))
 
 
 def test_probe_without_a_correct_call_writes_no_profile(config, tmp_path, capsys):
