@@ -26,6 +26,7 @@ from adapter.cli.run_settings import RunSettings
 from adapter.cli.run_task import print_changes, read_task
 from adapter.cli.slash_commands import COMMANDS, is_slash_command, run_slash_command
 from adapter.conversation.session_steps import REASONS, Finished
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import AdapterError, UsageError
 from adapter.recording.chat_store import SavedChat
 from adapter.workspace import Workspace
@@ -138,6 +139,10 @@ def _respond(conversation: ChatSession, text: str) -> bool:
         console.note("stopped")
     except AdapterError as error:
         console.warn(str(error))
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # nobody reads the answers any more
+            raise
+        console.warn(explain_read_error(error))
     return True
 
 

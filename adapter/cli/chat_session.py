@@ -99,7 +99,7 @@ class ChatSession:
         """Redo the last undone change, and notify the model. Raises ToolError if it cannot be redone."""
         return self._notify("redid", self.workspace.redo())
 
-    def switch(self, **changes: str) -> None:
+    def switch(self, **changes: str | None) -> None:
         """Continue with a different ``model`` or ``format``, which receives the whole conversation.
 
         Raises TransportError or UsageError if the model is unavailable. The chat then continues with the previous

@@ -33,6 +33,7 @@ def demo(
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
         if keep is not None and keep.exists():
             raise UsageError(f"{keep} already exists; choose a new folder")
+        model = str(ensure_builtin_model(Console()))  # if it fails, there is no folder yet
         shutil.copytree(
             package_data.find_data_directory("fixtures") / "demo",
             folder,
@@ -47,7 +48,6 @@ def demo(
         )
         print(f"task: {DEMO_TASK}", file=sys.stderr)
         state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
-        model = str(ensure_builtin_model(Console()))
         code = run_task(DEMO_TASK, RunSettings(folder, model=model, approve="yolo", constraint="required", state=state))
         after = file.read_text(encoding="utf-8")
         content = escape_for_display(after, keep="\n\t")

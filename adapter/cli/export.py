@@ -17,6 +17,7 @@ from adapter.cli.options import option
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 from adapter.core.private_files import write_private
+from adapter.core.text.plurals import pluralize
 
 if TYPE_CHECKING:
     from adapter.core.events import JsonObject
@@ -77,7 +78,7 @@ def export(
         sys.stdout.write("".join(lines))
     else:
         write_private(Path(out), "".join(lines), "--out")
-    print(f"{len(lines)} samples, {skipped.total()} answers skipped", file=sys.stderr)
+    print(f"{pluralize(len(lines), 'sample')}, {pluralize(skipped.total(), 'answer')} skipped", file=sys.stderr)
     for reason, count in skipped.most_common():
         print_escaped(f"{count:6}  {reason}", to_stderr=True)
 

@@ -73,7 +73,7 @@ def read_examples(path: Path) -> list[LearningExample]:
     from adapter.prompting.deriving.learn_from_examples import MIN_EXAMPLES
 
     try:
-        with path.open(encoding="utf-8") as opened:
+        with path.open(encoding="utf-8-sig") as opened:
             text = opened.read(MAX_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {explain_read_error(error)}") from error

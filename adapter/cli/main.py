@@ -100,7 +100,8 @@ _PATH_ADVICE = "Check the path and its permissions."
 def _fail(error: AdapterError, code: int) -> NoReturn:
     from adapter.core.text.redaction import Redactor
 
-    print_escaped(f"adapter: {Redactor(os.environ).redact(str(error))}", to_stderr=True)
+    with suppress(OSError):  # the message cannot be written; the exit code still holds
+        print_escaped(f"adapter: {Redactor(os.environ).redact(str(error))}", to_stderr=True)
     raise SystemExit(code)
 
 

@@ -45,7 +45,7 @@ def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedM
     is_small = constraint is None and not is_native and _is_small(settings, loaded)
     if is_small and not loaded.is_small:
         console.note(SmallModelCheck(loaded.chat.endpoint, settings.guide).explain(loaded.chat.model))
-    if is_small or (task is not None and constraint == "required"):
+    if is_small or (task is not None and constraint == "required" and settings.guide != "off"):
         return ModelSetup("hermes", "small", None if task is None else "required", is_guided=True)
     sees_images = bool(loaded.chat.sees_images()) if settings.images is None else settings.images
     prompt = None if is_native else _discover_prompt(settings, loaded, profile, console, sees_images)

@@ -109,7 +109,8 @@ def _change_model(conversation: ChatSession, name: str) -> None:
         near = process.extractOne(name, names)
         advice = f"did you mean {near[0]!r}?" if near else "the server lists no models."
         raise UsageError(f"{chat.endpoint.display_url} has no model {name!r}; {advice} You can also name a GGUF file.")
-    conversation.switch(model=name)
+    is_file = name not in names and is_gguf(name)
+    conversation.switch(model=name, **({"base_url": None} if is_file else {}))
     _show_model(conversation)
 
 

@@ -1,5 +1,6 @@
 """The chat at a real (pseudo) terminal, and through pipes: its screen, its requests and its files."""
 
+import errno
 import json
 import re
 from contextlib import ExitStack
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapter.cli.agent_console import Console
+from adapter.cli.chat_loop import _respond
 from adapter.cli.chat_session import ChatSession
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.slash_commands import COMMANDS, is_slash_command
@@ -180,12 +182,34 @@ def test_recording_contains_each_message_once(model, tmp_path):
     assert "a saved chat cannot be replayed" in replayed.stdout
 
 
+def test_failed_file_access_does_not_end_the_chat(capsys):
+    class FullDisk:
+        console = Console()
+
+        def send(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert _respond(FullDisk(), "Hello")
+    assert capsys.readouterr().err == "No space left on device\n"
+
+
 def test_slash_commands_report_their_results(model, tmp_path):
     """Errors suggest a valid command, and do not end the chat."""
     model.on(CHAT, answer(WRITE), answer("Done."), answer("I am another."))
     chat = Chat(model, tmp_path, "--approve", "auto-edit", columns=120)
     for typed in (
-        *("/why", "/xyz at all", "/undoo", "/clear now", "Write two", "/diff", "/tools", "/why", "/model qwen"),
+        *(
+            "/why",
+            "/xyz at all",
+            "/undoo",
+            "/clear now",
+            "Write two",
+            "/diff",
+            "/tools",
+            "/why",
+            "/model qwen",
+            "/model x.gguf",
+        ),
         *("/model qwen3:4b", "/format qwen3_coder", "/format nonsense", "Who are you?", "/prompt", "/save talk.md"),
         *(
             "/save talk.md",
@@ -214,6 +238,7 @@ def test_slash_commands_report_their_results(model, tmp_path):
     assert "answer 1 of 2" in parts["/why"]
     assert '= write_file({"path": "a.txt", "content": "two\\n"})' in parts["/why"]
     assert "has no model 'qwen'; did you mean 'qwen3:4b'?" in parts["/model qwen"]
+    assert "model: x.gguf" not in parts["/model x.gguf"], "the server does not have it"
     assert "model: qwen3:4b, format: " in parts["/model qwen3:4b"]
     assert "format: qwen3_coder" in parts["/format qwen3_coder"]
     assert "unknown format" in parts["/format nonsense"]

@@ -63,6 +63,12 @@ def test_a_learned_format_is_written_and_parses_with_the_command(tmp_path):
     assert adapter("learn", tmp_path / "my-model.jsonl").returncode == 2  # never overwrites
 
 
+def test_examples_may_begin_with_a_byte_order_mark(tmp_path):
+    file = write_examples(tmp_path / "a.jsonl")
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert adapter("learn", file).returncode == 0
+
+
 def test_a_refusal_names_the_reasons_and_a_built_in_format(tmp_path):
     examples = [
         (

@@ -270,6 +270,8 @@ def test_error_without_standard_error_has_its_exit_code(tmp_path):
     (tmp_path / "patches.json").write_text('[{"old_text": "one", "new_text": "two"}]', encoding="utf-8")
     missing = shell(f"{PYTHON} -m adapter edit b.txt --patches patches.json 2>&-", tmp_path)
     assert (missing.returncode, missing.stderr) == (1, "")
+    if Path("/dev/full").exists():
+        assert shell(f"{PYTHON} -m adapter parse missing.txt 2> /dev/full", tmp_path).returncode == 2
 
 
 def test_output_is_utf_8_in_any_locale(tmp_path):
@@ -433,6 +435,15 @@ def test_prompt_counts_tokens(random_gguf):
     assert found, counted.stderr
     more = adapter("prompt", "--tokens", "--model", random_gguf, "--style", "full").stderr
     assert int(more.split()[0]) > int(found[1])
+
+
+@pytest.mark.parametrize(("guide", "shows_all"), [("off", True), ("auto", False)])
+def test_guide_off_applies_to_a_required_call(model, tmp_path, guide, shows_all):
+    """A guided model sees only the tool that the wording of the request chooses."""
+    model.on(CHAT, answer('<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'))
+    options = ("--constraint", "required", "--guide", guide, "--max-turns", "1")
+    adapter("run", "Read a.txt", "-w", tmp_path, "--base-url", model.url, *options)
+    assert ("write_file" in model.bodies()[-1]["messages"][0]["content"]) is shows_all
 
 
 def test_local_tools_file_needs_approval(model, tmp_path):
