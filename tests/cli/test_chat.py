@@ -189,7 +189,7 @@ def test_failed_file_access_does_not_end_the_chat(capsys):
         def send(self, _):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    assert _respond(FullDisk(), "Hello")
+    assert _respond(FullDisk(), "Hello")  # type: ignore[arg-type]
     assert capsys.readouterr().err == "No space left on device\n"
 
 
