@@ -7,6 +7,7 @@ list of blocks, and tool results are blocks in user messages.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.anthropic_client_tools import define_client_tool
@@ -16,6 +17,7 @@ from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.media_parts import build_document, build_unfetched_error, decode_document
 from adapter.protocols.reasoning_budget import BUDGET_FIELD
 from adapter.protocols.request_errors import RequestError, require_type
+from adapter.protocols.tool_list_cache import convert_once
 
 FIELDS = build_field_table(
     {
@@ -58,7 +60,11 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
         request["stop"] = body["stop_sequences"]
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    if tools := _convert_tools(list_available_tools(body.get("tools"), messages), dropped):
+    definitions = body.get("tools")
+    available = list_available_tools(definitions, messages)
+    is_whole = available == definitions  # messages may add and remove tools
+    convert = partial(_convert_tools, available)
+    if tools := convert_once(definitions if is_whole else available, "anthropic", dropped, convert):
         request["tools"] = tools
         request |= _convert_choice(require_type(dict, body.get("tool_choice"), "tool_choice"))
     request |= _convert_thinking(require_type(dict, body.get("thinking"), "thinking"), dropped)
@@ -68,7 +74,7 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
     return request | _format(output.get("format") or body.get("output_format"))
 
 
-def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject]:
+def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> tuple[list[JsonObject], list[JsonObject]]:
     """Convert the client's tools, and append the types of Anthropic's own tools (web search) to ``dropped``."""
     tools = []
     for tool in definitions:
@@ -80,7 +86,7 @@ def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> list[Js
             name: definition[name] for name in ("name", "description", "strict") if definition.get(name) is not None
         }
         tools.append({"type": "function", "function": {**function, "parameters": definition.get("input_schema")}})
-    return tools
+    return tools, tools
 
 
 def _convert_thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:

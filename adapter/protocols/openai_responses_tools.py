@@ -23,6 +23,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
@@ -34,6 +35,7 @@ from adapter.protocols.custom_and_legacy_tools import (
     read_object,
 )
 from adapter.protocols.request_errors import require_objects, require_type
+from adapter.protocols.tool_list_cache import convert_once
 
 Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"]
 
@@ -93,6 +95,10 @@ def parse_responses_tools(tools: Json, dropped: list[str], later: Json = None) -
     Tools that OpenAI's servers run, or that only OpenAI's models know, are dropped, and their names are appended to
     ``dropped``.
     """
+    return convert_once(None if later else tools, "responses", dropped, partial(_convert_all, tools, later))
+
+
+def _convert_all(tools: Json, later: Json, dropped: list[str]) -> tuple[ResponsesTools, list[JsonObject]]:
     definitions = require_objects(tools, "tools")
     if any(map(_is_clients_search, definitions)):
         definitions = list(_remove_deferred(definitions))
@@ -104,7 +110,7 @@ def parse_responses_tools(tools: Json, dropped: list[str], later: Json = None) -
         if (name := str(function.get("name"))) not in by_name:
             functions.append({"type": "function", "function": function})
             by_name[name] = tool
-    return ResponsesTools(functions, by_name)
+    return ResponsesTools(functions, by_name), functions
 
 
 def _is_clients_search(tool: JsonObject) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import marshal
 
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.load import load_json
 from adapter.protocols.request_errors import RequestError
+from adapter.protocols.tool_list_cache import load_request
 
 MAX_VALUES = 1_000_000
 """Maximum number of values in one body. In memory, an empty list takes thirty times its length. Text with so many
@@ -21,7 +21,7 @@ def read_body(content: bytes) -> JsonObject:
     if len(content) > MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise RequestError(f"the request body has more than {MAX_VALUES:,} values; shorten the conversation")
     try:
-        body = load_json(content)
+        body = load_request(content)
     except ValueError as error:
         raise RequestError(f"the request body is not valid JSON: {error}") from error
     if not isinstance(body, dict):

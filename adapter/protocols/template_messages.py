@@ -12,7 +12,7 @@ import json
 import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import groupby
 from secrets import token_hex
@@ -32,6 +32,7 @@ from adapter.protocols.conversation_cache import (
 )
 from adapter.protocols.plain_text_messages import iter_messages, parse_calls, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
+from adapter.protocols.tool_list_cache import build_once
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -88,6 +89,11 @@ def prepare_template_messages(
 
 def prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
     """Escape the client's definitions of the ``shown`` tools, and add definitions of the other ``shown`` tools."""
+    prepare = partial(_prepare_tool_definitions, definitions_json, shown, format)
+    return build_once(definitions_json, (shown, format), prepare)
+
+
+def _prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
     functions = ((each["function"]["name"], each) for each in map(_to_function, definitions_json or ()))
     definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import marshal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
+from adapter.protocols.tool_list_cache import build_once
 from adapter.tools.coercion import list_types
 from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, dereference, follow_ref, merge_all_of
 from adapter.tools.tool import Tool
@@ -32,6 +33,10 @@ NO_REFERENCES = 2
 
 def parse_tool_set(definitions: Json) -> ToolSet:
     """Return the tools of a request. Raises RequestError, which names the path of the invalid definition."""
+    return build_once(definitions, "tools", partial(_parse_tool_set, definitions))
+
+
+def _parse_tool_set(definitions: Json) -> ToolSet:
     tools = require_objects(definitions, "tools")
     if len(tools) > MAX_TOOLS:
         raise RequestError(f"'tools' has {len(tools):,} tools, and the maximum is {MAX_TOOLS:,}; send fewer", "tools")
