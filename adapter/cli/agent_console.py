@@ -21,6 +21,7 @@ from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import collapse_blanks, escape_for_display
 from adapter.tools.operations import Question
 from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, ApprovalRequest, FileDraft
+from adapter.workspace import Workspace
 
 MAX_SHOWN_LINES = 12
 """Maximum number of lines of a result that are shown. The model gets the whole result."""
@@ -206,6 +207,13 @@ class Console(Terminal):
     def note_sandbox(self, text: str) -> None:
         """Show ``text``, which names the sandbox for commands. If there is no sandbox, highlight the text."""
         self.note(text, "bold red" if NO_SANDBOX in text else "dim")
+
+    def note_workspace(self, workspace: Workspace) -> None:
+        """Show the sandbox for commands, and the changes that were recovered after a crash."""
+        if workspace.sandbox:
+            self.note_sandbox(workspace.sandbox)
+        for note in workspace.recovered:
+            self.note(note)
 
     def end(self, text: str, *, is_interrupted: bool = False) -> None:
         """Show the last line of a run."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from pathlib import Path
 
 from adapter.agent.agent import Agent
 from adapter.agent.answer_reader import AgentEvent, ChatModel
@@ -31,6 +33,7 @@ from adapter.conversation.guardrails.required_steps import parse_steps
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import UsageError
+from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import parse_constraint_mode, validate_guide_mode
 from adapter.integrations.mcp.client import INSTALL as INSTALL_MCP
 from adapter.integrations.mcp.client import McpTools
@@ -39,8 +42,10 @@ from adapter.parsing.formats import FROM_TEMPLATE, get_format, guess_format
 from adapter.prompting.prompt_rendering import check_folder
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.recording.session_recorder import SessionRecorder
-from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver
+from adapter.recording.transcript import TranscriptWriter
+from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
 from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host, HostEvent, NestedCall
 from adapter.workspace.capabilities.http_search_and_docs import HttpDocs, HttpSearch
@@ -85,18 +90,39 @@ class AgentBundle:
     is_guided: bool = False
 
 
+def open_workspace(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Workspace, ObserverGroup]:
+    """Open the workspace with the tools of the user's MCP servers, but without the capabilities that need a model.
+    Return it with its observers, of which the console asks for approvals. Closing ``stack`` closes it."""
+    host = _build_host(settings.config)
+    tools = _connect_mcp_tools(stack, settings, console)
+    observers = ObserverGroup(console, CallTally(ToolSet()))
+    workspace = stack.enter_context(
+        Workspace(
+            settings.workspace,
+            settings.toolset,
+            settings.approve,
+            observers.ask,
+            state=settings.state,
+            echo=console.echo,
+            rules=settings.rules,
+            tools=tools,
+            host=host,
+            sandbox=settings.sandbox_settings,
+            edits=settings.edit_mode,
+            encoding=settings.encoding,
+        )
+    )
+    observers.tally.tools = workspace.known_tools
+    return workspace, observers
+
+
 def build_agent(
-    stack: ExitStack,
-    settings: RunSettings,
-    base: Workspace,
-    observers: ObserverGroup,
-    open_with_host: Callable[[Host], Workspace],
-    task: str | None = None,
+    stack: ExitStack, settings: RunSettings, base: Workspace, observers: ObserverGroup, task: str | None = None
 ) -> AgentBundle:
     """Build the agent for ``task``, or for a chat if ``task`` is None. Closing ``stack`` closes the agent.
 
-    ``base`` is a workspace without the model's capabilities. ``open_with_host`` opens the same folder with these
-    capabilities and the terminal's. Raises TransportError and UsageError; their messages state the next step.
+    The agent works in a session of the workspace ``base`` that also has the capabilities that need a model. Raises
+    TransportError and UsageError; their messages state the next step.
     """
     console = observers.console
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None
@@ -114,7 +140,7 @@ def build_agent(
         media=frozenset({"image"}) if setup.sees_images else frozenset(),
         events=observers.observe_nested,
     )
-    workspace = stack.enter_context(open_with_host(host))
+    workspace = stack.enter_context(base.open_subsession(host=host))
     tool_turns = 1 if setup.is_guided else None
     limits = SessionLimits(turns=settings.max_turns, tool_turns=tool_turns, context_tokens=window.tokens)
     agent = _make_agent(settings, setup, loaded.chat, workspace, limits, observers.observe)
@@ -135,31 +161,20 @@ def validate_settings(settings: RunSettings) -> None:
         get_format(settings.format)
 
 
-def open_workspace(
-    settings: RunSettings,
-    extra_tools: Sequence[Tool],
-    host: Host,
-    *,
-    ask: Approver | None = None,
-    echo: Callable[[str], object] | None = None,
-) -> Workspace:
-    return Workspace(
-        settings.workspace,
-        settings.toolset,
-        settings.approve,
-        ask,
-        state=settings.state,
-        echo=echo,
-        rules=settings.rules,
-        tools=extra_tools,
-        host=host,
-        sandbox=settings.sandbox_settings,
-        edits=settings.edit_mode,
-        encoding=settings.encoding,
+def begin_recording(
+    bundle: AgentBundle, write: Callable[[str], object], settings: RunSettings, task: str, *, is_chat: bool
+) -> SessionRecorder:
+    """Record all subsequent events of a run or a chat with ``write``. The header names the current model."""
+    chat, workspace = bundle.chat, bundle.workspace
+    writer = TranscriptWriter(
+        write, Redactor(os.environ, _list_api_keys(workspace.host)), None if is_chat else time.time
     )
+    recording = SessionRecorder(writer, Path(workspace.root), settings.record, is_chat=is_chat)
+    recording.begin(bundle.agent, task, approve=settings.approve, model=chat.model, server=chat.endpoint.kind)
+    return recording
 
 
-def connect_mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Tool, ...]:
+def _connect_mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Tool, ...]:
     """Connect to the user's MCP servers, and return their tools. Closing ``stack`` closes the connections."""
     if not (settings.mcp or settings.mcp_trusted):
         return ()
@@ -206,7 +221,7 @@ def _make_agent(
     )
 
 
-def build_host(config: Config) -> Host:
+def _build_host(config: Config) -> Host:
     """Build the host with the capabilities that the configuration defines. Raises UsageError for an invalid URL.
 
     The host has no editor, because none is open in a terminal, and tools for it would cost tokens.
@@ -220,7 +235,7 @@ def build_host(config: Config) -> Host:
     )
 
 
-def list_api_keys(host: Host) -> Iterator[str | None]:
+def _list_api_keys(host: Host) -> Iterator[str | None]:
     """Yield the API keys of the user's search and documentation services, so that recordings do not contain them."""
     for service in (host.search, host.docs):
         if isinstance(service, HttpSearch | HttpDocs) and service.key_variable:

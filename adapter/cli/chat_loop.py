@@ -49,10 +49,7 @@ def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool)
     saved = _find_chat(settings.workspace, resume) if resume is not None or is_continued else None
     with ExitStack() as stack:
         conversation = ChatSession(stack, settings, console)
-        if conversation.agent.workspace.sandbox:
-            console.note_sandbox(conversation.agent.workspace.sandbox)
-        for note in conversation.workspace.recovered:
-            console.note(note)
+        console.note_workspace(conversation.workspace)
         if saved is not None:
             conversation.resume(saved)
             first = _abbreviate(saved.first, 60)

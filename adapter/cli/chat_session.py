@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +13,10 @@ from adapter.cli.call_tally import CallTally
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.session_steps import AskModel, Finished
 from adapter.core.events import Event
-from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
 from adapter.recording.chat_store import ChatStore, OpenChat, SavedChat
 from adapter.recording.restore_chat import restore_chat
-from adapter.recording.session_recorder import SessionRecorder
-from adapter.recording.transcript import TranscriptWriter
 from adapter.recording.view.view_page_data import render_message_text
-from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 
@@ -55,13 +50,7 @@ class ChatSession:
     def __init__(self, stack: ExitStack, settings: RunSettings, console: Console) -> None:
         self.settings, self.console = settings, console
         self.answers: list[ReceivedAnswer] = []
-        extra_tools = agent_factory.connect_mcp_tools(stack, settings, console)
-        host = agent_factory.build_host(settings.config)
-        self._observers = agent_factory.ObserverGroup(console, CallTally(ToolSet()))
-        self.workspace = stack.enter_context(
-            agent_factory.open_workspace(settings, extra_tools, host, ask=self._observers.ask, echo=console.echo)
-        )
-        self._observers.tally.tools = self.workspace.known_tools
+        self.workspace, self._observers = agent_factory.open_workspace(stack, settings, console)
         self._store = open_chat_store(self.workspace)
         self._file_stack = stack.enter_context(ExitStack())
         self._model_stack = stack.enter_context(ExitStack())
@@ -138,9 +127,7 @@ class ChatSession:
         return [(str(message["role"]), render_message_text(message)) for message in body["messages"]]
 
     def _build_agent(self, settings: RunSettings, stack: ExitStack) -> agent_factory.AgentBundle:
-        bundle = agent_factory.build_agent(
-            stack, settings, self.workspace, self._observers, lambda host: self.workspace.open_subsession(host=host)
-        )
+        bundle = agent_factory.build_agent(stack, settings, self.workspace, self._observers)
         bundle.agent.set_observer(self._observe)
         if bundle.is_guided:
             self.console.note(
@@ -158,13 +145,8 @@ class ChatSession:
         self._record(chat, transcript.header.task)
 
     def _record(self, chat: OpenChat, task: str) -> None:
-        """Record all subsequent events in ``chat``. Its header names the current model."""
-        secrets, client = Redactor(os.environ, agent_factory.list_api_keys(self.workspace.host)), self.agent.chat
-        recorder = TranscriptWriter(chat.create_writer(self.console.warn), secrets)
-        recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)
-        recording.begin(
-            self.agent.agent, task, approve=self.settings.approve, model=client.model, server=client.endpoint.kind
-        )
+        write = chat.create_writer(self.console.warn)
+        recording = agent_factory.begin_recording(self.agent, write, self.settings, task, is_chat=True)
         self._chat, self._observers.recording = chat, recording
 
     def _notify(self, verb: str, done: UndoResult) -> UndoResult:

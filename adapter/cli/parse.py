@@ -42,17 +42,4 @@ def parse(
     as_json: options.AsJson = False,
 ) -> None:
     """Extract tool calls from a model's raw text."""
-    parse_output.print_parse_result(
-        file,
-        format=format,
-        template=template,
-        dialect=dialect,
-        tools=tools,
-        include_tools=include_tools,
-        exclude_tools=exclude_tools,
-        finish_reason=finish_reason,
-        policy=policy,
-        exchange=exchange,
-        explain=explain,
-        as_json=as_json,
-    )
+    parse_output.print_parse_result(**locals())  # all parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -13,18 +12,13 @@ from pathlib import Path
 
 from adapter.cli import agent_factory
 from adapter.cli.agent_console import Console
-from adapter.cli.call_tally import CallTally
 from adapter.cli.folder_changes import FolderState
 from adapter.cli.run_outcome import describe_run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 from adapter.core.private_files import open_private
-from adapter.core.text.redaction import Redactor
-from adapter.recording.session_recorder import SessionRecorder
-from adapter.recording.transcript import TranscriptWriter
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host_capabilities import Host
 
 
 def read_task() -> str:
@@ -50,33 +44,20 @@ def run_task(task: str, settings: RunSettings) -> int:
     console = Console()
     with ExitStack() as stack:
         # Check the settings first, because loading the model may take long.
-        host = agent_factory.build_host(settings.config)
-        extra_tools = agent_factory.connect_mcp_tools(stack, settings, console)
-        base = stack.enter_context(agent_factory.open_workspace(settings, extra_tools, host))
-        observers = agent_factory.ObserverGroup(
-            console, CallTally(base.known_tools), _open_recording(stack, settings, base)
-        )
-
-        def open_with_host(host: Host) -> Workspace:
-            return agent_factory.open_workspace(settings, extra_tools, host, ask=observers.ask, echo=console.echo)
-
-        bundle = agent_factory.build_agent(stack, settings, base, observers, open_with_host, task)
-        if bundle.workspace.sandbox:
-            console.note_sandbox(bundle.workspace.sandbox)
-        if observers.recording is not None:
-            model, server = bundle.chat.model, bundle.chat.endpoint.kind
-            observers.recording.begin(bundle.agent, task, approve=settings.approve, model=model, server=server)
-        for note in base.recovered:
-            console.note(note)
-        read_file = partial(_read_file, Path(bundle.workspace.root))
-        state = FolderState.read(Path(bundle.workspace.root), task, read_file)
+        workspace, observers = agent_factory.open_workspace(stack, settings, console)
+        write = stack.enter_context(_open_transcript(settings.record)) if settings.record else None
+        bundle = agent_factory.build_agent(stack, settings, workspace, observers, task)
+        if write is not None:
+            observers.recording = agent_factory.begin_recording(bundle, write, settings, task, is_chat=False)
+        console.note_workspace(workspace)
+        read_file = partial(_read_file, Path(workspace.root))
+        state = FolderState.read(Path(workspace.root), task, read_file)
         try:
             done = bundle.agent.run(task)
         finally:
             if settings.state is None:
-                print_changes(bundle.workspace, settings.workspace, console)
-        history = bundle.workspace.history
-        diff = history.render_diff(history.session) if bundle.workspace.changes() else None
+                print_changes(workspace, settings.workspace, console)
+        diff = workspace.history.render_diff(workspace.history.session) if workspace.changes() else None
         changes = state.compare(diff, read_file)
         code, last = describe_run_outcome(done, observers.tally, task, read_file, changes)
         console.end(last, is_interrupted=done.reason == "interrupted")
@@ -90,15 +71,6 @@ def _read_file(root: Path, path: str) -> str:
         if file.is_relative_to(root.resolve()) and file.is_file() and file.stat().st_size <= MAX_CHECKED:
             return file.read_text("utf-8", "replace")
     return ""
-
-
-def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspace) -> SessionRecorder | None:
-    """Open the requested transcript, or return None. Closing ``stack`` closes it."""
-    if settings.record is None:
-        return None
-    write = stack.enter_context(_open_transcript(settings.record))
-    secrets = Redactor(os.environ, agent_factory.list_api_keys(workspace.host))
-    return SessionRecorder(TranscriptWriter(write, secrets, time.time), Path(workspace.root), settings.record)
 
 
 NO_UNDO = "the journal could not be saved, so `adapter undo` cannot undo them (check XDG_STATE_HOME)"
