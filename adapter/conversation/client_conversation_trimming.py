@@ -127,6 +127,7 @@ class _Fitting:
         self._calls: dict[str, tuple[str, str]] = {}  # tool name and summary of each call, by id
         self._call_of: dict[int, tuple[str, str]] = {}  # the same by index of the result message
         self._notes: dict[int, _Note] = {}
+        self._shortened: dict[int, JsonObject] = {}  # long messages without their middle
         self._home = -1  # the last message before the position of `_summarize_turn` that is not summarized
         self._first_user = self._last_user = self._last_turn = -1
         self._steps: list[Callable[[int], int]] = [
@@ -215,12 +216,18 @@ class _Fitting:
             yield f"- {summary}" + (f" returned {pluralize(text.count(chr(10)) + 1, 'line')}" if text else "")
 
     def _shorten_text(self, index: int) -> int:
-        message = self.messages[index]
-        is_text = message is not None and (message.get("role") == "user" or _is_plain_answer(message))
-        if is_text and index not in (self._first_user, self._last_user, self._home) and index not in self._notes:
-            note = f"\n[shortened: this message has {_count_characters(self._originals[index])} characters]\n"
-            shortened = _remove_media(self._originals[index], lambda text: keep_ends(text, LONG_TEXT, note))
-            self._replace(index, shortened, "messages")
+        original, message = self._originals[index], self.messages[index]
+        is_text = message is not None and (original.get("role") == "user" or _is_plain_answer(original))
+        if is_text and index not in (self._first_user, self._last_user):
+            note = f"\n[shortened: this message has {_count_characters(original)} characters]\n"
+            shortened = _remove_media(original, lambda text: keep_ends(text, LONG_TEXT, note))
+            if count_tokens(shortened) < count_tokens(original):
+                self.cuts["messages"] += 1
+                self._shortened[index] = shortened
+                if index in self._notes:
+                    self._write_note(index)
+                else:
+                    self._set(index, shortened)
         return index + 1
 
     def _omit_message(self, index: int) -> int:
@@ -251,7 +258,7 @@ class _Fitting:
 
     def _write_note(self, index: int) -> None:
         """Append the note to a user message. If the note replaces another message, add it as a separate message."""
-        original, note = self._originals[index], self._notes[index].render_text()
+        original, note = self._shortened.get(index, self._originals[index]), self._notes[index].render_text()
         if original.get("role") != "user" or self.messages[index] is None:
             self._set(index, {"role": "user", "content": note})
             return

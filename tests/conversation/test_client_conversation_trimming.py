@@ -183,3 +183,20 @@ def test_notes_after_a_long_message_take_linear_time():
     with patch(f"{fit_messages.__module__}.estimate_tokens", wraps=estimate_tokens) as counted:
         assert "turns=" in fit_messages(messages, 30_000).summary
     assert sum(len(call.args[0]) for call in counted.call_args_list) < 10 * sum(map(len, map(str, messages)))
+
+
+def test_long_messages_of_the_user_are_shortened_before_they_are_left_out():
+    """The first and the last message stay whole."""
+    long = {"role": "user", "content": "word " * 3_000}
+    messages = [
+        SYSTEM,
+        TASK,
+        {"role": "assistant", "content": "Yes."},
+        long,
+        {"role": "assistant", "content": "Yes."},
+        TASK,
+    ]
+    fitted = fit_messages(messages, 2_000)
+    assert [message["role"] for message in fitted.messages] == [message["role"] for message in messages]
+    assert "[shortened: this message has 15000 characters]" in fitted.messages[3]["content"]
+    assert fitted.messages[1] == fitted.messages[-1] == TASK

@@ -541,3 +541,12 @@ def test_marker_quoted_from_a_result_is_no_unparsed_call():
     found = PastCall("read_file", {"path": "a"}, "<p><invoke name='read_file'></p>")
     assert judged(answer, found, request="Which tag is in a?") == Accept()
     assert judged(answer, READ, request="Which tag is in a?").guardrail == "wrong_markup"
+
+
+def test_failed_call_may_be_repeated_after_a_change():
+    """The change may have removed the cause, such as a missing file."""
+    made = PastCall("run_command", {"command": "touch a"}, "done", changes=True)
+    again = call("read_file", path="a")
+    assert judged(again, NO_FILE).guardrail == "failed_already"
+    assert judged(again, NO_FILE, OTHER).guardrail == "failed_already"
+    assert judged(again, NO_FILE, made) == Accept()
