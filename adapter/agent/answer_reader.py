@@ -50,7 +50,7 @@ class AnswerReader:
         self._parser, self._observe, self._is_flood = parser, observe, is_flood
         self._text, self._next_check = StringBuilder(), FIRST_CHECK
         self._events: list[Event] = []
-        self._finish_reason: str | None = None
+        self.finish_reason: str | None = None  # as the server reports it
         self._is_stopped = False
         self._usage: Usage | None = None
 
@@ -62,7 +62,7 @@ class AnswerReader:
             self._add([ReasoningDelta(chunk.reasoning, "")])
         self._text.add(chunk.text)
         self._add(self._parser.feed(chunk.text))
-        self._finish_reason = chunk.finish_reason or self._finish_reason
+        self.finish_reason = chunk.finish_reason or self.finish_reason
         self._usage = chunk.usage or self._usage
 
     def stop_flood(self) -> bool:
@@ -80,14 +80,9 @@ class AnswerReader:
         self._is_stopped = True
         return True
 
-    @property
-    def finish_reason(self) -> str | None:
-        """The server's finish reason, or None if it does not report one."""
-        return self._finish_reason
-
     def finish(self) -> tuple[Turn, Usage | None]:
         """Return the complete answer, and the server's token counts or None. A flood is cut after its last call."""
-        self._add(self._parser.close(self._finish_reason or "incomplete"))
+        self._add(self._parser.close(self.finish_reason or "incomplete"))
         if self._is_stopped and (calls := self.calls):
             del self._events[self._events.index(calls[-1]) + 1 :]
         return Turn.from_events(self._events), self._usage
@@ -102,9 +97,7 @@ class AnswerReader:
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:
-        self._events += (
-            events  # stored first, so that a Ctrl-C in the observer does not lose an event that it has shown
-        )
+        self._events += events  # first, so that a Ctrl-C in the observer does not lose an event that it has shown
         for event in events:
             self._observe(event)
 

@@ -88,7 +88,7 @@ class AsyncCallbacks:
             raise UsageError(f"{role} is async and was called from the AsyncAgent's event loop; call it from a thread")
         with self._lock:
             if self._is_cancelled and is_cancellable:
-                raise _build_cancelled_error()
+                raise DeniedError("the run was cancelled before the approval; nothing was done")
             future = asyncio.run_coroutine_threadsafe(call_and_await(call, role), self._loop)
         with self.track(future) if is_cancellable else nullcontext():
             return future.result()
@@ -131,7 +131,3 @@ def _find_running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _build_cancelled_error() -> DeniedError:
-    return DeniedError("the run was cancelled before the approval; nothing was done")

@@ -21,11 +21,7 @@ from adapter.agent.prompt_setup import (
     require_own_tools,
     validate_prompt_mode,
 )
-from adapter.agent.retry_constraint import (
-    build_edit_constraint,
-    build_no_call_constraint,
-    build_retry_constraint,
-)
+from adapter.agent.retry_constraint import build_edit_constraint, build_no_call_constraint, build_retry_constraint
 from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
@@ -133,7 +129,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._message = ""
         self._is_first_turn = True
         self._resources, self._working = ExitStack(), Lock()
-        self._observe: Callable[[AgentEvent], None] = _ignore
+        self._observe: Callable[[AgentEvent], None] = lambda _: None
         if observe is not None:
             self.set_observer(observe)
         self._constraint = parse_constraint_mode(constraint)
@@ -425,7 +421,3 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return ToolResult(call.name, True, self._shortlist.search(call.arguments.get("query")), call_id=call.id)
         (result,) = self.workspace.run_calls(RunTools((call,)))
         return result
-
-
-def _ignore(_event: AgentEvent) -> None:
-    """An observer that ignores all events."""

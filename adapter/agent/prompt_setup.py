@@ -64,14 +64,12 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
     validate_prompt_mode(prompt)
     client = find_chat_client(chat)
     own_prompt = client.discover_own_prompt() if client is not None and prompt != "words" else None
-    if prompt == "own" and (own_prompt is None or own_prompt.template_prompt is None):
+    if own_prompt is not None and own_prompt.template_prompt is not None:
+        return TemplateChat(tools, format, own_prompt.template_prompt)
+    if prompt == "own":
         why = own_prompt.reason if own_prompt else "chat must be a ChatClient"
         raise UsageError(f"the model's own chat template cannot be used: {why}; pass prompt='words'")
-    return (
-        TemplateChat(tools, format, own_prompt.template_prompt)
-        if own_prompt is not None and own_prompt.template_prompt is not None
-        else None
-    )
+    return None
 
 
 def list_known_files(workspace: Workspace) -> Sequence[str]:

@@ -22,8 +22,7 @@ from itertools import product
 from pathlib import PurePath
 
 from adapter.cli.call_tally import CallTally
-from adapter.cli.diffed_files import DiffedFile, parse_diff
-from adapter.cli.folder_changes import FolderChanges
+from adapter.cli.folder_changes import DiffedFile, FolderChanges, parse_diff
 from adapter.cli.unasked_text import UnaskedText
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.copied_text import list_strings

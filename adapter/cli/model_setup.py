@@ -107,13 +107,11 @@ def _discover_prompt(
         or settings.prompts
         or (profile and not profile.uses_template)
     )
-    if settings.prompt == "auto" and (needs_text or sees_images):
-        return None
-    if needs_text:
-        if settings.prompt == "own":
-            raise UsageError(
-                "--prompt own cannot be combined with --style, --prompts, or a profile that uses a generated prompt"
-            )
+    if needs_text and settings.prompt == "own":
+        raise UsageError(
+            "--prompt own cannot be combined with --style, --prompts, or a profile that uses a generated prompt"
+        )
+    if needs_text or (settings.prompt == "auto" and sees_images):
         return None
     with console.show_busy(f"checking the prompt of {loaded.chat.model}"):
         prompt = loaded.chat.discover_own_prompt()

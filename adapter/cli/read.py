@@ -134,16 +134,14 @@ def _count_cores() -> int:
 @contextmanager
 def _show_progress(sources: list[InputFile]) -> Iterator[ProgressCallback]:
     """Show the progress and the remaining time on stderr, if stderr is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from adapter.cli.progress_bars import create_progress_bar
 
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(filter(None, sizes))
     columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with create_progress_bar(*columns, transient=True) as progress:
         task = progress.add_task(f"reading {pluralize(len(sources), 'file')}", total=total)
         yield lambda counts: progress.update(task, completed=counts.size, description=_describe_counts(counts))
 

@@ -108,12 +108,12 @@ class RunSettings:
     @cached_property
     def toolset(self) -> Dialect:
         """The dialect with its selected tools. The user is asked before a tools file in the current folder is used."""
+        text = None
         if self.dialect == "promptly":
             from adapter.cli.tools_file_approval import confirm_tools_file
 
             text = confirm_tools_file(self.tools, is_trusted=self.trust_tools)
-            return resolve_dialect(self.dialect, self.tools, self.include_tools, self.exclude_tools, text)
-        return resolve_dialect(self.dialect, self.tools, self.include_tools, self.exclude_tools)
+        return resolve_dialect(self.dialect, self.tools, self.include_tools, self.exclude_tools, text)
 
     @cached_property
     def config(self) -> Config:

@@ -64,14 +64,6 @@ def _show_help(conversation: ChatSession, _: str) -> None:
     )
 
 
-def _undo(conversation: ChatSession, _: str) -> None:
-    _show_change(conversation, "undone", conversation.undo())
-
-
-def _redo(conversation: ChatSession, _: str) -> None:
-    _show_change(conversation, "redone", conversation.redo())
-
-
 def _show_change(conversation: ChatSession, action: str, done: UndoResult) -> None:
     notice = "; the model will be notified" if conversation.id is not None else ""
     conversation.console.note(f"{action}: {done.change.summary}{notice}")
@@ -201,14 +193,13 @@ def _clear(conversation: ChatSession, _: str) -> None:
     conversation.console.note(f"new chat{hint}")
 
 
-def _exit(_: ChatSession, __: str) -> bool:
-    return False
-
-
 COMMANDS = {
     "help": SlashCommand("list the commands", _show_help),
-    "undo": SlashCommand("undo the last change to a file, and notify the model", _undo),
-    "redo": SlashCommand("redo the last undone change", _redo),
+    "undo": SlashCommand(
+        "undo the last change to a file, and notify the model",
+        lambda chat, _: _show_change(chat, "undone", chat.undo()),
+    ),
+    "redo": SlashCommand("redo the last undone change", lambda chat, _: _show_change(chat, "redone", chat.redo())),
     "diff": SlashCommand("show the changes of this session as one diff", _show_diff),
     "tools": SlashCommand("list the model's tools and their effects", _show_tools),
     "model": SlashCommand("show the available models, or switch to another", _change_model, "[NAME]"),
@@ -217,5 +208,5 @@ COMMANDS = {
     "save": SlashCommand("save the chat to a file: .jsonl as recorded, otherwise as Markdown", _save, "FILE"),
     "why": SlashCommand("explain how the last answer was parsed", _show_why),
     "clear": SlashCommand("start a new chat", _clear),
-    "exit": SlashCommand("end the chat, like Ctrl-D", _exit),
+    "exit": SlashCommand("end the chat, like Ctrl-D", lambda *_: False),
 }

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import PurePosixPath
 
-from adapter.cli.diffed_files import DiffedFile
+from adapter.cli.folder_changes import DiffedFile
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.invented_file_text import PROSE_FILES, list_tool_words
 from adapter.conversation.guardrails.requested_file_changes import list_result_lines

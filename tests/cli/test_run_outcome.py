@@ -6,8 +6,7 @@ from functools import partial
 import pytest
 
 from adapter.cli.call_tally import CallTally
-from adapter.cli.diffed_files import parse_diff
-from adapter.cli.folder_changes import FolderChanges, FolderState
+from adapter.cli.folder_changes import FolderChanges, FolderState, parse_diff
 from adapter.cli.run_outcome import NO_CALL_HINT, describe_run_outcome
 from adapter.cli.run_task import _read_file
 from adapter.conversation.session_steps import Finished
