@@ -75,7 +75,7 @@ class UnaskedText:
     def _is_joined(self, change: DiffedFile, text: str) -> bool:
         """Return whether several lines were written as one. The task may ask for that if all words are the same."""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if len(lines) != 1 or _is_json(text):
+        if len(lines) != 1 or lines[0] not in map(str.strip, change.added) or _is_json(text):
             return False
         line = lines[0]
         if "\\n" not in self.task + self.removed and _has_escaped_break(line):
@@ -84,11 +84,10 @@ class UnaskedText:
         if change.is_new and any(_joins(line, source) for source in sources):
             return True
         old = [each.strip() for each in change.removed if re.search(r"\w", each)]
-        is_same = re.findall(r"\w+", " ".join(old)) == re.findall(r"\w+", line)
         is_kept = any(re.search(rf"(?<!\S){re.escape(each)}(?!\S)", line) for each in old)
-        words = set(re.findall(r"\w+", line))
-        is_all = not any(words.isdisjoint(re.findall(r"\w+", each)) for each in old)
-        return len(old) > 1 and is_kept and not is_same and is_all
+        words = re.findall(r"\w+", line)
+        is_all = not any({*words}.isdisjoint(re.findall(r"\w+", each)) for each in old)
+        return len(old) > 1 and is_kept and is_all and words != re.findall(r"\w+", " ".join(old))
 
     def _is_file_name(self, change: DiffedFile) -> bool:
         """Return whether a change only writes the file's name, although the task has other words."""
@@ -96,24 +95,15 @@ class UnaskedText:
         new, path = find_words(text) - find_words(self.removed), PurePosixPath(change.path)
         is_name = path.name in text if path.suffix else new.isdisjoint(self.asked)
         is_text = change.is_new or change.removed
-        return (
-            bool(new and self.values and is_text)
-            and new <= find_words(change.path)
-            and is_name
-            and not self.values <= new
-        )
+        is_only = new <= find_words(change.path) and not self.values <= new
+        return bool(new and self.values and is_text and is_name and is_only)
 
     def _repeats_task(self, text: str) -> bool:
         """Return whether a text consists of words of the task, which names no text but another file."""
         words, known = find_words(text), "\n".join([self.removed, *self.results])
         is_copy = any(line in known for line in text.splitlines() if find_words(line))
-        return (
-            len(find_paths(self.task)) > 1
-            and not self.details
-            and bool(words)
-            and not is_copy
-            and (words <= find_words(self.task))
-        )
+        is_between_files = len(find_paths(self.task)) > 1 and not self.details
+        return is_between_files and bool(words) and not is_copy and words <= find_words(self.task)
 
     def _find_extra_sentence(self, path: str, text: str) -> str:
         """Return a sentence without a word of the task beside the text that the task ends with or quotes, or "".
@@ -157,8 +147,7 @@ def _joins(line: str, source: Sequence[str]) -> bool:
     ends = [*accumulate(len(each) + 1 for each in lines)]
     text, joined = " ".join(lines) + " ", " ".join(line.split()) + " "
     start = text.find(joined)
-    is_whole = start in (0, *ends) and start + len(joined) in ends
-    return start >= 0 and is_whole and joined[:-1] not in lines
+    return start in (0, *ends) and start + len(joined) in ends and joined[:-1] not in lines
 
 
 def _has_escaped_break(line: str) -> bool:

@@ -234,6 +234,9 @@ ALSO = "a.txt was also changed where the task names nothing"
     ("task", "before", "after", "flaw"),
     [
         ("Sort the lines of a.txt", {"a.txt": "zoe\nadam\nmia"}, {"a.txt": "adam mia zoe"}, JOINED),
+        ("Remove the duplicates from a.txt", {"a.txt": "mia\nmia\nmia"}, {"a.txt": "mia"}, ""),
+        ("Minify a.json", {"a.json": '{\n"a": 1,\n"b": 2\n}'}, {"a.json": '{"a": 1, "b": 2}'}, ""),
+        ("Change b to c in a.txt", {"a.txt": "s/a/\\n b/"}, {"a.txt": "s/a/\\n c/"}, ""),
         ("Join the lines of a.txt", {"a.txt": "zoe\nadam\nmia"}, {"a.txt": "zoe adam mia"}, ""),
         ("Set port to 90 in a.txt", {"a.txt": "[x]\nport = 80"}, {"a.txt": "[x] port = 90"}, JOINED),
         ("Create a.txt:\none\ntwo\nthree", {}, {"a.txt": "one two three"}, JOINED),
