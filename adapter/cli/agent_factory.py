@@ -251,7 +251,7 @@ def _build_subagent_runner(
         chat,
         format=setup.format,
         prompt="auto" if setup.is_own else "words",
-        models={name: stack.enter_context(_LazyChat(one, chat)) for name, one in config.models.items()},
+        models={name: _LazyChat(one, chat, stack) for name, one in config.models.items()},
         formats=formats,
         limits=SessionLimits(context_tokens=context_tokens),
         observe=lambda _task, event: tally(event),
@@ -261,8 +261,8 @@ def _build_subagent_runner(
 class _LazyChat:
     """A configured model that is connected on first use. If its server is down, only the sub-agents using it fail."""
 
-    def __init__(self, model: ModelTable, session: ChatClient) -> None:
-        self._model, self._session = model, session
+    def __init__(self, model: ModelTable, session: ChatClient, stack: ExitStack) -> None:
+        self._model, self._session, self._stack = model, session, stack
         self._lock = threading.Lock()
         self._chat: ChatClient | None = None
 
@@ -271,12 +271,5 @@ class _LazyChat:
             if self._chat is None:
                 url = self._model.base_url
                 endpoint = find_endpoint(url) if url else self._session.endpoint
-                self._chat = ChatClient(endpoint, self._model.model)
+                self._chat = self._stack.enter_context(ChatClient(endpoint, self._model.model))
         return self._chat.stream(messages, stop=stop)
-
-    def __enter__(self) -> _LazyChat:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._chat is not None:
-            self._chat.close()

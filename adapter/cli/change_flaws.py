@@ -235,7 +235,7 @@ class Comparison:
         """Yield the values that should have been replaced or written, such as "greet in b.py"."""
         named, variables = [*self._find_remaining_names()], _VARIABLE.findall(self.task)
         yield from named
-        values = _find_quoted_words(self.task)
+        values = [quoted for quoted in find_quoted(self.task) if not re.search(r"\s", quoted)]
         values += re.findall(r"\d+", self.task) if any(map(self._is_filled, variables)) else []
         values += [*find_quoted(self.task), *variables, *self.paths] if self.is_stuck else []
         yield from (value for value in values if self.changes and not self._is_known(value) and value not in f"{named}")
@@ -291,10 +291,6 @@ def _has_syntax_error(path: str, text: str) -> bool:
     with suppress(UncheckableError):
         return text != "" and find_syntax_error(text, path) is not None
     return False
-
-
-def _find_quoted_words(text: str) -> list[str]:
-    return [quoted for quoted in find_quoted(text) if not re.search(r"\s", quoted)]
 
 
 def _find_numbers(text: str) -> set[int]:

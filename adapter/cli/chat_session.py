@@ -13,7 +13,6 @@ from adapter.cli.call_tally import CallTally
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.session_steps import AskModel, Finished
 from adapter.core.events import Event
-from adapter.core.turn import Turn
 from adapter.recording.chat_store import ChatStore, OpenChat, SavedChat
 from adapter.recording.restore_chat import restore_chat
 from adapter.recording.view.view_page_data import render_message_text
@@ -35,10 +34,6 @@ class ReceivedAnswer:
 
     query: AskModel
     events: list[Event]
-
-    @property
-    def turn(self) -> Turn:
-        return Turn.from_events(self.events)
 
 
 class ChatSession:

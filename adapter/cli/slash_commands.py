@@ -179,9 +179,8 @@ def _show_why(conversation: ChatSession, _: str) -> None:
             conversation.console.note(f"answer {number} of {len(conversation.answers)}", "bold")
         if answer.query.again:
             conversation.console.note(f"the previous answer was retried: {answer.query.again}")
-        turn: Turn = answer.turn
-        if turn.events:
-            conversation.console.show(render_span_listing(turn.explain()))
+        if answer.events:
+            conversation.console.show(render_span_listing(Turn.from_events(answer.events).explain()))
         else:
             conversation.console.note("the answer is empty")
 

@@ -279,6 +279,7 @@ def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
         ("Delete a.txt", {"b.txt": "x"}, ""),
         ("Delete a.txt", {}, "b.txt was deleted"),
         ("Delete a.txt and all backups", {}, ""),
+        ("Clean up this folder", {"a.txt": "port 80"}, ""),
         ("Run the tests in a.txt", {"a.txt": "port 80", "b.txt": "x"}, ""),
         ("Add a test for a.txt", {"a.txt": "port 80", "b.txt": "x", "c.txt": "test"}, ""),
         ("Add the rows from a.txt to the database", {"a.txt": "port 80", "b.txt": "x"}, ""),
