@@ -40,6 +40,22 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
 
+MAX_LINES, MAX_LINE = 60, 200
+"""Maximum number of lines that a call is limited to, and their maximum length in characters."""
+MAX_ITEM_WORDS = 3
+"""Maximum number of words of a list item that is added."""
+MAX_ITEM = 200
+"""Maximum length of a text that is added unchanged, in characters."""
+_GLOB = re.compile(r"(?<!\S)\*[\w./*-]*\w")
+_OPENS = (":", "{", "[", "(")
+"""Characters at the end of a line that begins a block. Additions belong at the end of the block."""
+_STRUCTURED = (*_OPENS, ",", ";", "}", "]", ")", ">")
+"""Characters at the ends of lines, such as brackets, that show that text cannot simply be appended to the file."""
+MAX_NEW_LINES = 200
+"""Maximum number of new texts that a call may be limited to."""
+_NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
+
+
 def build_retry_constraint(client: ChatClient, format: str, history: CallHistory, tools: ToolSet) -> JsonObject:
     """Return the request fields that constrain an answer to a call of ``tools``. Return no fields if there are no
     tools, or if the server cannot constrain answers. ``format`` is the name of the call format."""
@@ -82,22 +98,6 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
         return build_no_call_constraint(client)
     is_known = any(find_known_lines(path, history) for path in find_paths(history.request))
     return build_retry_constraint(client, format, history, ToolSet([tools[name] for name in change_tools if is_known]))
-
-
-MAX_LINES, MAX_LINE = 60, 200
-"""Maximum number of lines that a call is limited to, and their maximum length in characters."""
-MAX_ITEM_WORDS = 3
-"""Maximum number of words of a list item that is added."""
-MAX_ITEM = 200
-"""Maximum length of a text that is added unchanged, in characters."""
-_GLOB = re.compile(r"(?<!\S)\*[\w./*-]*\w")
-_OPENS = (":", "{", "[", "(")
-"""Characters at the end of a line that begins a block. Additions belong at the end of the block."""
-_STRUCTURED = (*_OPENS, ",", ";", "}", "]", ")", ">")
-"""Characters at the ends of lines, such as brackets, that show that text cannot simply be appended to the file."""
-MAX_NEW_LINES = 200
-"""Maximum number of new texts that a call may be limited to."""
-_NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
 
 
 def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:

@@ -31,6 +31,14 @@ from adapter.core.errors import AdapterError, UsageError
 from adapter.recording.chat_store import SavedChat
 from adapter.workspace import Workspace
 
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+
+PROMPT, CONTINUATION = "> ", ". "
+MAX_HISTORY_BYTES = 256 * 1024
+"""Maximum size of the history file, in bytes. A larger file is cut to its newest half."""
+
 
 def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool) -> int:
     """Run a chat until the user ends it, and return the exit code.
@@ -160,15 +168,6 @@ def _count_messages(count: int) -> str:
 def _abbreviate(text: str, width: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
-
-
-if TYPE_CHECKING:
-    from prompt_toolkit.key_binding import KeyBindings
-    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
-
-PROMPT, CONTINUATION = "> ", ". "
-MAX_HISTORY_BYTES = 256 * 1024
-"""Maximum size of the history file, in bytes. A larger file is cut to its newest half."""
 
 
 def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:

@@ -55,6 +55,15 @@ from adapter.prompting.deriving.round_trip import (
     render_round_trip_samples,
 )
 
+_TYPED_VALUES: JsonObject = {
+    "zqcount": 31337,
+    "zqratio": 0.5,
+    "zqflag": True,
+    "zqlist": [31337, "zqitem"],
+    "zqmap": {"zqinner": 31337},
+}
+_KINDS = dict(zip(_TYPED_VALUES, ("integer", "number", "boolean", "array", "object"), strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
@@ -177,16 +186,6 @@ def _with_json_style(frame: PromptFrame, spec: FormatSpec) -> FormatSpec:
         if (json.dumps(encoded) if spec.is_text else encoded) in text:
             return replace(spec, colon=colon, comma=comma, indent=indent)
     return spec
-
-
-_TYPED_VALUES: JsonObject = {
-    "zqcount": 31337,
-    "zqratio": 0.5,
-    "zqflag": True,
-    "zqlist": [31337, "zqitem"],
-    "zqmap": {"zqinner": 31337},
-}
-_KINDS = dict(zip(_TYPED_VALUES, ("integer", "number", "boolean", "array", "object"), strict=True))
 
 
 def _with_types(frame: PromptFrame, spec: FormatSpec, pairs: KeyValueLayout) -> KeyValueLayout:
