@@ -7,7 +7,7 @@ The checks compare values, so that most of them hold in any language:
 - A value that was replaced by another one of the task is gone from all files that the task names.
 - A change that only uses words of the task loses no line without such a word, and writes no other number.
 - A file is gone if, and only if, the task asks to delete or move it. A question changes none.
-- Nothing was written or changed that the task does not ask for, such as lines as one line (`unasked_text`).
+- Text that the task does not ask for, such as an extra sentence, was not written (`unrequested_text`).
 - If the run ended because the model repeated itself, the change also has a word of the task, and all values.
 """
 
@@ -23,7 +23,7 @@ from pathlib import PurePath
 
 from adapter.cli.call_tally import CallTally
 from adapter.cli.folder_changes import DiffedFile, FolderChanges, parse_diff
-from adapter.cli.unasked_text import UnaskedText
+from adapter.cli.unrequested_text import TextComparison
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.invented_file_text import is_invented
@@ -73,7 +73,7 @@ def find_change_flaw(
     """
     if changes.diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"
-    comparison = Comparison(tally, task, read_file, parse_diff(changes.diff or ""), is_stuck, changes.gone)
+    comparison = Comparison(tally, task, read_file, parse_diff(changes.diff or ""), is_stuck, changes.deleted)
     if changes.is_unchanged and comparison.target and tally.acted and not tally.changed:
         return "nothing was changed"
     if flaw := next(comparison.find_flaws(), ""):
@@ -91,7 +91,7 @@ class Comparison:
     read_file: Callable[[str], str]
     changes: Sequence[DiffedFile] = ()
     is_stuck: bool = False
-    gone: Sequence[str] = ()
+    deleted: Sequence[str] = ()
     """The files that commands deleted."""
 
     @cached_property
@@ -100,15 +100,14 @@ class Comparison:
         return find_paths(self.task)
 
     @cached_property
-    def asked_words(self) -> set[str]:
+    def task_words(self) -> set[str]:
         """The words of the task, except its paths."""
         return find_words(re.sub("|".join(map(re.escape, self.paths)) or r"\Z", " ", self.task))
 
     @cached_property
-    def unasked(self) -> UnaskedText:
-        """The changes, as `UnaskedText` compares them with the task."""
+    def texts(self) -> TextComparison:
         results, tools = self.tally.results, self.tally.tools
-        return UnaskedText(self.task, self.asked_words, results, tools, self.changes, self.read_file)
+        return TextComparison(self.task, self.task_words, results, tools, self.changes, self.read_file)
 
     @cached_property
     def added(self) -> str:
@@ -120,7 +119,7 @@ class Comparison:
         """All that the run wrote or removed, and the files that the task names, in lower case."""
         paths = (change.path for change in self.changes)
         calls = (text for call in self.tally.acting_calls if call.ok for text in list_strings(call.arguments))
-        return "\n".join([*paths, self.unasked.removed, self.added, *calls, *map(self.read_file, self.paths)]).lower()
+        return "\n".join([*paths, self.texts.removed, self.added, *calls, *map(self.read_file, self.paths)]).lower()
 
     @cached_property
     def added_words(self) -> set[str]:
@@ -143,9 +142,9 @@ class Comparison:
                 yield f"{path} was not {done}"
         if self.target and self._is_target_unchanged():
             yield f"{self.target} was not changed"
-        yield from self._find_unasked_deletions()
-        new, old = self.added_words, find_words(self.unasked.removed)
-        if self.asked_words.isdisjoint(new - old or old) and not done:
+        yield from self._find_unrequested_deletions()
+        new, old = self.added_words, find_words(self.texts.removed)
+        if self.task_words.isdisjoint(new - old or old) and not done:
             if is_question(self.task) and not asks_for(self.task, *CHANGING):
                 yield from (f"{change.path} was changed, although the task is a question" for change in self.changes)
             if self.is_stuck and self.changes:
@@ -158,7 +157,7 @@ class Comparison:
                 yield f"{change.path} lost a line that the task does not mention ({line})"
             if number := self._find_other_number(change):
                 yield f"{change.path} got {number}, which is not in the task"
-        yield from self.unasked.find_flaws()
+        yield from self.texts.find_flaws()
 
     @cached_property
     def target(self) -> str:
@@ -168,33 +167,33 @@ class Comparison:
         return path if is_asked and self.read_file(path) else ""
 
     def _is_target_unchanged(self) -> bool:
-        """Return whether only other files were created. The name of a file about the target, such as a test, has a word
-        of its name."""
+        """Return whether only other files were created. A new file whose name shares a word with a path in the task,
+        such as a test, is not one of them, unless the task contains its name."""
         known = find_words(" ".join(str(PurePath(each).with_suffix("")) for each in self.paths))
         new = [PurePath(change.path) for change in self.changes if change.is_new and change.path not in self.paths]
         others = [each for each in new if each.stem in self.task or known.isdisjoint(find_words(str(each)))]
         return bool(others) and len(others) == len(self.changes)
 
-    def _find_unasked_deletions(self) -> Iterator[str]:
+    def _find_unrequested_deletions(self) -> Iterator[str]:
         """Describe the deletions that the task does not ask for. A file may be deleted if a new one has its text."""
-        lost = find_words(self.unasked.removed)
+        lost = find_words(self.texts.removed)
         is_moved = any(change.is_new for change in self.changes) and not (lost and lost.isdisjoint(self.added_words))
         for call in self.tally.acting_calls:
             if call.ok and sounds_like(call.name, "delete") and not is_moved:
-                is_short = len(self.asked_words) <= MAX_UNKNOWN_WORDS and not asks_for(self.task, *CHANGING)
+                is_short = len(self.task_words) <= MAX_UNKNOWN_WORDS and not asks_for(self.task, *CHANGING)
                 path = find_text(call, PATH)
                 is_asked = (asks_for(self.task, "delete", "reset") or is_short) and not self._is_other_file(path)
                 if not is_asked or loses_text(call, CallHistory(self.task), self.tally.tools):
                     yield f"{path or 'a file'} was deleted, which the task does not ask for"
         is_asked = not find_file_action(self.task) or asks_for(self.task, "delete", "move", "reset")
-        for path in self.gone if not is_moved else ():
+        for path in self.deleted if not is_moved else ():
             if self._is_other_file(path) or not (is_asked or path in self.paths):
                 yield f"{path} was deleted, which the task does not ask for"
 
     def _is_other_file(self, path: str) -> bool:
-        """Return whether the task only names other files, and nothing else that could mean this one."""
+        """Return whether the task names only other files, and has no words that could describe this one."""
         is_named = any(each in path for each in self.paths)
-        return bool(self.paths) and not is_named and self.unasked.values <= find_words(" ".join(PATH))
+        return bool(self.paths) and not is_named and self.texts.values <= find_words(" ".join(PATH))
 
     def _is_described(self, change: DiffedFile) -> bool:
         """Return whether a change adds only numbers, and words of the task or of the lines that it removes."""
@@ -203,16 +202,16 @@ class Comparison:
 
     def _find_lost_line(self, change: DiffedFile, *, is_addition: bool) -> str:
         """Return a line that was lost, or "". An addition loses no line. A change that the task describes loses no line
-        without a word of the task, except if it replaces all lines of a place."""
+        without a word of the task, except if it replaces all lines of a changed block."""
         if not self._is_described(change) and not (is_addition and len(change.added) <= len(change.removed)):
             return ""
-        kept = self.added_words if is_addition else self.added_words | self.asked_words
+        kept = self.added_words if is_addition else self.added_words | self.task_words
         is_mentioned = change.added or not find_words("\n".join(change.removed)).isdisjoint(kept)
-        for removed, added in change.places if is_addition or is_mentioned else ():
+        for removed, added in change.blocks if is_addition or is_mentioned else ():
             lines = [(line.strip(), words.isdisjoint(kept)) for line in removed if (words := find_words(line))]
             lost = [line for line, is_lost in lines if is_lost]
             is_whole = len(lost) == len(lines)
-            if lost and (is_addition or (is_whole != bool(added) and not (is_whole and len(change.places) == 1))):
+            if lost and (is_addition or (is_whole != bool(added) and not (is_whole and len(change.blocks) == 1))):
                 return lost[0]
         return ""
 
@@ -246,7 +245,7 @@ class Comparison:
 
     def _is_filled(self, variable: str) -> bool:
         """Return whether a change replaced a template variable."""
-        return variable in self.unasked.removed and variable not in self.added
+        return variable in self.texts.removed and variable not in self.added
 
     def _find_remaining_names(self) -> Iterator[str]:
         """Yield the names and numbers that a change replaced by another one of the task, and the template variables,
@@ -257,7 +256,7 @@ class Comparison:
         is_renaming = find_requested_action(self.task)[0] == "move"
         variables = _VARIABLE.findall(self.task)
         is_filled = any(map(self._is_filled, variables))
-        variables = [name for name in variables if (name in self.added) == (name in self.unasked.removed)]
+        variables = [name for name in variables if (name in self.added) == (name in self.texts.removed)]
         for path in dict.fromkeys([*self.paths, *(change.path for change in self.changes if is_renaming)]):
             text = self.read_file(path)
             names = (replaced - own.get(path, set())) & _find_names_and_numbers(text)
@@ -265,12 +264,14 @@ class Comparison:
             yield from (f"{name} in {path}" for name in [*sorted(names), *left])
 
     def _find_replaced_names(self) -> tuple[set[str], dict[str, set[str]]]:
-        """Return the names and numbers of the task that a line replaced by others of the task, and that no line got,
-        and by the path of a file those that may remain in it."""
+        """Return the names and numbers of the task that the changes replaced by others of the task.
+
+        The second value maps the path of a file to the replaced names that may remain in this file.
+        """
         asked, replaced, written = _find_names_and_numbers(self.task) - STOP_WORDS, set[str](), set[str]()
         own: dict[str, set[str]] = {}
         is_renaming = find_requested_action(self.task)[0] == "move"
-        is_explained = self.unasked.values <= find_words(f"{self.unasked.removed}\n{self.added}")
+        is_explained = self.texts.values <= find_words(f"{self.texts.removed}\n{self.added}")
         pairs = [(change.path, pair) for change in self.changes for pair in change.pairs]
         for path, pair in pairs:
             old, new = (_find_names_and_numbers(text) & asked for text in pair)

@@ -27,12 +27,12 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 @dataclass(frozen=True)
-class UnaskedText:
-    """The files that a run changed, compared with the values of its task. ``asked`` are the words of the task without
-    its paths."""
+class TextComparison:
+    """A comparison of the changed files of a run with its task. ``task_words`` contains the words of the task, without
+    its paths; ``results`` are the results of its calls."""
 
     task: str
-    asked: Collection[str]
+    task_words: Collection[str]
     results: Sequence[str]
     tools: ToolSet
     changes: Sequence[DiffedFile]
@@ -41,11 +41,11 @@ class UnaskedText:
     @cached_property
     def values(self) -> set[str]:
         """The words of the task that are neither stop words nor verbs, without its paths."""
-        return {word for word in self.asked if not is_stop_word(word) and not asks_for(word, *ACTIONS)}
+        return {word for word in self.task_words if not is_stop_word(word) and not asks_for(word, *ACTIONS)}
 
     @cached_property
     def details(self) -> set[str]:
-        """The values that may ask for something about the text: no words of the tools, such as "file" and "text"."""
+        """The values that may describe the text. Words of the tools, such as "file" and "text", do not count."""
         tool_words = list_tool_words(self.tools)
         return {word for word in self.values if stem_word(word) not in tool_words}
 
@@ -69,11 +69,12 @@ class UnaskedText:
             if any(is_omission_comment(line) for line in change.added if line not in (*change.removed, self.task)):
                 yield f"{change.path} got a comment in place of the lines that it omits"
         pairs = [(change.path, *pair) for change in self.changes if not change.is_new for pair in change.pairs]
-        yield from self._find_unasked_changes(pairs)
+        yield from self._find_unrequested_changes(pairs)
         yield from self._find_quoted_values(pairs)
 
     def _is_joined(self, change: DiffedFile, text: str) -> bool:
-        """Return whether several lines were written as one. The task may ask for that if all words are the same."""
+        """Return whether several lines were written as one. A change that only joins lines is not an error, because the
+        task may ask for it."""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if len(lines) != 1 or lines[0] not in map(str.strip, change.added) or _is_json(text):
             return False
@@ -93,22 +94,22 @@ class UnaskedText:
         """Return whether a change only writes the file's name, although the task has other words."""
         text = "\n".join(change.added)
         new, path = find_words(text) - find_words(self.removed), PurePosixPath(change.path)
-        is_name = path.name in text if path.suffix else new.isdisjoint(self.asked)
-        is_text = change.is_new or change.removed
-        is_only = new <= find_words(change.path) and not self.values <= new
-        return bool(new and self.values and is_text and is_name and is_only)
+        is_name = path.name in text if path.suffix else new.isdisjoint(self.task_words)
+        may_name_more = self.values and not self.values <= new and (change.is_new or change.removed)
+        return bool(new and may_name_more) and is_name and new <= find_words(change.path)
 
     def _repeats_task(self, text: str) -> bool:
-        """Return whether a text consists of words of the task, which names no text but another file."""
+        """Return whether a text consists of words of the task, although the task describes no text and names another
+        file, from which the text should come."""
         words, known = find_words(text), "\n".join([self.removed, *self.results])
         is_copy = any(line in known for line in text.splitlines() if find_words(line))
-        is_between_files = len(find_paths(self.task)) > 1 and not self.details
-        return is_between_files and bool(words) and not is_copy and words <= find_words(self.task)
+        has_source = len(find_paths(self.task)) > 1 and not self.details
+        return has_source and bool(words) and not is_copy and words <= find_words(self.task)
 
     def _find_extra_sentence(self, path: str, text: str) -> str:
-        """Return a sentence without a word of the task beside the text that the task ends with or quotes, or "".
+        """Return a sentence that has no word of the task, if the task ends with the text to write or quotes it, or "".
 
-        A task that quotes a text must have no other details: "heading" may ask for more.
+        A task that quotes a text must have no other details, because a word such as "heading" may ask for more text.
         """
         ending = re.search(r":\s+(\S[^\n]*)\Z", self.task)
         given = [each for each in find_quoted(self.task) if each in text]
@@ -117,16 +118,20 @@ class UnaskedText:
         if not is_given or wants_text(self.task) or not (path.lower().endswith(PROSE_FILES) or "." not in path):
             return ""
         sentences = (sentence.strip() for sentence in _SENTENCE_END.split(text))
-        return next((each for each in sentences if find_words(each) and find_words(each).isdisjoint(self.asked)), "")
+        found = ((sentence, find_words(sentence)) for sentence in sentences)
+        return next((sentence for sentence, words in found if words and words.isdisjoint(self.task_words)), "")
 
-    def _find_unasked_changes(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-        """Describe the changed lines without a word of the task, if other lines explain all its words: the task names a
-        value and a place. A line explains the words if only words of the task are new in it."""
+    def _find_unrequested_changes(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+        """Describe the changed lines that have no word of the task, if other lines explain all of its words.
+
+        A changed line explains its words if all of its new words are in the task. If the task names a value and a
+        place, only the line at this place has both.
+        """
         found = [(path, line, find_words(old), find_words(line)) for path, old, line in pairs]
-        explained = [(old, new) for _, _, old, new in found if old and new - old and new - old <= {*self.asked}]
+        explained = [(old, new) for _, _, old, new in found if old and new - old and new - old <= {*self.task_words}]
         words = {word for old, new in explained for word in old | new}
         # A number alone does not name a place, if the task names the place by words.
-        asked = {word for word in self.asked if not word.isdigit()} & words or {*self.asked}
+        asked = {word for word in self.task_words if not word.isdigit()} & words or {*self.task_words}
         explained = [(old - new, new - old) for old, new in explained if not asked.isdisjoint(old | new)]
         for path, line, old, new in found if self.values and self.values <= words else ():
             if old != new and (old | new).isdisjoint(asked) and (old - new, new - old) not in explained:
@@ -136,7 +141,7 @@ class UnaskedText:
         """Describe the numbers and truth values that a change put into quotes, if the task names nothing else."""
         for path, old, line in pairs if not find_quoted(self.task) else ():
             is_plain = _VALUE.search(old) and not any(map(_VALUE.fullmatch, find_quoted(old)))
-            quoted = [value for value in find_quoted(line) if _VALUE.fullmatch(value) and value in self.asked]
+            quoted = [value for value in find_quoted(line) if _VALUE.fullmatch(value) and value in self.task_words]
             if is_plain and quoted and self.values <= find_words(old + line):
                 yield f"{path} got the text {quoted[0]!r} in place of a value"
 
