@@ -256,7 +256,7 @@ def _locate_in_original(found: Rejection, original: DocumentIndex, patch: Patch,
     before = _resolve(original, patch, options)
     if isinstance(before, Rejection) and before.kind == found.kind:
         return before
-    return replace(found, message=f"{found.message}. The line numbers include the previous patches")
+    return replace(found, message=f"{found.message}. The line numbers are those after the previous patches")
 
 
 def _resolve_jointly(search: DocumentIndex, patches: Sequence[Patch], options: _Options) -> Sequence[Resolution]:

@@ -23,8 +23,8 @@ from adapter.tools.operations import Hunk, ParameterNames, Patch
 def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     """Return the edits of ``hunk``, or its rejection."""
     if hunk.in_order and hunk.others:
-        read = max((hunk, *hunk.others), key=partial(_count_known_lines, search))
-        hunk = replace(hunk, old_text=read.old_text, new_text=read.new_text, others=())
+        best = max((hunk, *hunk.others), key=partial(_count_known_lines, search))
+        hunk = replace(hunk, old_text=best.old_text, new_text=best.new_text, others=())
     if not hunk.others:
         return _locate(search, hunk, names)
     divisions = [replace(hunk, others=()), *(replace(other, exact=hunk.exact) for other in hunk.others)]
@@ -180,9 +180,8 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
     if hunk.below:
         anchors = _find_anchors(search, hunk.below)
         if len(anchors) != 1:
-            many = f"{_quote_header(hunk)} occurs at {format_line_indexes(anchors)} in the file" if anchors else ""
-            where = many or _describe_absent_header(search, hunk)
-            message = f"{where}; show the lines above and below the added ones"
+            where = f"{_quote_header(hunk)} occurs at {format_line_indexes(anchors)} in the file" if anchors else ""
+            message = f"{where or _describe_absent_header(search, hunk)}; show the lines above and below the added ones"
             return Rejection("ambiguous" if anchors else "not found", message)
         at = anchors[0] + 2
     if at is None or not search.document.view:

@@ -51,8 +51,8 @@ class _Locator(MatchTask):
         if not self.old:
             return self._resolve_insertion()
         if self.old == self.new:
-            except_for = "" if self.patch.old_text == self.patch.new_text else ", except for line ends, which are kept"
-            message = f"no change: {self.names.old_text} and {self.names.new_text} are the same{except_for}"
+            suffix = "" if self.patch.old_text == self.patch.new_text else ", except for line endings, which are kept"
+            message = f"no change: {self.names.old_text} and {self.names.new_text} are the same{suffix}"
             return Rejection("no change", message)
         replacing = partial(find_replacing_comments, is_prose=is_prose_file(self.document.path))
         advice = "; if the comment is meant, delete the lines in one edit and add it in another"

@@ -208,7 +208,7 @@ def _split_marker_and_prefix(head: str) -> tuple[str, str]:
 def _compile_labels(spec: FormatSpec) -> CompiledFormat:
     label, arguments = spec.head.strip(), spec.middle.strip()
     if not label or not arguments:
-        raise UnsupportedLayoutError(f"{label!r} before the name and {arguments!r} before the arguments are no labels")
+        raise UnsupportedLayoutError(f"{label!r} before the name and {arguments!r} before the arguments are not labels")
     result = spec.results[0] if spec.results else "Observation:"
     return CompiledFormat((CallOpener(label, build_labeled_reader((arguments,), result)),))
 
