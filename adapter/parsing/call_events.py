@@ -68,9 +68,9 @@ class CallEventFactory:
         unknown_name = self._find_unknown_name(result)
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
-    def are_whole(self, result: BodyResult) -> bool:
-        """Return whether all calls name a tool of this session and have their arguments in one object, without any
-        damage."""
+    def are_undamaged(self, result: BodyResult) -> bool:
+        """Return whether all calls name a tool of this session and have their arguments in one object, and nothing but
+        markers is missing."""
         return {*result.fixes} <= {"no-markers"} and all(
             self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
         )

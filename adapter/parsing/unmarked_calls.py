@@ -277,7 +277,7 @@ class UnmarkedCallReader:
             return
         events = self._call_events.build_held_calls(result, raw, is_marked=is_marked)
         is_leading = raw[0] in "{[" and (self._state.last is not CONTENT or self._state.has_leading_calls)
-        leads = is_leading and self._call_events.are_whole(result)
+        leads = is_leading and self._call_events.are_undamaged(result)
         self._output.hold(events, raw, self._source.offset - len(raw), leads=leads, is_own=is_marked)
         if self._policy.allow_midtext:
             self._output.commit_held()

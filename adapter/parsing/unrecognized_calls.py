@@ -62,7 +62,7 @@ _FIRST_KEY = re.compile(
     r"|[ \t]*\n[\"'](\w+)[\"']\s*:"
     r"|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
 )
-"""The first key of an object near a name, of YAML below it, or of a pair behind it."""
+"""The first key of an object near a name, of YAML below it, or of a pair after it."""
 _LATE_NAME = re.compile(rf"[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"'].*{_QUOTED_NAME}\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
 _TAG_WITHOUT_NAME = re.compile(r"</[\w:|｜]*(?:tool|function|invoke|call|param|arg)[\w:|｜]*>")

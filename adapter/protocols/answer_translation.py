@@ -221,7 +221,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
     def _flush(self) -> bytes:
         """Return the bytes that were held back."""
-        (unsent, self._unsent), (held, self._held) = (self._unsent, b""), (self._held, None)
+        unsent, held = self._unsent, self._held
+        self._unsent, self._held = b"", None
         return unsent if held is None else unsent + self._write(self._answer.feed(held))
 
     def _translate_text(self, text: str | list[JsonObject], index: int) -> bytes:

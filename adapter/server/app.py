@@ -42,7 +42,7 @@ from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
-from adapter.server.passthrough_rules import check_passing, normalize_path, remove_keys
+from adapter.server.passthrough_rules import check_passthrough, normalize_path, remove_keys
 from adapter.server.proxied_responses import CHAT, respond
 from adapter.server.request_body import read_content, read_json_body
 from adapter.server.response_store import ResponseStore
@@ -333,7 +333,7 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
     path, raw_path = http.scope["path"], http.scope["raw_path"].decode("latin-1")
     *routes, _ = http.scope["router"].routes
     served = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
-    check_passing(http.method, path, served, admin=admin)
+    check_passthrough(http.method, path, served, admin=admin)
     target = (raw_path if admin else normalize_path(raw_path)) + (f"?{query}" if query else "")
     content = await read_content(http)
     return PassthroughResponse(upstream, http.method, target, content, http.headers)

@@ -40,7 +40,7 @@ def normalize_path(path: str) -> str:
     return re.sub("/{2,}", "/", path).rstrip("/") or "/"
 
 
-def check_passing(method: str, path: str, served: Collection[str], *, admin: bool) -> None:
+def check_passthrough(method: str, path: str, served: Collection[str], *, admin: bool) -> None:
     """Check a request for which this server has no route. Raises RequestError if it must not be passed through.
 
     ``path`` is decoded and has no query. ``served`` are the methods for which this server has a route. ``admin`` allows

@@ -214,15 +214,15 @@ def _parse_arguments(
     if tool is not None and isinstance(given, str) and given.strip() and given.lstrip()[0] not in '{["<':
         plain = parse_plain_arguments(given, tool)
     arguments, fixes = (plain[0], [plain[1]]) if plain else parse_arguments(value[key])
-    if len(value) > 2 and tool is not None and (beside := _find_arguments_beside(value, arguments, tool)):
-        arguments, fixes = {**arguments, **beside}, [*fixes, "flat-arguments"]
+    if len(value) > 2 and tool is not None and (trailing := _find_trailing_arguments(value, arguments, tool)):
+        arguments, fixes = {**arguments, **trailing}, [*fixes, "flat-arguments"]
     return arguments, ([] if key == arguments_key else ["arguments-key"]) + fixes
 
 
-def _find_arguments_beside(value: JsonObject, arguments: JsonObject, tool: Tool) -> JsonObject:
+def _find_trailing_arguments(value: JsonObject, arguments: JsonObject, tool: Tool) -> JsonObject:
     """Return the arguments of ``tool`` that follow ``arguments``, whose object was closed too early."""
-    beside = value.keys() & tool.properties.keys() - arguments.keys() - _CALL_KEYS
-    return {name: item for name, item in value.items() if name in beside}
+    trailing = value.keys() & tool.properties.keys() - arguments.keys() - _CALL_KEYS
+    return {name: item for name, item in value.items() if name in trailing}
 
 
 def _is_schema(value: Json) -> bool:

@@ -281,8 +281,8 @@ class JsonRepairer:
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 
     def unescape_quotes(self, value: str) -> str:
-        """Return ``value``, a string with unescaped quotes, without the backslashes before them if each of its paired
-        quotes has one: the model escaped the quotes twice."""
+        """Return ``value``, a string with unescaped quotes, without the backslashes before them if each quote of each
+        pair has one, because the model escaped the quotes twice."""
         count = value.count('"')
         if count % 2 or count != value.count(_ESCAPED_QUOTE) or f"\\{_ESCAPED_QUOTE}" in value:
             return value

@@ -91,7 +91,7 @@ class PiecePlacer(PieceCandidates):
             return [], "the pieces do not occur in this order in the file"
         chosen = [spans[totals.index(max(totals))] for spans, totals in zip(candidates, best, strict=True)]
         omitted = set(range(len(self._old))).difference(*(range(span.start, span.end) for span in chosen))
-        hints = [*self._find_gone_names(omitted), *self._find_moved_lines(chosen, omitted)]
+        hints = [*self._find_removed_names(omitted), *self._find_moved_lines(chosen, omitted)]
         for piece, span, spans, totals in zip(self._pieces, chosen, candidates, best, strict=True):
             others = {each: total_with for each, total_with in zip(spans, totals, strict=True) if each != span}
             rivals = [each for each in others if others[each] > total - MARGIN]
@@ -104,7 +104,7 @@ class PiecePlacer(PieceCandidates):
                 return [], reason
         return chosen, self._find_duplicate(chosen)
 
-    def _find_gone_names(self, omitted: Set[int]) -> list[list[int]]:
+    def _find_removed_names(self, omitted: Set[int]) -> list[list[int]]:
         """Return, by name, the ``omitted`` lines with names that the pieces remove. A larger span would remove them."""
         written = set(_NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
         replaced = "\n".join(line for index, line in enumerate(self._old) if index not in omitted)

@@ -141,7 +141,7 @@ def find_replacing_comments(old: Sequence[str], new: Sequence[str], is_prose: bo
         lost = _count_code(removed) - _count_code(new[written.start : written.stop])
         if lost >= MIN_REPLACED or (lost > 0 and not any(map(_COMMENT.match, removed))):
             comments = (
-                index for index in written if index in possible and not _has_comment_beside(new, index, written)
+                index for index in written if index in possible and not _has_adjacent_comment(new, index, written)
             )
             for index in islice(comments, MAX_PER_HUNK):
                 if _stands_for_code(new[index : written.stop], removed, new[written.start : index]):
@@ -154,7 +154,7 @@ def _is_short_comment(line: str) -> bool:
     return len(words.split()) <= MAX_REPLACEMENT_WORDS and any(map(str.isalpha, words))
 
 
-def _has_comment_beside(new: Sequence[str], index: int, written: range) -> bool:
+def _has_adjacent_comment(new: Sequence[str], index: int, written: range) -> bool:
     return any(_COMMENT.match(new[at]) for at in (index - 1, index + 1) if at in written)
 
 

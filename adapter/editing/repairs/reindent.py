@@ -22,7 +22,7 @@ UNITS = (2, 3, 4)
 WRITTEN_UNITS = (*UNITS, 8)
 """Widths, in columns, of one level of indentation that models write."""
 _OPENED = re.compile(r"[(\[{][^\s)\]}]")
-"""Matches a bracket with text behind it."""
+"""Matches a bracket and the text right after it."""
 _OPENERS = (":", "{", " then", " do", "else")
 
 
@@ -103,14 +103,14 @@ class IndentMapper:
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }
         is_same = len(prefixes) <= 1 and all(pair.written.endswith(pair.actual) for pair in self._pairs)
-        if not is_same or not (self._has_indented_line or prefixes <= {""} or self._has_tab_behind(*prefixes)):
+        if not is_same or not (self._has_indented_line or prefixes <= {""} or self._has_tab_after(*prefixes)):
             return None
         is_scaled = prefixes != {""} and len(set(self._find_units(self._pairs[0]))) > 1
         return None if is_scaled else "".join(prefixes)
 
     @cached_property
     def _aligned(self) -> set[str]:
-        """The indentations of lines that are aligned with the text behind a bracket in the line above."""
+        """The indentations of lines that are aligned with the text after a bracket in the line above."""
         pairs = (pair for text in self._written for pair in pairwise(text))
         indents = ((above, get_indent(below)) for above, below in pairs)
         return {indent for above, indent in indents if indent and _is_left_open(above[len(indent) - 1 :])}
@@ -120,7 +120,7 @@ class IndentMapper:
         """True if a matched line of the file is indented. Only such a line can show a prefix."""
         return any(pair.actual for pair in self._pairs)
 
-    def _has_tab_behind(self, prefix: str) -> bool:
+    def _has_tab_after(self, prefix: str) -> bool:
         """Return whether a tab follows ``prefix``, because the model put spaces before the file's own tabs."""
         return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
 
@@ -190,7 +190,7 @@ class IndentMapper:
 
 
 def _is_left_open(text: str) -> bool:
-    """Return whether ``text`` starts with a bracket that has text behind it, and that it does not close."""
+    """Return whether ``text`` starts with a bracket that is followed by text and not closed."""
     opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))
     return _OPENED.match(text) is not None and opened > closed
 

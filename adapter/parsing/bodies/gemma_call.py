@@ -8,8 +8,8 @@
     string = QUOTE any text QUOTE | a JSON string
 
 QUOTE is a token of the family (``<|"|>`` or ``<escape>``), so strings need no escapes. A string that contains QUOTE can
-only be written as a JSON string. In JSON strings, tokens have no meaning. Models write two QUOTE
-for quotation marks within a string.
+only be written as a JSON string. In JSON strings, tokens have no meaning. Models also write pairs of QUOTE as
+quotation marks within a string.
 """
 
 from __future__ import annotations

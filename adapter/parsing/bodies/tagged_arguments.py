@@ -28,7 +28,7 @@ ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 _CDATA_START = re.compile(r"\s*\W{1,6}CDATA\b")
-_FILE_TEXT = frozenset(CONTENT) - {"data"}
+_FILE_TEXT = frozenset(CONTENT) - {"data"}  # `data` may be of any type
 _SEPARATORS = frozenset('="')
 _ODD_KEY = _SEPARATORS | frozenset("' \t<")
 """Characters that are part of a name only if the tool declares such a name. In any other name, they separate the name
