@@ -145,7 +145,7 @@ def _respond(conversation: ChatSession, text: str) -> bool:
     except AdapterError as error:
         console.warn(str(error))
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # nobody reads the answers any more
+        if isinstance(error, BrokenPipeError):  # the reader of the answers has ended
             raise
         console.warn(explain_read_error(error))
     return True

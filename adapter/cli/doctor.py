@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def doctor(
     workspace: Annotated[
-        Path, option("DIR", "Check the sandbox for commands that run in this folder.", "--workspace", "-w")
+        Path, option("DIR", "Check the sandbox for commands in this folder.", "--workspace", "-w")
     ] = Path(),
     sandbox: Annotated[
         str, option("NAME", "Check this sandbox, named as in `adapter run`. With require, fail if no sandbox works.")

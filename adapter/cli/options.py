@@ -183,8 +183,8 @@ def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Calla
 
 
 def refuse_empty_paths(command: Callable[..., Any]) -> None:
-    """Let all path parameters of ``command`` refuse an empty text, such as a variable that is not set. Otherwise, it
-    would mean the current folder."""
+    """Make all path parameters of ``command`` reject an empty text, such as a variable that is not set. It would
+    otherwise mean the current folder."""
     command.__annotations__ = get_type_hints(command, include_extras=True)
     for hint in command.__annotations__.values():
         if hasattr(hint, "__metadata__") and "Path" in str(hint.__origin__):

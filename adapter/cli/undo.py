@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 def undo(
-    folder: Annotated[Path | None, typer.Argument(help="Undo changes in this folder.", show_default=".")] = None,
-    workspace: Annotated[Path | None, option("DIR", "The folder.", "--workspace", "-w")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="Undo changes in this folder. Default: the current one.")
+    ] = None,
+    workspace: Annotated[Path | None, option("DIR", "Undo changes in this folder.", "--workspace", "-w")] = None,
     undo_all: Annotated[bool, flag("Undo all changes made by the last run, newest first.", "--all")] = False,
     list_: Annotated[bool, flag("List the changes that can be undone, newest first, and exit.", "--list")] = False,
 ) -> None:
