@@ -138,7 +138,7 @@ def test_export_counts_skipped_samples_by_reason(tmp_path):
     made, said = exported(tmp_path, given, "--only", "valid")
     assert made[0]["messages"][-1]["content"] == "[redacted KEY]"
     assert said.splitlines() == [
-        "1 samples, 3 answers skipped",
+        "1 sample, 3 answers skipped",
         "     2  not valid",
         "     1  a text completion, without messages",
     ]
