@@ -134,6 +134,9 @@ def _count_cores() -> int:
 @contextmanager
 def _show_progress(sources: list[InputFile]) -> Iterator[ProgressCallback]:
     """Show the progress and the remaining time on stderr, if stderr is a terminal."""
+    if not sys.stderr.isatty():  # old versions of rich print an empty line even for a disabled bar
+        yield lambda _: None
+        return
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     from adapter.cli.progress_bars import create_progress_bar
