@@ -160,7 +160,8 @@ class PendingCall:
         return self.build_result("missing-close-tag") if is_whole else CUT
 
     def build_result(self, *fixes: str) -> BodyResult:
-        self._place_loose_text()
+        if self.problem is None:
+            self._place_loose_text()
         if self.problem is not None:
             return BodyResult(error=self.problem)
         return BodyResult((DecodedCall(self.name, self.arguments),), (*self.fixes, *fixes))
