@@ -1,7 +1,8 @@
-"""Published facts about the formats of codex and aider, applied to our own texts.
+"""Published facts about the formats of codex, git and aider, applied to our own texts.
 
-The facts come from codex's apply-patch scenarios and command-line tests and of aider's tests of edit blocks and
-whole files (both read in 2026); the texts are our own. Names of intended differences give the reason.
+The facts come from codex's apply-patch scenarios and command-line tests, from the tests of programs that apply unified
+diffs, and from aider's tests of edit blocks and whole files (all read in 2026); the texts are our own. Names of
+intended differences give the reason.
 """
 
 import tomllib
@@ -17,40 +18,45 @@ from adapter.editing.notations.registry import parse_notation
 PATCHES = tomllib.loads((Path(__file__).parents[2] / "fixtures" / "published_patches.toml").read_text(encoding="utf-8"))
 
 
-def outcome(folder, case):
+def list_cases(group):
+    return [(tool, name) for tool in ("codex", "git") for name in PATCHES[group + tool]]
+
+
+def outcome(folder, case, tool):
     """Return the files after the patch, and its result."""
     for name, text in case["before"].items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
     with Workspace(folder, approve="yolo") as workspace:
-        result = workspace.run("apply_patch", {"patches": f"*** Begin Patch\n{case['patch']}*** End Patch\n"})
+        patch = f"*** Begin Patch\n{case['patch']}*** End Patch\n" if tool == "codex" else case["patch"]
+        result = workspace.run("apply_patch", {"patches": patch})
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes().decode() for path in files}, result
 
 
-@pytest.mark.parametrize("name", PATCHES["same_as_codex"])
-def test_result_equals_that_of_codex(tmp_path, name):
-    case = PATCHES["same_as_codex"][name]
-    files, result = outcome(tmp_path, case)
+@pytest.mark.parametrize(("tool", "name"), list_cases("same_as_"))
+def test_result_equals_the_published_one(tmp_path, tool, name):
+    case = PATCHES[f"same_as_{tool}"][name]
+    files, result = outcome(tmp_path, case, tool)
     assert result.ok, result.content
     assert files == case["after"]
 
 
-@pytest.mark.parametrize("name", PATCHES["refused_as_by_codex"])
-def test_patches_rejected_by_codex_are_rejected(tmp_path, name):
-    case = PATCHES["refused_as_by_codex"][name]
-    files, result = outcome(tmp_path, case)
+@pytest.mark.parametrize(("tool", "name"), list_cases("refused_as_by_"))
+def test_patches_rejected_elsewhere_are_rejected(tmp_path, tool, name):
+    case = PATCHES[f"refused_as_by_{tool}"][name]
+    files, result = outcome(tmp_path, case, tool)
     assert not result.ok
     assert case["error"] in result.content
     assert files == case["before"]
 
 
-@pytest.mark.parametrize("name", PATCHES["different_from_codex"])
-def test_intended_differences_from_codex(tmp_path, name):
+@pytest.mark.parametrize(("tool", "name"), list_cases("different_from_"))
+def test_intended_differences(tmp_path, tool, name):
     """The name gives the reason."""
-    case = PATCHES["different_from_codex"][name]
-    assert outcome(tmp_path, case)[0] == case["after"]
+    case = PATCHES[f"different_from_{tool}"][name]
+    assert outcome(tmp_path, case, tool)[0] == case["after"]
 
 
 # ---------------------------------------------------------------------------- aider

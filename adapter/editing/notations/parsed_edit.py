@@ -39,7 +39,8 @@ def parse_hunk(
 ) -> Hunk:
     """Convert lines with diff markers to a hunk. A line without a marker is treated as a context line.
 
-    The hunk's ``others`` assume that all context lines lack their marker, or that each changed line has it twice.
+    The hunk's ``others`` assume that all context lines lack their marker, that each changed line has it twice, or that
+    only added lines without indentation lack it.
     """
     readings = [lines]
     if _may_lack_markers(lines):
@@ -47,8 +48,15 @@ def parse_hunk(
         readings.append([" " * bare + text for text, bare in zip(lines, is_context, strict=True)])
     if all(text[:2] in ("--", "++") for text in lines if text[:1] in ("-", "+")):
         readings.append([text[1:] if text[:1] in ("-", "+") else text for text in lines])
+    bare = {number for number, text in enumerate(lines) if text[:1] not in ("", " ", "\t", "-", "+", "\\")}
+    if bare and any(text[:1] == " " for text in lines) and all(_is_between_added(lines, number) for number in bare):
+        readings.append(["+" * (number in bare) + text for number, text in enumerate(lines)])
     hunks = [_parse_marked_lines(reading, line, below, at_end) for reading in readings]
     return replace(hunks[0], others=tuple(hunks[1:]))
+
+
+def _is_between_added(lines: Sequence[str], number: int) -> bool:
+    return 0 < number < len(lines) - 1 and lines[number - 1][:1] == lines[number + 1][:1] == "+"
 
 
 def _may_lack_markers(lines: Sequence[str]) -> bool:

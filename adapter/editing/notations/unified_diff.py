@@ -10,13 +10,15 @@
     +new
 
 Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header. Line numbers
-are only hints. The line counts in ``@@`` lines are often wrong and are ignored, with three exceptions:
+are only hints. The line counts in ``@@`` lines are often wrong and are ignored, with these exceptions:
 
 - ``-3,0`` inserts after line 3.
 - Added lines without context are rejected if the counts claim that the hunk has context.
 - Changed lines that look like a header belong to the hunk if it is not complete yet.
+- A complete hunk may be followed by text without markers, a mail signature or half a header.
+- A file without lines on the side on which its time is 0 is new or deleted.
 
-Git's extended headers are parsed for new, deleted and renamed files.
+Git's extended headers are parsed for new, deleted and renamed files. Copies and binary files are rejected.
 """
 
 from __future__ import annotations
@@ -28,28 +30,47 @@ from typing import NamedTuple
 
 from adapter.core.errors import FormatError
 from adapter.editing.notations.filename_detection import FENCE
-from adapter.editing.notations.parsed_edit import ParsedEdit, has_changes, parse_hunk
+from adapter.editing.notations.parsed_edit import ParsedEdit, has_changes, is_no_newline_marker, parse_hunk
 
 _HUNK = re.compile(r"(?:@@(?=$|[ \t-])|@@@(?= ?-[\d,]+ \+))(?P<rest>.*)")
-_NUMBERS = re.compile(r" ?-(?P<line>\d+)(?:,(?P<count>\d+))? \+\d+(?:,\d+)?(?: ?@@@?(?P<section>.*))?")
-_GIT = re.compile(r'diff --git (?P<old>"?a/.+?"?) (?P<new>"?b/.+"?)')
+_NUMBERS = re.compile(r" ?-(?P<line>\d+)(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))?(?: ?@@@?(?P<section>.*))?")
+_MODE = re.compile(r"(?P<action>new|deleted) file mode")
 _NOISE = re.compile(
     r"(?:diff |index [0-9a-f]+\.\.|(?:old|new|deleted file|new file) mode|(?:dis)?similarity |Index: |={60,})"
 )
 _RENAME = re.compile(r"rename (?P<side>from|to) (?P<path>.+)")
-_TIME = re.compile(r"(?:\t| \d{4}-\d\d-\d\d[ T]\d\d:).*")
+_UNSUPPORTED = re.compile(r"GIT binary patch|Binary files .+ differ|copy from .+")
+_TIME = re.compile(
+    r"(?:\t| +\d{4}-\d\d-\d\d[ T]\d\d:| +\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d | +\((?:revision \d+|working copy)\)).*"
+)
+_TIME_0 = re.compile(r"[^\t]*[\t ](?:1969-12-31|1970-01-01) \d\d:\d\d:00(?:\.0+)?(?: .*)?")
 _OCTAL = re.compile(r'\\([0-7]{3}|["\\tn])')
 _ESCAPED = {'"': b'"', "\\": b"\\", "t": b"\t", "n": b"\n"}
 _GIT_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"))
 
 
 class _Head(NamedTuple):
-    """A parsed ``@@`` line: the whole line, the first line and the line count of the old text, and the heading."""
+    """A parsed ``@@`` line: the whole line, the first line of the old text, both line counts, and the heading."""
 
     written: str
     line: int | None = None
     old_count: int | None = None
+    new_count: int | None = None
     section: str = ""
+
+    def find_end(self, lines: Sequence[str]) -> int | None:
+        """Return the number of lines that the counts include, or None if ``lines`` are not or never complete."""
+        old, new = self.old_count, self.new_count
+        if old is None or new is None:
+            return None
+        for end, text in enumerate([*lines, ""]):
+            if is_no_newline_marker(text):
+                continue
+            if old == new == 0:
+                return end
+            old -= text[:1] != "+"
+            new -= text[:1] != "-"
+        return None
 
 
 def parse_hunk_header(text: str) -> _Head | None:
@@ -62,13 +83,13 @@ def parse_hunk_header(text: str) -> _Head | None:
         rest = match["rest"].strip()
         section = rest.rsplit("@@", 1)[-1] if rest.startswith(("-", "...")) else rest.removesuffix("@@")
         return _Head(text, section="" if section.startswith(("-", "...")) else section.strip())
-    count = None if numbers["count"] is None else int(numbers["count"])
-    return _Head(text, int(numbers["line"]), count, (numbers["section"] or "").strip())
+    old, new = (int(numbers[side] or 1) for side in ("old", "new"))
+    return _Head(text, int(numbers["line"]), old, new, (numbers["section"] or "").strip())
 
 
 def is_unified_diff(lines: Sequence[str]) -> bool:
     """Return whether ``lines`` contain a diff: changed lines with a header, an ``@@`` line or a diff fence."""
-    if any(map(_GIT.fullmatch, lines)) and any(map(_RENAME.fullmatch, lines)):
+    if any(line.startswith("diff --git ") for line in lines) and any(map(_changes_whole_file, lines)):
         return True
     return has_hunks(lines) or (any(map(_opens_diff, lines)) and has_changes(lines))
 
@@ -82,6 +103,10 @@ def has_hunks(lines: Sequence[str]) -> bool:
 def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:
     """Return the edits of a diff. Raises FormatError for a hunk that has neither context nor a line number."""
     return _DiffParser(lines).parse()
+
+
+def _changes_whole_file(line: str) -> bool:
+    return bool(_RENAME.fullmatch(line) or _MODE.match(line) or _UNSUPPORTED.fullmatch(line))
 
 
 def _is_header(lines: Sequence[str], number: int) -> bool:
@@ -107,9 +132,9 @@ class _DiffParser:
         number = 0
         while number < len(self.lines):
             text = self.lines[number]
-            if _is_header(self.lines, number) and not self._is_in_hunk(number):
-                self._start_file(text[4:], self.lines[number + 1][4:])
-                number += 1
+            if header := self._read_header(number):
+                number += len(header) - 1
+                self._start_file(header, self.lines[number + 1 : number + 2])
             elif head := parse_hunk_header(text):
                 self._finish_hunk()
                 self.hunk, self.head = [], head
@@ -119,12 +144,23 @@ class _DiffParser:
         self._finish_edit()
         return self.edits
 
-    def _is_in_hunk(self, number: int) -> bool:
+    def _read_header(self, number: int) -> Sequence[str]:
+        """Return the lines of the header that starts at a line: one or two, or none if there is no header."""
+        text, following, below = (*self.lines[number : number + 3], "", "")[:3]
+        if _is_header(self.lines, number):
+            return () if self._is_in_hunk(below) else (text, following)
+        is_reversed = following.startswith("--- ")
+        if not text.startswith(("--- ", "+++ ")) or not parse_hunk_header(below if is_reversed else following):
+            return ()
+        if self.hunk and (self.head is None or self.head.find_end(self.hunk) != len(self.hunk) or " " in text[4:]):
+            return ()
+        return () if "/dev/null" in text else (following, text) if is_reversed else (text,)
+
+    def _is_in_hunk(self, below: str) -> bool:
         """Return whether header-like lines are changed lines, because the hunk is incomplete and no ``@@`` follows."""
         if self.hunk is None or self.head is None or self.head.old_count is None:
             return False
         old_count = sum(text[:1] in ("", " ", "-") for text in self.hunk)
-        below = self.lines[number + 2] if number + 2 < len(self.lines) else ""
         return old_count < self.head.old_count and parse_hunk_header(below) is None
 
     def _consume_fence(self, text: str) -> bool:
@@ -141,10 +177,13 @@ class _DiffParser:
         return True
 
     def _consume_git_line(self, text: str) -> bool:
-        """Handle a line of git's extended header. Return False for any other line."""
-        if git := _GIT.fullmatch(text):
+        """Handle a line of git's extended header. Return False for any other line. Raises FormatError for a copy or a
+        binary file."""
+        if text.startswith("diff -"):
             self._finish_edit()
-            self.edit = ParsedEdit(_parse_header_paths(git["old"], git["new"])[1])
+            self.edit = ParsedEdit(_parse_git_path(text))
+        elif self.hunk is None and self.edit.path is not None and _UNSUPPORTED.fullmatch(text):
+            raise FormatError(f"{text[:80]!r} cannot be applied: send only changes to text, and whole new files")
         elif rename := _RENAME.fullmatch(text):
             self._finish_hunk()
             path = _unquote_path(rename["path"])
@@ -156,17 +195,23 @@ class _DiffParser:
                 self.edit.moved_to = path
         elif _NOISE.match(text):
             self._finish_hunk()
-            if text.startswith("deleted file mode"):
-                self.edit.action = "delete"
-            elif text.startswith("new file mode"):
-                self.edit.action = "add"
+            if mode := _MODE.match(text):
+                self.edit.action = "add" if mode["action"] == "new" else "delete"
         else:
             return False
         return True
 
-    def _start_file(self, before: str, after: str) -> None:
+    def _start_file(self, header: Sequence[str], below: Sequence[str]) -> None:
         """Start the edit of the file that the header lines name, unless git's header has already started it."""
+        before, after = header[0][4:], header[-1][4:]
+        if len(header) == 1:
+            before, after = (prefix + before.removeprefix("a/").removeprefix("b/") for prefix in ("a/", "b/"))
         old, new = _parse_header_paths(before, after)
+        head = next(filter(None, map(parse_hunk_header, below)), _Head(""))
+        if head.old_count == 0 and _TIME_0.fullmatch(before):
+            old = None
+        elif head.new_count == 0 and _TIME_0.fullmatch(after):
+            new = None
         self._finish_hunk()
         if self.edit.patches:
             self._finish_edit()
@@ -185,17 +230,24 @@ class _DiffParser:
             edit.content = "".join(patch.new_text for patch in edit.patches)
         if edit.action != "update":
             edit.patches = []
-        if edit.patches or edit.moved_to or (edit.action != "update" and edit.path):
+        if edit.patches or edit.moved_to or (edit.action != "update" and edit.path is not None):
+            edit.path = edit.path or None
             self.edits.append(edit)
         self.edit = ParsedEdit(None)
 
     def _finish_hunk(self) -> None:
         """Add the current hunk to the current edit."""
-        lines, head = _strip_prose(self.hunk or []), self.head or _Head("without @@")
+        written, head = self.hunk or [], self.head or _Head("without @@")
+        lines = _strip_prose(written)
         self.hunk = self.head = None
         if not has_changes(lines):
             return
-        hunk = parse_hunk(lines, head.line or None, (head.section,) if head.section else ())
+        line, below = head.line or None, (head.section,) if head.section else ()
+        hunk = parse_hunk(lines, line, below)
+        if end := _find_text_below(written, head):
+            shorter = parse_hunk(written[:end], line, below)
+            is_new = self.edit.action == "add"
+            hunk = shorter if is_new else replace(hunk, others=(*hunk.others, shorter, *shorter.others))
         if self.edit.action == "add":
             is_closed = hunk.final_newline is not False
             hunk = replace(hunk, new_text=hunk.new_text if is_closed else hunk.new_text.removesuffix("\n"))
@@ -230,6 +282,23 @@ def _strip_prose(lines: Sequence[str]) -> list[str]:
     ):
         lines_left = lines_left[: last_marked + 1]
     return lines_left
+
+
+def _find_text_below(lines: Sequence[str], head: _Head) -> int | None:
+    """Return the number of lines above the text or the mail signature that follows a complete hunk, or None."""
+    end = head.find_end(lines)
+    first, second = (*(text for text in lines[end:] if text), "", "")[:2]
+    if first.startswith("--") and not first.strip("- "):
+        return None if second[:1] in ("", " ", "-", "+", "\\") else end
+    return None if first[:1] in ("", " ", "-", "+", "\\") or has_changes(lines[end:]) else end
+
+
+def _parse_git_path(line: str) -> str:
+    """Return the path of a ``diff --git`` line, or an empty string if the two paths differ or cannot be separated."""
+    paths = line.removeprefix("diff --git ")
+    middle = len(paths) // 2
+    old, new = _parse_header_paths(paths[:middle], paths[middle + 1 :])
+    return new if new and old == new else ""
 
 
 def _parse_header_paths(before: str, after: str) -> tuple[str | None, str | None]:

@@ -91,7 +91,11 @@ def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refus
         return True
     return bool(patches) and all(
         isinstance(patch, WholeFileRewrite)
-        or (isinstance(patch, Hunk) and not (patch.old_text or patch.below or patch.at_end or patch.start_line))
+        or (
+            isinstance(patch, Hunk)
+            and not (patch.old_text or patch.below or patch.at_end)
+            and (patch.start_line or 1) == 1
+        )
         for patch in patches
     )
 
