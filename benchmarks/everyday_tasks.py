@@ -1,13 +1,13 @@
 """Run everyday tasks with `adapter run` and a small model, and count the completed ones.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
-        [--set plain|sloppy|second|third|fourth] [TASK ...]
+        [--set plain|sloppy|second|third|fourth|fifth] [TASK ...]
 
 Each task is a sentence about a small folder. A task is done if all files and the answer are as requested; files that
 the task does not mention must be unchanged. With ``--folder``, the folders, the outputs and the transcripts are kept.
 The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. The requests of the sets
-``second``, ``third`` and ``fourth`` were written before any run of them. Half of ``third`` is German, and four of
-``fourth`` are French, Italian, Dutch and German.
+``second`` to ``fifth`` were written before any run of them. Half of ``third`` is German; four of ``fourth`` and five of
+``fifth`` are in other languages than English.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from adapter.backends.builtin_model import download_builtin_model
 
 TIMEOUT_S = 600
+SETS = ("plain", "sloppy", "second", "third", "fourth", "fifth")
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,7 @@ def main() -> None:
     parser.add_argument("task", nargs="*", help="default: all")
     parser.add_argument("--model", help="a GGUF file; default: the built-in model")
     parser.add_argument("--base-url", help="a running server instead")
-    parser.add_argument(
-        "--set", choices=["plain", "sloppy", "second", "third", "fourth"], default="plain", help="default: plain"
-    )
+    parser.add_argument("--set", choices=SETS, default="plain", help="default: plain")
     parser.add_argument("--runs", type=int, default=1, help="of each task")
     parser.add_argument("--folder", type=Path, help="default: a temporary folder")
     options = parser.parse_args()
