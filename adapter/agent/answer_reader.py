@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from adapter.backends.stream_chunks import Chunk
+from adapter.backends.stream_chunks import Chunk, NativeCallWriter
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.callback_checks import build_result_error
@@ -14,6 +14,8 @@ from adapter.core.events import Event, ReasoningDelta, ToolCall, ToolResult
 from adapter.core.text.string_builder import StringBuilder
 from adapter.core.turn import Turn
 from adapter.grammars.reply_tool import ReplyParser
+from adapter.parsing.format import Format
+from adapter.parsing.formats import get_format
 from adapter.parsing.parser import Parser
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class AnswerReader:
     Args:
         observe: Called with each chunk and event.
         is_flood: Returns whether a long answer, given its text so far, contains more calls than will be used.
+        format: Format for the text of calls that the server parsed, although the request had no tools.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class AnswerReader:
         parser: Parser | ReplyParser,
         observe: Callable[[AgentEvent], None],
         is_flood: Callable[[str], bool] = lambda _: False,
+        format: str | Format = "hermes",
     ) -> None:
         self._parser, self._observe, self._is_flood = parser, observe, is_flood
         self._text, self._next_check = StringBuilder(), FIRST_CHECK
@@ -53,10 +57,15 @@ class AnswerReader:
         self.finish_reason: str | None = None  # as the server reports it
         self._is_stopped = False
         self._usage: Usage | None = None
+        self._native = NativeCallWriter(get_format(format))
 
     def feed(self, chunk: Chunk) -> None:
         if not isinstance(chunk, Chunk):
             raise UsageError(f"chat.stream must yield Chunk, got {chunk!r}")
+        for each in self._native.convert(chunk):
+            self._feed(each)
+
+    def _feed(self, chunk: Chunk) -> None:
         self._observe(chunk)
         if chunk.reasoning:
             self._add([ReasoningDelta(chunk.reasoning, "")])

@@ -329,11 +329,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
-            self._answer = AnswerReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
+            replies = ReplyParser(tools, self._reply, turn=turn, format=format)
+            self._answer = AnswerReader(replies, self._observe, format=self.format)
             return self._answer
         prompt = self._find_generation_prompt()
         parser = Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt)
-        self._answer = AnswerReader(parser, self._observe, self._is_flood)
+        self._answer = AnswerReader(parser, self._observe, self._is_flood, self.format)
         return self._answer
 
     def _is_flood(self, text: str) -> bool:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
+from adapter.parsing.format import Format
+from adapter.prompting.escaping import escape_control_tokens
 from adapter.protocols.openai_errors import convert_to_error_object, get_error_text, is_error
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
-from adapter.protocols.tool_call_deltas import measure_calls
+from adapter.protocols.tool_call_deltas import NativeCalls, measure_calls
 from adapter.protocols.usage import Usage, get_object, parse_usage
 
 INCOMPLETE = "incomplete"
 """The finish reason of a stream that ended early. A call at the end of such a stream counts as truncated."""
+MAX_MALFORMED = 20_000
+"""Maximum length, in characters, of malformed arguments in the text. They are only shown, not used."""
+_REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,37 @@ def list_native_calls(raw: JsonObject) -> list[Json]:
 def _get_choice(raw: JsonObject) -> JsonObject:
     choices = raw.get("choices")
     return get_object(choices[0]) if isinstance(choices, list) and choices else {}
+
+
+class NativeCallWriter:
+    """Converts the calls that a server parsed to text in ``format``. Each stream needs its own instance."""
+
+    def __init__(self, format: Format) -> None:
+        self._format, self._native = format, NativeCalls()
+
+    def convert(self, chunk: Chunk) -> list[Chunk]:
+        """Return ``chunk``, and before the last chunk the text of all calls. A chunk with calls loses its ``raw``."""
+        if parts := list_native_calls(chunk.raw or {}):
+            self._native.add(parts)
+            chunk = replace(chunk, raw=None)
+        if not chunk.finish_reason or not self._native.calls:
+            return [chunk]
+        calls = "\n".join(self._encode_call(call.name, str(call.arguments)) for call in self._native.calls)
+        self._native = NativeCalls()
+        last = replace(chunk, text="", finish_reason=_REASONS.get(chunk.finish_reason, chunk.finish_reason))
+        return [Chunk(f"{chunk.text}\n{calls}"), last]
+
+    def _encode_call(self, name: str, arguments: str) -> str:
+        """Write a call as text. Truncated or malformed arguments are copied, so that the parser reports them. Their
+        markers are escaped, because arguments that quote a call must not become a call."""
+        try:
+            value = json.loads(arguments or "{}")
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            return self._format.encode_calls([(name, value)])
+        shown = escape_control_tokens(arguments[:MAX_MALFORMED], self._format)
+        return f'<tool_call>\n{{"name": {json.dumps(name)}, "arguments": {shown}'
 
 
 class ChunkReader:

@@ -72,6 +72,16 @@ def test_native_calls_are_run(server, root):
     assert second["messages"][3]["content"].startswith("<tool_response>")
 
 
+def test_unrequested_native_calls_are_run(server, root):
+    """A server that always parses calls leaves no text of them. Their texts are in the history like written ones."""
+    server.on(CHAT, calling("apply_edit", json.dumps(EDIT)), as_stream(delta("Done.", "stop")))
+    assert run_task("Change it.", RunSettings(root, server.url, approve="yolo", profile="none")) == 0
+    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    first, second = server.bodies()
+    assert "tools" not in first
+    assert second["messages"][2]["content"].startswith("I fix it.\n<tool_call>")
+
+
 def test_call_missed_by_the_server_is_run(server, root):
     """Our parser finds a call that the server's missed."""
     text = f'<tool_call>\n{{"name": "apply_edit", "arguments": {json.dumps(EDIT)}}}\n</tool_call>'
