@@ -41,7 +41,7 @@ from adapter.core.text.words import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, find_requested_action, is_question, sounds_like
-from adapter.tools.argument_synonyms import OLD_TEXT, PATH
+from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT, PATH
 
 MAX_DIGITS = 18
 """Maximum number of digits of a number that is compared. Python limits the conversion of longer ones."""
@@ -157,7 +157,18 @@ class Comparison:
                 yield f"{change.path} lost a line that the task does not mention ({line})"
             if number := self._find_other_number(change):
                 yield f"{change.path} got {number}, which is not in the task"
+        yield from (f"{path} is empty, although the task states its text" for path in self._find_empty_files())
         yield from self.texts.find_flaws()
+
+    def _find_empty_files(self) -> Iterator[str]:
+        """Yield the paths of the files that were written without a word, if the task states or quotes a text."""
+        ending = re.findall(r":\s+(\S[^\n]*)\Z", self.task)
+        stated = find_words("\n".join([*find_quoted(self.task), *ending, *re.findall(r"\d{2,}", self.task)]))
+        for call in self.tally.acting_calls if stated & self.task_words else ():
+            path = find_text(call, PATH)
+            is_write = not {*CONTENT}.isdisjoint(call.arguments) and {*OLD_TEXT}.isdisjoint(call.arguments)
+            if call.ok and is_write and not re.search(r"\w", self.read_file(path)):
+                yield path
 
     @cached_property
     def target(self) -> str:

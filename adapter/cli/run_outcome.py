@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
@@ -12,6 +13,7 @@ from adapter.conversation.guardrails.requested_file_changes import find_file_act
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.text.words import find_words
 from adapter.prompting.intent.text_values import find_paths
+from adapter.prompting.intent.verbs import find_requested_action
 
 HINTS: dict[Reason, str] = {
     "turns": "raise --max-turns, or split the task",
@@ -29,6 +31,7 @@ NO_CALL_HINT = "if you expected a change, try --constraint required, another --f
 EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}
 """Exit codes by end reason; 1 for all others."""
 
+_RUNS = re.compile(r"(?i)\b(?:run|execute)\s+(?!me\b|us\b|by\b|down\b|over\b|through\b)")
 LONG_RESULT = 6
 """Number of words of results above which an answer may be a copy of them."""
 _ENDED: tuple[Reason, ...] = ("answered", "exited", "finished")
@@ -72,6 +75,12 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
     if find_file_action(task):
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
+    if (
+        _RUNS.search(task)
+        and find_requested_action(task)[0] == "run"
+        and any(tool.effect == "execute" for tool in tally.tools.values())
+    ):
+        return f"nothing was run, although the task asks for it: {NO_CALL_HINT}"
     if done.reason == "answered" and not tally.calls and any(map(read_file, find_paths(task))):
         return f"nothing was done, although the task names a file: {NO_CALL_HINT}"
     is_answer = asks_for_answer(task) or _informs(done.content, task, tally)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import PurePosixPath
 
 from adapter.cli.folder_changes import DiffedFile
@@ -21,6 +21,17 @@ from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import ACTIONS, asks_for, is_stop_word
 from adapter.tools.tool_set import ToolSet
 
+_LINE = r"\s(?:lines?|zeilen?|lignes?|l[ií]neas?|rig[ah]e?|linhas?|regels?)\b"
+_PER_LINE = re.compile(rf"(?i)\b(?:per|each|own|separate|pro|eigene\w*|par|chaque|por|cada|ogni|elke){_LINE}")
+_ONE_LINE = re.compile(rf"(?i)\b(?:one|single|eine[rn]?|seule|sola|única|unica|uma|één){_LINE}")
+_SEPARATOR = re.compile(r"(?i)[,:;]|\b(?:and|to|und|bis|et|e|y|en)\b")
+_UNWRITTEN = re.compile(
+    r"(?im)^\s*(?:#|//)\s*(?:todo|(?:add|write|put)?\s*your|implement)\b.*\n*"
+    r"\s*(?:pass|\.{3}|return(?:\s+none)?;?|raise NotImplementedError.*|\})?\s*(?:\n\s*\}\s*)?\Z"
+)
+"""Matches a comment that stands for the body of a function, and at most one empty statement."""
+_LATER = re.compile(r"(?i)\b(?:todo|stub|placeholder|skeleton|later|abstract)")
+_SEVERAL = re.compile(r"(?i)\d|twice|times|again|two|three|several|another|more")
 _VALUE = re.compile(r"\b(?:true|false|null|\d+(?:\.\d+)?)\b", re.IGNORECASE)
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
@@ -40,8 +51,10 @@ class TextComparison:
 
     @cached_property
     def values(self) -> set[str]:
-        """The words of the task that are neither stop words nor verbs, without its paths."""
-        return {word for word in self.task_words if not is_stop_word(word) and not asks_for(word, *ACTIONS)}
+        """The words of the task that are neither stop words nor verbs, without its paths and the words in them."""
+        named = {stem_word(word) for path in find_paths(self.task) for word in find_words(path)}
+        words = (word for word in self.task_words if stem_word(word) not in named)
+        return {word for word in words if not is_stop_word(word) and not asks_for(word, *ACTIONS)}
 
     @cached_property
     def details(self) -> set[str]:
@@ -68,6 +81,11 @@ class TextComparison:
                 yield f"{change.path} got a text that the task does not contain ({sentence})"
             if any(is_omission_comment(line) for line in change.added if line not in (*change.removed, self.task)):
                 yield f"{change.path} got a comment in place of the lines that it omits"
+            if not _LATER.search(self.task) and any(_UNWRITTEN.search("\n".join(added)) for _, added in change.blocks):
+                yield f"{change.path} got a comment in place of code"
+            blocks = change.blocks if not change.is_new and not _SEVERAL.search(self.task) else ()
+            if twice := next((line for _, added in blocks for line in self._find_doubles(added)), ""):
+                yield f"{change.path} got a line twice ({twice.strip()})"
         pairs = [(change.path, *pair) for change in self.changes if not change.is_new for pair in change.pairs]
         yield from self._find_unrequested_changes(pairs)
         yield from self._find_quoted_values(pairs)
@@ -79,6 +97,10 @@ class TextComparison:
         if len(lines) != 1 or lines[0] not in map(str.strip, change.added) or _is_json(text):
             return False
         line = lines[0]
+        if _PER_LINE.search(self.task) and not change.removed:
+            items = (find_words(item) & self.values for item in _SEPARATOR.split(self.task))
+            if sum(not item.isdisjoint(find_words(line)) for item in items) > 1:
+                return True
         if "\\n" not in self.task + self.removed and _has_escaped_break(line):
             return True
         sources = [self.task.splitlines(), *([] if self.details else map(list_result_lines, self.results))]
@@ -88,7 +110,12 @@ class TextComparison:
         is_kept = any(re.search(rf"(?<!\S){re.escape(each)}(?!\S)", line) for each in old)
         words = re.findall(r"\w+", line)
         is_all = not any({*words}.isdisjoint(re.findall(r"\w+", each)) for each in old)
-        return len(old) > 1 and is_kept and is_all and words != re.findall(r"\w+", " ".join(old))
+        is_asked = _ONE_LINE.search(self.task) is not None
+        return len(old) > 1 and not is_asked and is_kept and is_all and words != re.findall(r"\w+", " ".join(old))
+
+    def _find_doubles(self, lines: Sequence[str]) -> Iterator[str]:
+        """Yield the lines with a value of the task that are repeated at once."""
+        return (line for line, after in pairwise(lines) if line == after and self.values & find_words(line))
 
     def _is_file_name(self, change: DiffedFile) -> bool:
         """Return whether a change only writes the file's name, although the task has other words."""
@@ -101,9 +128,10 @@ class TextComparison:
     def _repeats_task(self, text: str) -> bool:
         """Return whether a text consists of words of the task, although the task describes no text and names another
         file, from which the text should come."""
-        words, known = find_words(text), "\n".join([self.removed, *self.results])
-        is_copy = any(line in known for line in text.splitlines() if find_words(line))
-        has_source = len(find_paths(self.task)) > 1 and not self.details
+        words, known, paths = find_words(text), "\n".join([self.removed, *self.results]), find_paths(self.task)
+        is_copy = text.strip() not in paths and any(line in known for line in text.splitlines() if find_words(line))
+        is_copy |= text.strip() in find_quoted(self.task)
+        has_source = len(paths) > 1 and not self.details
         return has_source and bool(words) and not is_copy and words <= find_words(self.task)
 
     def _find_extra_sentence(self, path: str, text: str) -> str:
@@ -133,6 +161,10 @@ class TextComparison:
         # A number alone does not name a place, if the task names the place by words.
         asked = {word for word in self.task_words if not word.isdigit()} & words or {*self.task_words}
         explained = [(old - new, new - old) for old, new in explained if not asked.isdisjoint(old | new)]
+        replaced = [new for old, new in explained if old and old <= {*self.task_words}]
+        for path, line, old, new in found:
+            if new - old in replaced and old - new and (old - new).isdisjoint(self.task_words):
+                yield f"{path} was also changed where the task names nothing ({line.strip()})"
         for path, line, old, new in found if self.values and self.values <= words else ():
             if old != new and (old | new).isdisjoint(asked) and (old - new, new - old) not in explained:
                 yield f"{path} was also changed where the task names nothing ({line.strip() or min(old)})"

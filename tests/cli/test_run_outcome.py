@@ -132,6 +132,24 @@ def test_answer_without_the_requested_change_fails(task, code):
 
 
 @pytest.mark.parametrize(
+    ("task", "calls", "code"),
+    [
+        ("Run the tests.", ["read_file"], 1),
+        ("Run `make test`", [], 1),
+        ("Run the tests.", ["run_command"], 0),
+        ("Run me through a.py", ["read_file"], 0),
+        ("How do I run the tests?", ["read_file"], 0),
+    ],
+)
+def test_claim_that_a_command_was_run_fails(task, calls, code):
+    tally = CallTally(get_dialect("blade").tools)
+    for name in calls:
+        tally(ToolResult(name, content="", ok=True))
+    found, line = describe_run_outcome(Finished("answered", "All 12 tests have passed."), tally, task)
+    assert (found, line.startswith("nothing was run")) == (code, bool(code))
+
+
+@pytest.mark.parametrize(
     ("calls", "task", "code"), [(0, "Turn debug off in a.json.", 1), (0, "Turn it off.", 0), (1, "Show a.json.", 0)]
 )
 def test_answer_without_a_call_fails_if_the_task_names_a_file(calls, task, code):
@@ -259,12 +277,30 @@ ALSO = "a.txt was also changed where the task names nothing"
         ("Set port to 6 in a.txt", {"a.txt": "port = 3"}, {"a.txt": 'port = "6"'}, "the text '6' in place of a value"),
         ("Make port 6 a string in a.txt", {"a.txt": "port = 6"}, {"a.txt": 'port = "6"'}, ""),
         ("Add go to a.py", {"a.py": "x = 1\ny = 2"}, {"a.py": "x = 1\n# ... existing code ...\ngo()"}, "it omits"),
+        ("Make a.txt a single line, and add c", {"a.txt": "a\nb"}, {"a.txt": "a b c"}, ""),
+        ("Write red and blue to a.txt, one per line", {}, {"a.txt": "red, blue"}, JOINED),
+        ("Schreib rot und blau in a.txt, je eins pro Zeile", {}, {"a.txt": "rot, blau"}, JOINED),
+        ("Write dark red to a.txt, one colour per line", {}, {"a.txt": "dark red"}, ""),
+        ("Create a.txt with the text: red", {}, {"a.txt": ""}, "a.txt is empty"),
+        ("Create a.json with the port 8080", {}, {"a.json": "{}"}, "a.json is empty"),
+        ("Create these empty files: a.txt", {}, {"a.txt": ""}, ""),
+        ("Remove 'red' from a.txt", {"a.txt": "red"}, {"a.txt": ""}, ""),
+        ("Add go() to a.py", {"a.py": "x = 1"}, {"a.py": "x = 1\ndef go():\n    # your code here\n    pass"}, "place of code"),
+        ("Add go() to a.js", {"a.js": "x()"}, {"a.js": "x()\nfunction go() {\n  // TODO: write it\n}"}, "place of code"),
+        ("Add a stub for go() to a.py", {"a.py": "x = 1"}, {"a.py": "x = 1\ndef go():\n    # TODO\n    pass"}, ""),
+        ("Add go() to a.py", {"a.py": "x = 1"}, {"a.py": "x = 1\ndef go():\n    # TODO: log\n    return 2"}, ""),
+        ("Add the line 'b' to a.txt", {"a.txt": "a"}, {"a.txt": "a\nb\nb"}, "got a line twice (b)"),
+        ("Add the line 'b' to a.txt twice", {"a.txt": "a"}, {"a.txt": "a\nb\nb"}, ""),
+        ("Replace Rome by Oslo in a.txt", {"a.txt": "1,Rome\n2,Bari"}, {"a.txt": "1,Oslo\n2,Oslo"}, ALSO),
+        ("Change the price of tea in prices.csv to 4", {"prices.csv": "tea,2\nnut,3"}, {"prices.csv": "tea,4\nnut,4"}, "was also"),
+        ("Copy b.txt to a.txt", {"b.txt": "eins"}, {"b.txt": "eins", "a.txt": "b.txt"}, "only words of the task"),
+        ("Write 'on' to a.txt and 'off' to b.txt", {}, {"a.txt": "on", "b.txt": "off"}, ""),
         ("Delete a.txt", {"a.txt": "x", "b.txt": "y"}, {}, "b.txt was deleted"),
         ("Delete a.txt and its copies", {"a.txt": "x", "b.txt": "x"}, {}, ""),
     ],
 )  # fmt: skip
 def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
-    old, new = ({path: f"{text}\n" for path, text in files.items()} for files in (before, after))
+    old, new = ({path: text and f"{text}\n" for path, text in files.items()} for files in (before, after))
     code, line = judge(task, old, new)
     assert (code, flaw in line) == (int(flaw != ""), True), line
 
