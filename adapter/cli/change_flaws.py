@@ -213,7 +213,8 @@ class Comparison:
 
     def _find_lost_line(self, change: DiffedFile, *, is_addition: bool) -> str:
         """Return a line that was lost, or "". An addition loses no line. A change that the task describes loses no line
-        without a word of the task, except if it replaces all lines of a changed block."""
+        without a word of the task, except if it replaces all lines of a changed block. A deletion of a line that the
+        task names loses no line before or after it with the same punctuation and number of words."""
         if not self._is_described(change) and not (is_addition and len(change.added) <= len(change.removed)):
             return ""
         kept = self.added_words if is_addition else self.added_words | self.task_words
@@ -224,6 +225,11 @@ class Comparison:
             is_whole = len(lost) == len(lines)
             if lost and (is_addition or (is_whole != bool(added) and not (is_whole and len(change.blocks) == 1))):
                 return lost[0]
+            asked = [index for index, (_, is_lost) in enumerate(lines) if not is_lost]
+            shapes = {re.sub(r"\w+", "w", lines[index][0]) for index in asked}
+            others = [] if added or not asked else [*lines[: asked[0]], *lines[asked[-1] + 1 :]]
+            if other := next((line for line, _ in others if re.sub(r"\w+", "w", line) in shapes), ""):
+                return other
         return ""
 
     def _find_other_number(self, change: DiffedFile) -> str:
