@@ -14,6 +14,7 @@ from adapter.agent.answer_reader import AgentEvent, AnswerReader
 from adapter.agent.prompt_setup import (
     build_constraint_fields,
     build_guided_request,
+    build_plain_question,
     choose_prompt_style,
     find_guided_choice,
     format_from_template,
@@ -415,6 +416,9 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             body.pop("stop", None)
             return body.pop("messages"), body
         fields = self._constraint_fields if self._is_constrained else self._free_fields
+        if self._client is not None and self._own is not None and query.in_words and self._is_constrained:
+            messages = build_plain_question(query.messages, self._client)
+            return (messages, fields) if messages else self._own.build_request(query.messages, fields)
         return (query.messages, fields) if self._own is None else self._own.build_request(query.messages, fields)
 
     def _run_call(self, call: ToolCall) -> ToolResult:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.template_chat import TemplateChat
+from adapter.conversation.message_rendering import Message
 from adapter.core.errors import ToolError, UsageError
-from adapter.core.events import JsonObject
+from adapter.core.events import ERROR_LABEL, JsonObject
 from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.format import Format
@@ -142,6 +143,23 @@ def build_guided_request(
             guided_choice=settings,
         ),
     )
+
+
+def build_plain_question(messages: Sequence[Message], client: ChatClient) -> list[Message]:
+    """Return the last user message below the results for it, without tools, or nothing if the model is not very small.
+
+    A very small model that may only answer in words, but sees tools, writes anything but the answer.
+    """
+    from adapter.backends.small_model_detection import invents_values
+
+    last = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=0)
+    texts = [
+        message.get("content") for message in (*messages[last + 1 :], messages[last]) if message["role"] != "assistant"
+    ]
+    if not all(isinstance(text, str) for text in texts) or not invents_values(client.endpoint, client.model):
+        return []
+    content = "\n\n".join(text for text in map(str, texts) if not text.startswith(ERROR_LABEL))
+    return [{"role": "user", "content": content}]
 
 
 def require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:

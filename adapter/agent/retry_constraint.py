@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from adapter.conversation.guardrails.call_history import CallHistory
@@ -29,6 +30,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.words import stem_words
+from adapter.editing.syntax_check import find_new_syntax_error
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
@@ -134,7 +136,7 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
             elif lines and name in OLD_TEXT:
                 choices[tool.name, name] = lines
             elif name in NEW_TEXT and (
-                new_lines := [*_add_items(path, lines, history), *_replace_names(lines, history)]
+                new_lines := [*_add_items(path, lines, history), *_replace_names(path, lines, history)]
             ):
                 choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
     return choices
@@ -196,9 +198,9 @@ def _find_stated_items(path: str, history: CallHistory) -> list[str]:
     return [item for item in items if 0 < len(item) <= MAX_ITEM and not find_paths(item)]
 
 
-def _replace_names(lines: Sequence[str], history: CallHistory) -> Iterator[str]:
+def _replace_names(path: str, lines: Sequence[str], history: CallHistory) -> Iterator[str]:
     """Yield copies of each line in which one number, or one name that the request contains, is replaced by another from
-    the request. A number is replaced only by a number."""
+    the request. A number is replaced only by a number, and a file that can be parsed still can be."""
     if find_started_action(history) != "edit":
         return
     request = history.request
@@ -206,13 +208,17 @@ def _replace_names(lines: Sequence[str], history: CallHistory) -> Iterator[str]:
         request = request.replace(path, " ")
     replaced = find_replaced_names(history)
     asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+    text = "\n".join(list_known_lines(path, history))
     for line in lines:
         for old in dict.fromkeys(_NAME.findall(line)):
             news = (new for new in asked if new not in line and new not in replaced and not new.startswith("{{"))
             is_number = old[0].isdigit()
             for new in news if is_number or old in asked else ():
-                if not is_number or new[0].isdigit():
-                    yield re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, line)
+                changed = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, line)
+                if (not is_number or new[0].isdigit()) and not find_new_syntax_error(
+                    text, text.replace(line, changed, 1), path
+                ):
+                    yield changed
 
 
 def _get_line_prefix(line: str) -> str:
@@ -220,12 +226,20 @@ def _get_line_prefix(line: str) -> str:
     return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
 
 
+def _find_named_block(lines: Sequence[str], words: set[str]) -> list[str]:
+    """Return the similar lines below the only heading that has one of ``words``, or nothing."""
+    headings = [at for at, line in enumerate(lines) if line.rstrip().endswith(_OPENS)]
+    named = [at for at in headings if not words.isdisjoint(stem_words(lines[at]))]
+    below = lines[named[0] + 1 :] if len(named) == 1 else ()
+    return [*takewhile(lambda line: _get_line_prefix(line) == _get_line_prefix(below[0]), below)]
+
+
 def find_known_lines(path: str, history: CallHistory) -> list[str]:
     """Return the lines of a file that a constrained edit may use as its old text.
 
     They are known from the results of reading the file, and contain a word. Lines that the request is about are
-    preferred. If the request adds something, only the last of several similar lines counts. The result is empty if
-    there are too many lines for a grammar.
+    preferred. If the request adds something, only the last of several similar lines counts: of those below a heading
+    that the request names, if there is one. The result is empty if there are too many lines for a grammar.
     """
     known = [line for line in dict.fromkeys(list_known_lines(path, history)) if stem_words(line)]
     if find_started_action(history) != "add":
@@ -236,6 +250,8 @@ def find_known_lines(path: str, history: CallHistory) -> list[str]:
             or known
         )
     else:
+        asked = set(stem_words(history.request.replace(path, "")))
+        known = _find_named_block(known, asked) or known
         prefixes = [*map(_get_line_prefix, known), None]
         known = [line for line, prefix, after in zip(known, prefixes, prefixes[1:], strict=False) if prefix != after]
         known = [line for line in known if not line.rstrip().endswith(_OPENS)] or known

@@ -24,6 +24,11 @@ from adapter.conversation.guardrails.guardrails import MAX_DROPPED, Guardrails
 from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
+from adapter.conversation.guardrails.requested_file_changes import (
+    find_started_action,
+    find_unused_values,
+    has_changed,
+)
 from adapter.conversation.guardrails.unparsed_calls import find_leading_call
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
 from adapter.conversation.message_content import Content, concat_content
@@ -178,11 +183,16 @@ class Session:
         return replace(step, held_to=self._held_to, in_words=self._is_repeating and not self._held_to)
 
     def _has_nothing_to_add(self, verdict: Retry) -> bool:
-        """Return whether the model has made a change, repeated it, and then only copied the guardrail's message about
-        the repetition.
-        """
-        has_changed = any(call.ok and call.changes for call in self._history.recent)
-        return verdict.guardrail == "own_words" and self._is_repeating and has_changed
+        """Return whether the model has made a change, and then only repeated it and copied the guardrail's message
+        about that, or has written nothing after the whole of the requested change."""
+        if not has_changed(self._history):
+            return False
+        is_complete = find_started_action(self._history) != "" and not find_unused_values(self._history)
+        return (
+            is_complete
+            if verdict.guardrail == "empty_answer"
+            else verdict.guardrail == "own_words" and self._is_repeating
+        )
 
     def _with_result(self, content: str) -> str:
         """Append the result of a repeated call to an answer that has no word in common with it. An answer with a number

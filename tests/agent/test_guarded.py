@@ -222,6 +222,26 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [40]
 
 
+def test_item_is_added_below_the_heading_that_the_request_names():
+    """The other list, or the line below the list, was also possible."""
+    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
+    content = "name: x\nnuts:\n  - oak\n  - pear\nfruit:\n  - fig\nsize: 2\n"
+    for request, line in (("Add ash to the nuts in c.yaml", "  - pear"), ("In c.yaml add ash to fruit", "  - fig")):
+        past = CallHistory(request, (PastCall("read_file", {"path": "c.yaml"}, content),))
+        found = find_named_values(past, tools, is_small=True)
+        assert found["edit_file", "old_content"] == [line]
+        assert f"{line}\n  - ash" in found["edit_file", "new_content"]
+
+
+def test_new_text_of_a_constrained_edit_can_be_parsed():
+    """`Qwen2.5-Coder-0.5B` chose "Box Crate:"."""
+    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
+    past = CallHistory(
+        "Rename the class Crate to Box in a.py", (PastCall("read_file", {"path": "a.py"}, "class Crate:\n    a = 1\n"),)
+    )
+    assert find_named_values(past, tools, is_small=True)["edit_file", "new_content"] == ["class Box:"]
+
+
 def test_added_item_has_words_of_the_request():
     """After the last item of a list. Additions to other text are free."""
     tools = ToolSet([get_dialect("blade").tools["edit_file"]])

@@ -219,6 +219,15 @@ def test_tools_are_withdrawn_after_a_repeated_call():
     assert session.on_answer(turn(CALL)) == Finished("repetition", "port = 4711")
 
 
+def test_empty_answer_after_the_whole_change_ends_the_turn():
+    """A small model wrote nonsense when it was asked again."""
+    for request, is_complete in (("Create a.py", True), ("Create a.py and b.py", False)):
+        session = new_session()
+        session.start(request)
+        assert isinstance(run_calls(session, WRITE, "Wrote a.py."), AskModel)
+        assert (session.on_answer(turn("")) == Finished("answered", "Wrote a.py.")) == is_complete
+
+
 def test_copied_message_is_not_the_last_answer():
     """Not even if the model then repeats its call."""
     session = new_session()

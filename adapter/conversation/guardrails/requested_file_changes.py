@@ -261,7 +261,8 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the request needs.
 
     It may delete a file although the request does not ask to delete the whole file. Or it may overwrite a file with a
-    text that lacks most of the known lines, although the request concerns only a part of the file, or is a question.
+    text that lacks most of the known lines, although the request concerns only a part of the file, or is a question. A
+    file that the request changes must be read first, unless the user's message may contain its text.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
@@ -278,6 +279,8 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
         return False
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
+    if not known and find_file_action(history.request) == "edit" and "\n" not in history.user_text.strip():
+        return not paths.isdisjoint(find_unread_paths(history))
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
 
 

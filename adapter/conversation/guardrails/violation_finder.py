@@ -118,7 +118,10 @@ class ViolationFinder:
         if loses_text(current, history, self.tools):
             next_tools = find_next_tools(history, self.tools)
             step = f"Call {join_with_or(next_tools)}" if next_tools else "Answer"
-            yield Violation("unasked_action", render_message("unasked_action", tool=call.name, step=step), next_tools)
+            words = render_message("unasked_action", tool=call.name, step=step)
+            if next_tools == find_readers(self.tools) != () and not sounds_like(call.name, "delete"):
+                words = render_message("unread_file", tool=next_tools[0])
+            yield Violation("unasked_action", words, next_tools)
         if invents_text(current, history, self.tools):
             yield _build_violation("invented_text", call.name, request=shorten_to_line(history.request))
         if found := describe_repetition(history, current, earlier, self.tools, self.encode, repetitions):

@@ -552,7 +552,10 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("Who is the author in a.json?", (), "Which of the two files do you mean?", "", ()),
         ("Who is the author in a.json?", (), "The file has no author.", "", ()),
         ("Is x in a.md?", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], "unasked_action", ()),
+        (RENAME, (), [("write_file", {"path": "a.py", "content": "hello"})], "unasked_action", ("read_file",)),
         # lookalikes
+        (f"{RENAME} It is:\ngreet()", (), [("write_file", {"path": "a.py", "content": "hello()"})], "", ()),
+        ("Add hello to a.py", (), [("write_file", {"path": "a.py", "content": "hello()"})], "", ()),
         ("Which port is set in server.ini?", (READ_A,), "The port is 8080.", "", ()),
         ("What is port 8080 in server.ini for?", (), "Port 8080 is for HTTP.", "", ()),
         ("What is version 4.14.1 in package.json?", (), "Version 4.14.1 is the last one.", "", ()),
