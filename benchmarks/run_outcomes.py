@@ -27,9 +27,8 @@ from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.text.diffs import render_unified_diff
 from adapter.dialects import get_dialect
 from adapter.editing.syntax_check import NO_LONGER_PARSES, UncheckableError, find_syntax_error
-from benchmarks.everyday_tasks import load_tasks
+from benchmarks.everyday_tasks import SETS, load_tasks
 
-SETS = ("plain", "sloppy", "second", "third", "fourth")
 TOOLS = get_dialect("blade").tools
 
 Files: TypeAlias = Mapping[str, str]

@@ -47,7 +47,7 @@ MAX_DIGITS = 18
 """Maximum number of digits of a number that is compared. Python limits the conversion of longer ones."""
 UNITS = (1, 60, 1_000, 1_024, 3_600, 86_400)
 """Factors between a number of the task and the same number in the unit of a file."""
-MAX_UNKNOWN_WORDS = 3
+MAX_UNKNOWN_WORDS = 4
 """Maximum number of words, besides the path, in a task without a known verb that may ask for a deletion."""
 CHANGING = ("add", "create", "edit", "move", "delete", "reset")
 """Actions that change files."""
