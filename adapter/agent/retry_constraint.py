@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.requested_file_changes import (
+    CHANGES,
     find_change_tools,
     find_readers,
     find_replaced_names,
@@ -86,7 +87,8 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
     """Return the request fields that constrain the next answer of a very small model, or no fields.
 
     If the last call completed the requested change, the answer cannot contain another call. If the last edit failed,
-    the answer must be an edit of known text or, if no file was read, the call that reads one.
+    the answer must be an edit of known text or, if no file was read, the call that reads one. If the request asks for
+    no edit, it must be the requested action.
     """
     from adapter.backends.small_model_detection import invents_values
 
@@ -100,7 +102,7 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
     if is_made:
         return build_no_call_constraint(client)
     paths = find_paths(history.request)
-    if not any(find_known_lines(path, history) for path in paths):
+    if find_started_action(history) in CHANGES and not any(find_known_lines(path, history) for path in paths):
         is_read = any(line for path in paths for line in list_known_lines(path, history))
         change_tools = () if is_read else find_readers(tools)
     return build_retry_constraint(client, format, history, ToolSet([tools[name] for name in change_tools]))

@@ -77,6 +77,8 @@ class TextComparison:
                 yield f"the new text of {change.path} is only the file's name"
             if change.is_new and self._repeats_task(text):
                 yield f"the new text of {change.path} has only words of the task"
+            if change.is_new and self._is_reordered(text):
+                yield f"the text of {change.path} is not the stated one"
             if change.is_new and (sentence := self._find_extra_sentence(change.path, text)):
                 yield f"{change.path} got a text that the task does not contain ({sentence})"
             if any(is_omission_comment(line) for line in change.added if line not in (*change.removed, self.task)):
@@ -133,6 +135,13 @@ class TextComparison:
         is_copy |= text.strip() in find_quoted(self.task)
         has_source = len(paths) > 1 and not self.details
         return has_source and bool(words) and not is_copy and words <= find_words(self.task)
+
+    def _is_reordered(self, text: str) -> bool:
+        """Return whether a text has only words of the text that ends the task, but in another order, and not sorted."""
+        stated, words = (re.findall(r"\w+", each.lower()) for each in (self.task.rpartition(": ")[2], text))
+        rest = iter(stated)
+        is_kept = all(word in rest for word in words)
+        return ": " in self.task and len(words) > 1 and {*words} <= {*stated} and not is_kept and words != sorted(words)
 
     def _find_extra_sentence(self, path: str, text: str) -> str:
         """Return a sentence that has no word of the task, if the task ends with the text to write or quotes it, or "".

@@ -78,6 +78,7 @@ class Session:
     _calls: list[ToolCall] = field(default_factory=list)  # calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # results of calls that were not run, by id
     _held_to: tuple[str, ...] = ()  # tools to which to constrain the next answer if all calls were refused
+    _may_be_held: bool = False  # whether this constraint was postponed, in case the message suffices
     _is_repeating: bool = False  # whether they were refused as repetitions
     _repeated_result: str = ""
     _invalid: tuple[InvalidToolCall, ...] = ()
@@ -170,10 +171,10 @@ class Session:
         self._calls = [
             replace(call, arguments=map_strings(unescape_control_tokens, call.arguments)) for call in turn.calls
         ]
-        self._refused = self._refuse_calls()
+        may_be_held, self._refused = self._may_be_held, self._refuse_calls()
         to_run = tuple(call for call in self._calls if call.id not in self._refused)
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
-        if self._refused_turns >= self.limits.refusals:
+        if self._refused_turns >= self.limits.refusals + may_be_held:
             return self._finish("repetition")
         if to_run:
             return RunTools(to_run, dropped)
@@ -373,7 +374,7 @@ class Session:
     def _refuse_calls(self) -> dict[str, ToolResult]:
         """Return the results of the calls that must not be run now, by call id."""
         refused: dict[str, ToolResult] = {}
-        self._held_to, self._is_repeating, self._repeated_result = (), False, ""
+        self._held_to, self._may_be_held, self._is_repeating, self._repeated_result = (), False, False, ""
         earlier: list[PastCall] = []
         for call in self._calls:
             violations = self._active_guardrails.check_call(self._history, call, earlier, self.limits.repetitions)
@@ -383,7 +384,8 @@ class Session:
             else:
                 error = violation.wordings[min(self._refused_turns, len(violation.wordings) - 1)]
                 self._remember_message(error, CandidateAnswer("", (call,)))
-                self._held_to = () if violation.is_free_first and not self._refused_turns else violation.held_to
+                self._may_be_held = violation.is_free_first and not self._refused_turns
+                self._held_to = () if self._may_be_held else violation.held_to
                 self._is_repeating = violation.guardrail in LOOPS
                 is_one = violation.guardrail in ("made_already", "repeated_call")
                 self._repeated_result = self._history.last_result if is_one and not violation.held_to else ""
