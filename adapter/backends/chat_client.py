@@ -12,6 +12,7 @@ failure becomes a TransportError that states the request, the answer and the nex
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -58,6 +59,8 @@ _Events: TypeAlias = "Stream[object] | _ResponseLines"
 _CHAT = "/v1/chat/completions"
 _T = TypeVar("_T")
 
+
+_log = logging.getLogger("adapter")
 
 REFUSED_PATIENCE_S = 3.0
 """Maximum time, in seconds, to retry while the connection is refused, usually because no server is running."""
@@ -308,7 +311,18 @@ class ChatClient:
 
         is_temporary = retry_if_exception(lambda error: self._describe_failure(error).retry != "never")
         wait = wait_random_exponential(multiplier=0.25, max=MAX_PAUSE_S)
-        return {"retry": is_temporary, "wait": wait, "stop": self._has_waited_enough, "reraise": True}
+        stop, note = self._has_waited_enough, self._note_second_wait
+        return {"retry": is_temporary, "wait": wait, "stop": stop, "before_sleep": note, "reraise": True}
+
+    def _note_second_wait(self, state: RetryCallState) -> None:
+        """Tell the user why a request takes long, without the server's own words, which could control a terminal."""
+        error = state.outcome.exception() if state.outcome else None
+        if error is None or state.attempt_number != 2:
+            return
+        failure = self._describe_failure(error)
+        if failure.retry == "patiently":
+            url, status, limit_s = self.endpoint.display_url, find_status(error), self._patience_s
+            _log.warning("%s answered %s; retrying for up to %g s. %s", url, status, limit_s, failure.advice)
 
     def _has_waited_enough(self, state: RetryCallState) -> bool:
         return (state.seconds_since_start or 0.0) + state.upcoming_sleep > self._get_retry_limit_s(state)

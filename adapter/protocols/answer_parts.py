@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from adapter.core.events import JsonObject
+from adapter.core.events import Json, JsonObject
 from adapter.protocols.exchange_guardrails import EXTENSION
 
 Kind: TypeAlias = Literal["reasoning", "text", "call"]
@@ -41,12 +41,13 @@ class AnswerParts:
     """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
 
     ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`. ``notice`` contains the answer's
-    ``adapter`` field, if there is one.
+    ``adapter`` field, if there is one, and ``stop_sequence`` what ended the text, if the server reports it.
     """
 
     def __init__(self) -> None:
         self.parts: list[AnswerPart] = []
         self.finish_reason = "stop"
+        self.stop_sequence: Json = None
         self.usage: JsonObject = {}
         self.notice: JsonObject = {}
         self._is_open = False
@@ -69,7 +70,9 @@ class AnswerParts:
             self.notice = {EXTENSION: chunk[EXTENSION]}
         for choice in chunk["choices"]:
             delta = choice["delta"]
-            self.finish_reason = choice["finish_reason"] or self.finish_reason
+            if choice["finish_reason"]:
+                self.finish_reason = choice["finish_reason"]
+                self.stop_sequence = choice.get("stop_reason") or choice.get("matched_stop")
             for key, kind in _TEXT_KINDS:
                 if text := delta.get(key):
                     if not self._is_open or self.parts[-1].kind != kind:

@@ -9,7 +9,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, build_chunk_template, split_at_text
 from adapter.protocols.openai_chat_response import DIED, BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, is_error
+from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, find_error_status, is_error
 from adapter.protocols.reasoning_budget import remove_budget
 from adapter.protocols.sse import (
     DONE,
@@ -141,6 +141,11 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     def is_done(self) -> bool:
         return self._has_ended or self._answer.is_done or self._answer.awaits_more
 
+    @property
+    def early_error(self) -> JsonObject | None:
+        """The error that ended the answer before the model wrote anything, or None."""
+        return self._answer.early_error
+
     def build_next_body(self) -> JsonObject | None:
         self._unsent = self._flush()  # a stream may end without [DONE]
         request = self._answer.begin_next_request()
@@ -255,7 +260,8 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         completion = convert_to_chat(_read(body))
         if isinstance(completion, dict) and is_error(completion):
             died = build_error_object(DIED, "upstream_error")
-            return 502, died if is_cut(body) else convert_to_error_object(completion)
+            error = died if is_cut(body) else convert_to_error_object(completion)
+            return find_error_status(error), error
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
             excerpt = body[:80].decode("utf-8", "replace")
             return 502, build_error_object(
@@ -264,7 +270,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         answer = self._answer.feed(completion)
         if isinstance(answer, TranslatedRequest):
             return answer.body
-        return (502 if is_error(answer) else 200), answer
+        return (find_error_status(answer) if is_error(answer) else 200), answer
 
 
 def _read(data: bytes) -> Json:

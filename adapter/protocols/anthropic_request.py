@@ -69,8 +69,9 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
         request |= _convert_choice(require_type(dict, body.get("tool_choice"), "tool_choice"))
     request |= _convert_thinking(require_type(dict, body.get("thinking"), "thinking"), dropped)
     output = require_type(dict, body.get("output_config"), "output_config")
-    effort = output.get("effort")
-    request |= {"reasoning_effort": _EFFORTS.get(effort, effort)} if isinstance(effort, str) else {}
+    thinks = request.get("chat_template_kwargs", {}).get("enable_thinking", True)
+    if thinks and isinstance(effort := output.get("effort"), str):
+        request["reasoning_effort"] = _EFFORTS.get(effort, effort)
     return request | _format(output.get("format") or body.get("output_format"))
 
 
@@ -138,6 +139,10 @@ class _ContentReader:
         if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
             raise RequestError(f"a message must have a role and content, got {str(message)[:80]!r}", "messages")
         role, content = message.get("role"), message["content"]
+        if role == "system":
+            if text := self.convert_system_text(content):
+                yield {"role": role, "content": text}
+            return
         if isinstance(content, str):
             yield {"role": role, "content": content}
             return
@@ -161,10 +166,10 @@ class _ContentReader:
         ]
         rest = [part for block in blocks for part in self._convert_block(block, path)]
         reasoning = "\n".join(block["thinking"] for block in blocks if isinstance(block.get("thinking"), str))
-        if rest or calls:
+        if rest or calls or role == "assistant":  # without an empty answer, two messages of the user would follow
             yield {
                 "role": role,
-                "content": rest,
+                "content": rest or "",
                 **({"tool_calls": calls} if calls else {}),
                 **({"reasoning_content": reasoning} if reasoning else {}),
             }

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from adapter.core.events import JsonObject
+from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.custom_and_legacy_tools import read_object
-from adapter.protocols.openai_errors import get_error_text, is_error
+from adapter.protocols.openai_errors import find_error_status, get_error_text, is_error
 from adapter.protocols.sse import encode_event
-from adapter.protocols.usage import count_cached_tokens
+from adapter.protocols.usage import count_cached_tokens, count_stored_tokens
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
@@ -24,6 +24,7 @@ ERROR_TYPES = {
     429: "rate_limit_error",
     503: "overloaded_error",
     504: "timeout_error",
+    529: "overloaded_error",
 }
 """Types of errors by HTTP status (https://platform.claude.com/docs/en/api/errors)."""
 
@@ -33,30 +34,31 @@ class AnthropicWriter:
 
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, model: str, message_id: str, prompt_tokens: int = 0) -> None:
-        """Create a writer. ``prompt_tokens`` is an estimate, used if the server reports the number too late."""
+    def __init__(self, model: str, message_id: str, prompt_tokens: int = 0, stops: Json = None) -> None:
+        """Create a writer. ``prompt_tokens`` is an estimate, used if the server reports the number too late.
+        ``stops`` are the client's stop sequences."""
         self._model, self._id, self._prompt_tokens = model, message_id, prompt_tokens
+        self._stops = stops if isinstance(stops, list) else []
         self._answer = AnswerParts()
         self._has_begun = False
         self.ping = _encode_event({"type": "ping"})
 
     def build_response(self, completion: JsonObject) -> JsonObject:
         """Convert a complete chat completion to a message."""
-        answer = AnswerParts.from_completion(completion)
+        answer = self._answer = AnswerParts.from_completion(completion)
         blocks = [_build_block(part, part.text) for part in answer.parts]
-        return self._build_message(blocks, _find_stop_reason(answer.finish_reason), answer.usage) | answer.notice
+        return self._build_message(blocks, None, answer.usage) | self._build_ending() | answer.notice
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(_encode_event(event) for chunk in chunks for event in self._build_events(chunk))
 
     def encode_end(self) -> bytes:
         closing = [*self._begin(), *_build_step_events(self._answer.close())]
-        delta = {"stop_reason": _find_stop_reason(self._answer.finish_reason), "stop_sequence": None}
         estimate = {"prompt_tokens": self._prompt_tokens}
         closing += [
             {
                 "type": "message_delta",
-                "delta": delta,
+                "delta": self._build_ending(),
                 "usage": _convert_usage(self._answer.usage or estimate),
                 **self._answer.notice,
             },
@@ -66,13 +68,20 @@ class AnthropicWriter:
 
     def _build_events(self, chunk: JsonObject) -> Iterator[JsonObject]:
         if is_error(chunk):
-            yield to_error(chunk, 500)
+            yield to_error(chunk, find_error_status(chunk))
             return
         progress = chunk.get("prompt_progress")  # llama.cpp reports the prompt's length before the answer begins
         if isinstance(progress, dict) and isinstance(progress.get("total"), int):
             self._prompt_tokens = progress["total"]
         yield from self._begin()
         yield from _build_step_events(self._answer.feed(chunk))
+
+    def _build_ending(self) -> JsonObject:
+        """Return the stop reason. vLLM and SGLang report which of the client's stop sequences ended the text."""
+        reason, stop = self._answer.finish_reason, self._answer.stop_sequence
+        if reason == "stop" and stop in self._stops:
+            return {"stop_reason": "stop_sequence", "stop_sequence": stop}
+        return {"stop_reason": STOP_REASONS.get(reason, "end_turn"), "stop_sequence": None}
 
     def _begin(self) -> Iterator[JsonObject]:
         if not self._has_begun:
@@ -137,16 +146,12 @@ def build_thread_error() -> JsonObject:
     return error
 
 
-def _find_stop_reason(finish_reason: str) -> str:
-    return STOP_REASONS.get(finish_reason, "end_turn")
-
-
 def _convert_usage(usage: JsonObject) -> JsonObject:
     """Return the usage in Anthropic's format, in which ``input_tokens`` excludes cached tokens."""
-    cached = count_cached_tokens(usage)
+    cached, stored = count_cached_tokens(usage), count_stored_tokens(usage)
     return {
-        "input_tokens": usage.get("prompt_tokens", 0) - cached,
-        "cache_creation_input_tokens": 0,
+        "input_tokens": usage.get("prompt_tokens", 0) - cached - stored,
+        "cache_creation_input_tokens": stored,
         "cache_read_input_tokens": cached,
         "output_tokens": usage.get("completion_tokens", 0),
     }

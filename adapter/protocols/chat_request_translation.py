@@ -33,6 +33,7 @@ from adapter.protocols.request_tools import ToolRequest, apply_shortlist, choose
 from adapter.protocols.template_prompt import Prefill, TemplatePrompt
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions
+from adapter.protocols.usage import get_object
 from adapter.tools.tool_set import ToolSet
 
 MAX_ANSWERS = 128
@@ -259,6 +260,9 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
     guardrails = _start_guardrails(request, options, is_native=True)
     as_request = _build_unchanged_request(request, options)
     body, shortened = options.get_budgets(request.body).fit_body(_with_system_role(as_request.body))
+    if get_object(body.get("tool_choice")).get("type") == "allowed_tools":  # unknown to vLLM and llama.cpp
+        tools = [tool.to_openai() for tool in request.allowed.values()]
+        body = {**body, "tools": tools, "tool_choice": "required" if request.must_call else "auto"}
     return replace(
         as_request,
         body=body,

@@ -53,7 +53,7 @@ class ChoiceDeltas:
         self._size = self._separate = 0  # characters in the text, and in reasoning that the server separated
         self._length = 0  # characters in the text and in calls that the server parsed
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
-        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn, self._drop_excluded)
+        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn, self._drop_native)
         self._later_calls: list[ToolCall] = []  # calls after a dropped one, for the end of the answer
         self._dropped: list[DroppedCall] = []  # calls that the client does not get
         self._cut_text: str | None = None  # see `separate_cut_call`
@@ -78,6 +78,11 @@ class ChoiceDeltas:
     def size(self) -> int:
         """Number of characters written by the model."""
         return self._size + self._separate
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the model wrote nothing."""
+        return not (self.size or len(self._calls))
 
     @property
     def notice(self) -> JsonObject:
@@ -167,6 +172,11 @@ class ChoiceDeltas:
         if is_excluded:
             self._drop(name or "", EXCLUDED)
         return is_excluded
+
+    def _drop_native(self, name: str) -> bool:
+        """Return whether to drop a call that the server parsed: one too many, or one of an excluded tool."""
+        is_one_too_many = len(self._calls) > 0 and not self._request.client.parallel
+        return is_one_too_many or self._drop_excluded(name)
 
     def _drop(self, name: str, reason: str) -> None:
         """Record a call that is withheld from the client."""

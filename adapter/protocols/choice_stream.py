@@ -63,7 +63,7 @@ class ChoiceStream(FollowedChoice):
             self._watch_reasoning(reasoning)
             if self.follow_up:
                 return deltas
-        if isinstance(text := delta.get("content"), str) and text:
+        if isinstance(text := delta.get("content") or delta.get("refusal"), str) and text:
             if logprobs and (self._logprobs or not self._size):
                 self._logprobs = self._logprobs or LogprobAligner()
                 self._logprobs.add(text, logprobs)
@@ -107,7 +107,7 @@ class ChoiceStream(FollowedChoice):
 
     def _end_native(self, finish_reason: str) -> list[JsonObject]:
         """Return the deltas for the held calls parsed by the server. A call that was cut off is left out."""
-        if finish_reason in CUT_REASONS and (name := self._calls.drop_cut_native()) is not None:
+        if (name := self._calls.drop_cut_native(at_limit=finish_reason in CUT_REASONS)) is not None:
             self._cut_text = name
             self._drop_excluded(name)
         deltas = self._calls.release_native(default="{}")

@@ -28,6 +28,7 @@ _OURS = ("id", "object", "created", "model", "choices", "usage")
 _CHOICE = ("index", "delta", "message", "text", "finish_reason", "logprobs")
 _MESSAGE = ("role", "content", "reasoning", "reasoning_content", "tool_calls", "function_call")
 """Fields of completions, choices and messages written by this module. A server's other fields are passed on."""
+_NOTHING: JsonObject = {}
 
 
 class _Completion:
@@ -116,6 +117,8 @@ class StreamedCompletion(_Completion):
         super().__init__(request, created)
         self._has_head = False
         self.is_done = False
+        self.early_error: JsonObject | None = None
+        """The error that ended the answer before the model wrote anything."""
 
     def feed(self, chunk: Json) -> list[JsonObject]:
         if self.is_done:
@@ -125,7 +128,7 @@ class StreamedCompletion(_Completion):
                 build_error_object(f"the model server sent {str(chunk)[:80]!r}, not a chunk", "upstream_error")
             )
         if is_error(chunk):
-            return self._fail(convert_to_error_object(chunk))
+            return [*self._end_early(), *self._fail(convert_to_error_object(chunk))]
         choices = chunk.get("choices")
         if not self._has_head:  # Azure's first event has no choices, and an empty id
             self._has_head = bool(choices)
@@ -141,7 +144,7 @@ class StreamedCompletion(_Completion):
             choice = self._get_choice(index)
             delta = get_object(given_choice.get("delta") or given_choice.get("message"))
             deltas = choice.feed(delta, given_choice.get("finish_reason"), given_choice.get("logprobs"))
-            chunks += self._build_chunks(choice, deltas, chunk)
+            chunks += self._build_chunks(choice, deltas, chunk, given_choice)
             if choice.error:
                 return chunks
         if chunk.get("prompt_progress"):  # from llama.cpp while it reads the prompt
@@ -155,11 +158,11 @@ class StreamedCompletion(_Completion):
             return []
         choice = self._choices[index]
         deltas = choice.feed_text(text)
-        return deltas if isinstance(deltas, str) else self._build_chunks(choice, deltas, {})
+        return deltas if isinstance(deltas, str) else self._build_chunks(choice, deltas)
 
     def build_text_chunk(self, index: int, text: str) -> JsonObject:
         """Return a chunk that contains only text."""
-        return self._build_chunk(self._choices[index], {"content": text}, {})
+        return self._build_chunk(self._choices[index], {"content": text})
 
     @property
     def awaits_more(self) -> bool:
@@ -175,7 +178,7 @@ class StreamedCompletion(_Completion):
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
                 return None
-            chunks += [self._build_chunk(choice, delta, {}) for delta in deltas]
+            chunks += [self._build_chunk(choice, delta) for delta in deltas]
         return chunks or None
 
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
@@ -190,9 +193,9 @@ class StreamedCompletion(_Completion):
     def _take_rest(self, has_ended: bool) -> list[JsonObject]:
         chunks = self.use_previous() or []  # no follow-up was sent
         unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
-        for choice in unfinished:
-            deltas = choice.feed({}, "stop") if has_ended else choice.on_upstream_lost()
-            chunks += [self._build_chunk(choice, delta, {}) for delta in deltas]
+        for choice in unfinished if has_ended else ():
+            chunks += [self._build_chunk(choice, delta) for delta in choice.feed({}, "stop")]
+        chunks += [] if has_ended else self._end_early()
         if (unfinished and not has_ended) or not self._choices:
             return chunks + self._fail(build_error_object(DIED, "upstream_error"))
         self.is_done = True
@@ -200,15 +203,24 @@ class StreamedCompletion(_Completion):
             chunks.append({**self._head, "choices": [], **usage})
         return chunks
 
+    def _end_early(self) -> list[JsonObject]:
+        """Return the chunks for the text that was held back in unfinished choices."""
+        unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
+        return [self._build_chunk(each, delta) for each in unfinished for delta in each.on_upstream_lost()]
+
     def _fail(self, error: JsonObject) -> list[JsonObject]:
         self._request.stats.fail(error)
         self.is_done = True
+        self.early_error = error if all(choice.is_empty for choice in self._choices.values()) else None
         if not self._choices:
             self._first.close(get_error_text(error))
         return [error]
 
-    def _build_chunks(self, choice: ChoiceStream, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
-        chunks = [self._build_chunk(choice, delta, rest) for delta in deltas]
+    def _build_chunks(
+        self, choice: ChoiceStream, deltas: list[JsonObject | str], chunk: JsonObject = _NOTHING,
+        given_choice: JsonObject = _NOTHING,
+    ) -> list[JsonObject]:  # fmt: skip
+        chunks = [self._build_chunk(choice, delta, chunk, given_choice) for delta in deltas]
         if choice.error:
             return chunks + self._fail(choice.error)
         client = self._request.client
@@ -217,12 +229,16 @@ class StreamedCompletion(_Completion):
             self.is_done = len(finished) == client.answers
         return chunks
 
-    def _build_chunk(self, choice: ChoiceStream, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
-        """Build a chunk. ``delta`` is a delta, or the finish reason as a string. The other fields of the server's chunk
-        ``rest``, such as timings, are added to the finish chunk."""
+    def _build_chunk(
+        self, choice: ChoiceStream, delta: JsonObject | str, chunk: JsonObject = _NOTHING,
+        given_choice: JsonObject = _NOTHING,
+    ) -> JsonObject:  # fmt: skip
+        """Build a chunk. ``delta`` is a delta, or the finish reason as a string. The other fields of the server's
+        ``chunk`` and its choice, such as timings and stop strings, are added to the finish chunk."""
         if isinstance(delta, str):
-            further = _select_other_fields(rest, _OURS) | choice.notice
-            return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
+            further = _select_other_fields(chunk, _OURS) | choice.notice
+            ending = {"index": choice.index, "delta": {}, "finish_reason": delta}
+            return {**further, **self._head, "choices": [_select_other_fields(given_choice, _CHOICE) | ending]}
         choice_chunk: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
         if "logprobs" in delta:
             choice_chunk["logprobs"] = {"content": delta.pop("logprobs"), "refusal": None}

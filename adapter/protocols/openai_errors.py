@@ -6,8 +6,9 @@ import re
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.sse import read_json_or_none
-from adapter.protocols.upstream_failures import classify_failure
+from adapter.protocols.upstream_failures import classify_failure, is_context_failure
 
+CONTEXT_CODE = "context_length_exceeded"
 _TAGS = re.compile(r"(?is)<(style|script)\b.*?</\1>|<!--.*?-->|</?[a-z!][^>]*>")
 
 
@@ -55,11 +56,12 @@ def convert_to_error_object(error: JsonObject) -> JsonObject:
     fields: JsonObject = detail if isinstance(detail, dict) else {}
     kind, code, metadata = fields.get("type"), fields.get("code"), fields.get("metadata")
     reasons = [find_reason(detail) or code, metadata.get("raw") if isinstance(metadata, dict) else None]  # OpenRouter's
+    message = ": ".join(each for each in reasons if isinstance(each, str) and each)
     converted = build_error_object(
-        ": ".join(each for each in reasons if isinstance(each, str) and each) or "the model server reported an error",
+        message or "the model server reported an error",
         kind if isinstance(kind, str) else "upstream_error",
         fields.get("param"),
-        None if code is None else str(code),
+        _find_code(code, message),
     )
     return {"error": {**fields, **converted["error"]}}
 
@@ -68,6 +70,23 @@ def get_error_text(error: JsonObject) -> str:
     """Return the message in an error object of OpenAI's or Ollama's format."""
     detail = error.get("error")
     return str(detail.get("message") or "" if isinstance(detail, dict) else detail)
+
+
+_STATUSES = {CONTEXT_CODE: 400, "rate_limit_exceeded": 429}
+
+
+def find_error_status(error: JsonObject) -> int:
+    """Return the HTTP status that the code of an error in OpenAI's format means, or 502 if it means none."""
+    detail = error.get("error")
+    code = str(detail.get("code")) if isinstance(detail, dict) else ""
+    return int(code) if re.fullmatch("[45][0-9]{2}", code) else _STATUSES.get(code, 502)
+
+
+def _find_code(code: Json, message: str) -> str | None:
+    """Return the code of an error: OpenAI's, by which agents recognize it, if the prompt is too long."""
+    if is_context_failure(message) and (code is None or str(code).isdigit()):
+        return CONTEXT_CODE
+    return None if code is None else str(code)
 
 
 def get_error_type(error: Json) -> str:
@@ -84,5 +103,6 @@ def relay_error(status: int, body: bytes) -> JsonObject:
         return convert_to_error_object(value)
     message = find_reason(value) or " ".join(_TAGS.sub(" ", text).split())[:500]
     advice = classify_failure(status, message).advice
+    kind, code = "upstream_error" if status >= 500 else "invalid_request_error", _find_code(None, message)
     message = f"the model server returned {status}: {message or 'no message'}. {advice}".strip()
-    return build_error_object(message, "upstream_error" if status >= 500 else "invalid_request_error")
+    return build_error_object(message, kind, code=code)

@@ -19,7 +19,7 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", 
 RESULTS = (*(f"{call}_output" for call in CALLS if call != "tool_search_call"), "tool_search_output")
 UNSEEN = (
     "web_search_call", "file_search_call", "computer_call", "computer_call_output", "image_generation_call",
-    "code_interpreter_call", "additional_tools", "mcp_list_tools",
+    "code_interpreter_call", "additional_tools", "mcp_list_tools", "agent_message",
     "mcp_approval_request", "mcp_approval_response", "compaction", "compaction_trigger", "context_compaction",
     "configuration_update", "program", "program_output",
 )  # fmt: skip
@@ -48,20 +48,43 @@ def convert_items(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
         if message["role"] == "reasoning":
             reasoning.append(message["content"])
             continue
-        if message["role"] == "assistant" and reasoning:
-            target = turn if turn is not None and "tool_calls" in message else message
+        # A call belongs to the text before it, and a text to calls that have no results yet.
+        is_answer, has_calls = message["role"] == "assistant", "tool_calls" in message
+        joined = turn if turn is not None and is_answer and (has_calls or turn["content"] is None) else None
+        if is_answer and reasoning:
+            target = message if joined is None else joined
             target["reasoning_content"] = "\n".join([*filter(None, [target.get("reasoning_content")]), *reasoning])
         reasoning = []
-        if message["role"] == "assistant" and turn is not None and "tool_calls" in message:
-            turn.setdefault("tool_calls", []).extend(message["tool_calls"])
+        if joined is not None and has_calls:
+            joined.setdefault("tool_calls", []).extend(message["tool_calls"])
+        elif joined is not None:
+            joined["content"] = message["content"]
+        if joined is not None:
             continue
         if turn is not None:
             yield turn
-        turn = message if message["role"] == "assistant" else None
+        turn = message if is_answer else None
         if turn is None:
             yield message
     if turn is not None:
         yield turn
+
+
+def place_results(messages: list[JsonObject]) -> Iterator[JsonObject]:
+    """Yield the messages with each result after its call. Codex may put the user's messages between them."""
+    calling: dict[str, int] = {}
+    results: dict[int, list[JsonObject]] = {}
+    rest = []
+    for index, message in enumerate(messages):
+        calling |= {str(call["id"]): index for call in message.get("tool_calls", ())}
+        caller = calling.get(str(message["tool_call_id"])) if message["role"] == "tool" else None
+        if caller is None:
+            rest.append((index, message))
+        else:
+            results.setdefault(caller, []).append(message)
+    for index, message in rest:
+        yield message
+        yield from results.get(index, ())
 
 
 def _convert_item_list(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObject]:
@@ -84,6 +107,9 @@ def _convert_item_list(items: list[JsonObject], dropped: list[str]) -> Iterator[
                 yield _build_calling_message(item.get("id"), parse_call_item(item))
                 result = item.get("output") or item.get("error") or ""
                 yield {"role": "tool", "tool_call_id": item.get("id"), "content": str(result)}
+            case "agent_message" if text := get_text(item.get("content")):  # of another agent of codex
+                sender = f"Message from {item.get('author')} to {item.get('recipient')}:"
+                yield {"role": "user", "content": f"{sender}\n{text}"}
             case "reasoning":
                 if text := get_text(item.get("content")) or get_text(item.get("summary")):
                     yield {"role": "reasoning", "content": text}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields
-from adapter.protocols.openai_responses_items import convert_items, list_tools
+from adapter.protocols.openai_responses_items import convert_items, list_tools, place_results
 from adapter.protocols.openai_responses_tools import ResponsesTools, parse_responses_tools
 from adapter.protocols.request_errors import RequestError, require_type
 
@@ -48,7 +48,7 @@ def convert_to_openai(
     request |= {key: body[key] for key in ("stream", "parallel_tool_calls") if key in body}
     if body.get("max_output_tokens") is not None:
         request["max_tokens"] = body["max_output_tokens"]
-    request["messages"] = list(convert_items(body.get("input"), dropped))
+    request["messages"] = list(place_results(list(convert_items(body.get("input"), dropped))))
     if not request["messages"] and not body.get("instructions"):
         raise RequestError("'input' must be text, or a list with at least one item", "input")
     if body.get("instructions"):

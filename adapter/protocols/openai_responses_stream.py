@@ -16,7 +16,7 @@ from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.openai_errors import is_error
 from adapter.protocols.openai_responses_tools import IDS, ResponsesTools, build_call_item
 from adapter.protocols.sse import PING, encode_event
-from adapter.protocols.usage import count_cached_tokens, count_reasoning_tokens
+from adapter.protocols.usage import count_cached_tokens, count_reasoning_tokens, count_stored_tokens
 
 
 def build_answer_head(
@@ -69,7 +69,10 @@ def _convert_usage(usage: JsonObject) -> JsonObject:
     prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
     return {
         "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": count_cached_tokens(usage), "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": count_cached_tokens(usage),
+            "cache_write_tokens": count_stored_tokens(usage),
+        },
         "output_tokens": completion,
         "output_tokens_details": {"reasoning_tokens": count_reasoning_tokens(usage)},
         "total_tokens": prompt + completion,

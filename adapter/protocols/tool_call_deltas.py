@@ -15,6 +15,7 @@ from adapter.core.text.string_builder import StringBuilder
 from adapter.prompting.escaping import StreamingUnescaper
 from adapter.protocols.conversation_cache import Call
 from adapter.protocols.custom_and_legacy_tools import ToolTypes
+from adapter.protocols.sse import is_cut
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.tool_set import ToolSet
@@ -139,10 +140,11 @@ class ToolCallDeltas:
         for call, text in self.native.add(calls):
             if call.index is not None:
                 deltas += [_build_arguments(call.index, text)] if call.index >= 0 else []
-            elif call is not self._held:
+                continue
+            if call is not self._held:
                 deltas += self.release_native()
                 self._held = call
-                deltas += self.release_native() if streams else []
+            deltas += self.release_native() if streams and call.name else []
         return deltas
 
     def release_native(self, default: str = "") -> list[JsonObject]:
@@ -151,20 +153,23 @@ class ToolCallDeltas:
         call, self._held = self._held, None
         if call is None:
             return []
-        call.index = -1 if self._is_excluded(call.name) else len(self._ids)
+        call.index = -1 if not call.name or self._is_excluded(call.name) else len(self._ids)
         if call.index < 0:
             return []
         call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
         return [self._build_header(call_id, call.name, str(call.arguments) or default)]
 
-    def drop_cut_native(self) -> str | None:
-        """Drop the held call if its arguments are incomplete. Return its name, or None if no call was dropped."""
+    def drop_cut_native(self, *, at_limit: bool) -> str | None:
+        """Drop the held call if its arguments are incomplete, or invalid because a limit was reached. Return its name,
+        or None if no call was dropped."""
         call = self._held
+        text = str(call.arguments) if call else ""
         try:
-            json.loads(str(call.arguments) or "{}" if call else "{}", strict=False)
+            json.loads(text or "{}", strict=False)
         except (ValueError, RecursionError):
-            self._held = None
-            return call.name if call else None
+            if at_limit or is_cut(text.encode("utf-8", "replace")):
+                self._held = None
+                return call.name if call else None
         return None
 
     def _build_header(self, call_id: str, name: str, arguments: str) -> JsonObject:

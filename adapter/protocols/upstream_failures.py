@@ -77,6 +77,11 @@ def refuses_tools(status: int, message: str) -> bool:
     return status >= 400 and _REFUSED_TOOLS.search(message) is not None
 
 
+def is_context_failure(message: str) -> bool:
+    """Return whether an error means that the prompt does not fit into the model's context."""
+    return re.search(_CONTEXT, message, re.IGNORECASE) is not None
+
+
 UNKNOWN = UpstreamFailure("never", "This response is not from an OpenAI-compatible server; check the address.")
 
 

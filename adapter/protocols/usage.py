@@ -6,19 +6,23 @@ from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
 
+STORED = ("cache_write_tokens", "created_cache_tokens", "cache_creation_tokens")
+"""OpenAI's, vLLM's and LiteLLM's name for the number of prompt tokens written to the cache."""
+
 MAX_TOKENS = 1_000_000_000
 """Maximum plausible token count of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The token usage of an answer. ``reused`` counts prompt tokens from the server's cache, and ``reasoning``
-    completion tokens that are reasoning. Both are None if they were not reported."""
+    """The token usage of an answer. ``reused`` counts prompt tokens from the server's cache, ``stored`` those that
+    were written to it, and ``reasoning`` completion tokens that are reasoning. They are None if not reported."""
 
     prompt: int
     written: int = 0
     reused: int | None = None
     reasoning: int | None = None
+    stored: int | None = None
 
     def to_openai(self) -> JsonObject:
         """Return the usage in OpenAI's format, without details that are unknown."""
@@ -29,6 +33,9 @@ class Usage:
         }
         if self.reused is not None:
             usage["prompt_tokens_details"] = {"cached_tokens": min(self.reused, self.prompt)}
+            if self.stored is not None:
+                left = self.prompt - min(self.reused, self.prompt)
+                usage["prompt_tokens_details"][STORED[0]] = min(self.stored, left)
         if self.reasoning is not None:
             usage["completion_tokens_details"] = {"reasoning_tokens": self.reasoning}
         return usage
@@ -44,18 +51,25 @@ def parse_usage(chunk: JsonObject) -> Usage | None:
     prompt, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if prompt is None and evaluated is None:
         return None
-    reused = _count(get_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    details = get_object(usage.get("prompt_tokens_details"))
+    reused = _count(details.get("cached_tokens"))
     return Usage(
         (evaluated or 0) + (cached or 0) if prompt is None else prompt,
         (_count(timings.get("predicted_n")) if written is None else written) or 0,
         cached if reused is None else reused,
         _count(get_object(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        next((count for name in STORED if (count := _count(details.get(name))) is not None), None),
     )
 
 
 def count_cached_tokens(usage: JsonObject) -> int:
     """Return the number of prompt tokens from the server's cache, or 0 if unknown. ``usage`` is in OpenAI's format."""
     return _count(get_object(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
+
+
+def count_stored_tokens(usage: JsonObject) -> int:
+    """Return the number of prompt tokens written to the server's cache, or 0 if unknown."""
+    return _count(get_object(usage.get("prompt_tokens_details")).get(STORED[0])) or 0
 
 
 def count_reasoning_tokens(usage: JsonObject) -> int:

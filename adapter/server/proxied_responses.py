@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from adapter.core.events import JsonObject
 from adapter.protocols.answer_translation import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
 from adapter.protocols.exchange_guardrails import build_guard_headers
-from adapter.protocols.openai_errors import build_error_object, get_error_text, relay_error
+from adapter.protocols.openai_errors import build_error_object, find_error_status, get_error_text, relay_error
 from adapter.protocols.request_stats import with_usage
 from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
@@ -243,6 +243,10 @@ class TranslatedStream(_Translated, StreamingProxy):
     async def relay(self, send: Send) -> None:
         if await self.converse(send):
             last = await self._upstream.work.run(self._streamed.waiting, self._streamed.close)
+            error = self._streamed.early_error
+            if error is not None and not self._has_begun:  # a status, because clients retry no error in a stream
+                await self.fail(send, find_error_status(error), error)
+                return
             await self.write(send, self._unsent + last, more=False)
 
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:

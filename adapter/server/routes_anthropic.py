@@ -43,7 +43,8 @@ async def _answer_messages(upstream: ModelServer, keep_alive_s: float, http: Htt
             )  # reports the prompt's length first
         else:
             prompt_tokens_estimate = await upstream.work.run(size, partial(estimate_prompt_tokens, request.body))
-    writer = AnthropicWriter(str(body.get("model") or ""), f"msg_{request.turn[:24]}", prompt_tokens_estimate)
+    model, stops = str(body.get("model") or ""), body.get("stop_sequences")
+    writer = AnthropicWriter(model, f"msg_{request.turn[:24]}", prompt_tokens_estimate, stops)
     answer = respond(upstream, request, keep_alive_s, writer)
     return upstream.dropped.with_header(answer, "messages", dropped)
 

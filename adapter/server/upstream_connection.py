@@ -19,6 +19,7 @@ from adapter.protocols.openai_chat_response import DIED
 from adapter.protocols.openai_errors import get_error_text, relay_error
 from adapter.protocols.sse import encode_json, read_json_or_none
 from adapter.protocols.template_prompt import HttpPost, RenderTemplate, iter_prompt_steps
+from adapter.server.telemetry.logs import log_message
 from adapter.server.telemetry.request_info import get_current_request
 
 SILENCE_S = 600.0
@@ -208,7 +209,8 @@ class UpstreamConnection:
                 return await self._send_request(method, path, content, headers, has_own_timeout)
 
         try:
-            response = await (retry_until_ready(send_once, self._retry_s) if retries else send_once())
+            shown = self.endpoint.display_url
+            response = await (retry_until_ready(send_once, self._retry_s, shown) if retries else send_once())
             if problem := _describe_status_problem(response.status, is_work=retries):
                 response.close()
                 raise UpstreamError(f"the model server at {self.endpoint.display_url} {problem}", 502)
@@ -266,15 +268,16 @@ class UpstreamConnection:
 
 
 async def retry_until_ready(
-    ask: Callable[[], Awaitable[aiohttp.ClientResponse]], retry_s: float = RETRY_S
+    ask: Callable[[], Awaitable[aiohttp.ClientResponse]], retry_s: float = RETRY_S, shown: str = "the model server"
 ) -> aiohttp.ClientResponse:
     """Call ``ask`` until it returns a response that need not be retried.
 
     The request is retried if the connection is refused, on status 503, and on status 429 with a ``Retry-After`` header.
-    After ``retry_s`` seconds, the last response is returned, or the last error is raised.
+    After ``retry_s`` seconds, the last response is returned, or the last error is raised. The second wait is logged;
+    ``shown`` is the server's name in the log.
     """
     now = asyncio.get_running_loop().time
-    began, max_pause_s = now(), 0.25
+    began, max_pause_s, waits = now(), 0.25, 0
     while True:
         pause_s = random.uniform(0, max_pause_s)
         try:
@@ -282,7 +285,9 @@ async def retry_until_ready(
         except aiohttp.ClientConnectorError:
             if now() - began + pause_s > min(retry_s, REFUSED_S):
                 raise
+            reason = "refuses connections"
         else:
+            reason = f"answers {response.status}"
             header = response.headers.get("Retry-After", "")
             if re.fullmatch(r"\d{1,6}(?:\.\d+)?", header):  # a date is ignored: no model server sends one
                 pause_s = float(header)
@@ -291,5 +296,8 @@ async def retry_until_ready(
                 return response
             response.close()
         get_current_request().retries += 1
+        waits += 1
+        if waits == 2:
+            log_message(f"{shown} {reason}; a request is retried for up to {retry_s:g} s")
         await asyncio.sleep(pause_s)
         max_pause_s = min(2 * max_pause_s, MAX_PAUSE_S)

@@ -91,6 +91,14 @@ def test_loading_server_is_retried(scripted):
     assert len(scripted.bodies()) == 3
 
 
+def test_second_wait_is_shown(scripted, caplog):
+    """Once, and without the server's own words, which could control a terminal."""
+    scripted.on(CHAT, *([as_error(429, "slow \x1b[2J down")] * 3), HELLO)
+    ask(scripted)
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"{scripted.url}/v1 answered 429; retrying for up to 5 s. The server is busy")
+
+
 def test_retries_end_after_the_patience(scripted):
     scripted.on(CHAT, LOADING)
     message = failure(scripted, patience_s=0.3)

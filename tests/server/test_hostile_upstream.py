@@ -305,4 +305,4 @@ def test_failure_with_status_200_is_an_error(event, why):
         event = completion("Hi", event["choices"][0]["finish_reason"])
     answered = BufferedExchange(asked).feed(json.dumps(event).encode())
     assert isinstance(answered, tuple)
-    assert (answered[0], answered[1]["error"]["message"]) == (502, why)
+    assert (answered[0], answered[1]["error"]["message"]) == (event.get("code", 502), why)

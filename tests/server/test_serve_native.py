@@ -15,6 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.backends.endpoint_discovery import Endpoint
+from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
+from adapter.protocols.chat_request_translation import translate_chat_request
+from adapter.protocols.sse import encode_event
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.upstream_failures import refuses_tools
 from adapter.server.app import ServerSettings, build_uvicorn_config
@@ -190,3 +193,68 @@ def test_redactor_removes_key_at_any_split(pieces, key):
     remover = KeyRedactor(key.encode())
     written = b"".join(remover.feed(piece.encode()) for piece in pieces) + remover.close()
     assert written == "".join(pieces).replace(key, "[redacted]").encode()
+
+
+def _call(index: int, name: str, arguments: str) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return delta(tool_calls=[{"index": index, "id": f"c{index}", "type": "function", "function": function}])
+
+
+READ, LIST = _call(0, "read_file", '{"path": "a.py"}'), _call(1, "list", "{}")
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole arguments", "streamed arguments"])
+@pytest.mark.parametrize(
+    ("fields", "events", "names", "reason"),
+    [
+        ({"parallel_tool_calls": False}, [READ, LIST], ["read_file"], "tool_calls"),
+        ({}, [_call(0, "", '{"path": "a.py"}')], [], "stop"),
+        ({}, [_call(0, "", '{"path": '), _call(0, "read_file", '"a.py"}')], ["read_file"], "tool_calls"),
+        ({}, [READ, LIST], ["read_file", "list"], "tool_calls"),
+    ],
+    ids=["one call at a time", "no name", "late name", "two calls"],
+)
+def test_parsed_calls_are_checked(fields, events, names, reason, streams):
+    """Sources: the tests of Dynamo (``stream_converter.rs``) and of the AI SDK."""
+    options = TranslationOptions(native=True, stream_arguments=streams)
+    request = translate_chat_request({"messages": ASK, "tools": TOOLS, "stream": True, **fields}, options)
+    exchange = StreamedExchange(request, 0)
+    ended = delta(finish_reason="tool_calls")
+    sent = [exchange.feed(encode_event(each)) for each in (*events, ended)] + [exchange.close()]
+    chunks = [json.loads(line[6:]) for line in b"".join(sent).splitlines() if line.startswith(b"data: {")]
+    choices = [choice for chunk in chunks for choice in chunk["choices"]]
+    calls = [call["function"] for each in choices for call in each["delta"].get("tool_calls", ())]
+    assert [call["name"] for call in calls if "name" in call] == names
+    assert choices[-1]["finish_reason"] == reason
+
+
+@streamed_and_whole
+def test_incomplete_parsed_call_is_left_out(stream):
+    """Although the server says that the answer is complete. Source: Dynamo, ``test_pending_call_finalization``."""
+    request = translate_chat_request(
+        {"messages": ASK, "tools": TOOLS, "stream": stream}, TranslationOptions(native=True)
+    )
+    calls = [each["choices"][0]["delta"]["tool_calls"][0] for each in (READ, _call(1, "list", '{"folder": '))]
+    if stream:
+        exchange = StreamedExchange(request, 0)
+        sent = [exchange.feed(encode_event(delta(tool_calls=[each]))) for each in calls]
+        sent += [exchange.feed(encode_event(delta(finish_reason="tool_calls"))), exchange.close()]
+        answer = b"".join(sent).decode()
+    else:
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+        whole = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+        answer = json.dumps(BufferedExchange(request).feed(json.dumps(whole).encode()))
+    assert "read_file" in answer
+    assert "folder" not in answer
+    assert "cut_call" in answer
+
+
+def test_allowed_tools_are_the_only_ones_sent():
+    """Few servers know ``allowed_tools``. Source: mistral.rs, ``validates_allowed_tools_function_subset``."""
+    other = {"type": "function", "function": {"name": "list", "parameters": {"type": "object", "properties": {}}}}
+    named = [{"type": "function", "function": {"name": "list"}}]
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": named}}
+    body = {"messages": ASK, "tools": [*TOOLS, other], "tool_choice": choice}
+    sent = translate_chat_request(body, TranslationOptions(native=True)).body
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["list"]
+    assert sent["tool_choice"] == "required"

@@ -16,7 +16,7 @@ from tests.http_requests import send
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.clients import streamed_and_whole
 from tests.server.test_wrap import ASK, TOOLS, completion
-from tests.serving import serving
+from tests.serving import serving, serving_here
 
 LOADING = as_error(503, "Loading model", "unavailable_error")
 BUSY = replace(as_error(429, "Too many requests"), headers=(("Retry-After", "0.1"),))
@@ -56,6 +56,14 @@ def test_busy_upstream_is_retried(upstream, url, busy, body):
     status, _, said = post(url, body)
     assert (status, json.loads(said)["choices"][0]["message"]["content"]) == (200, "It is empty.")
     assert len(upstream.bodies()) == 3
+
+
+def test_second_wait_is_logged(upstream, capsys):
+    upstream.on(CHAT, BUSY, BUSY, BUSY, DONE)
+    with serving_here(upstream.url) as url:
+        assert post(url, WITH_TOOLS)[0] == 200
+    logged = capsys.readouterr().err
+    assert logged.count(f"{upstream.url}/v1 answers 429; a request is retried for up to 15 s\n") == 1
 
 
 @streamed_and_whole
