@@ -4,7 +4,8 @@ A file in fixtures/cases/wild holds the cases of one family::
 
     [[case]]
     name = "doubled-channel-marker"
-    thread = "owner/repo#n"           the issue or pull request that shows this shape of output
+    thread = "owner/repo#n"           the issue or pull request that shows this shape of output, or "owner/repo: FILE",
+                                      the test
     format = "harmony"                the expected format; each case is also parsed without it
     tools = ["bash(command, timeout?: integer)"]
     text = '''...'''
@@ -81,7 +82,7 @@ def test_wild_cases_are_complete():
     """Each case has a name of its own, a thread, and no unknown keys."""
     assert all(set(case) <= KEYS for case in CASES)
     assert len({(case["family"], case["name"]) for case in CASES}) == len(CASES) >= 1825
-    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+(#|/discussions/)\d+", case["thread"]) for case in CASES)
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+((#|/discussions/)\d+|: [\w./-]+)", case["thread"]) for case in CASES)
 
 
 def turn_of(case: dict[str, Any], format: str | None) -> Turn:
