@@ -106,6 +106,10 @@ def scan_json_value(source: StreamBuffer, consumed: list[str], tokens: MarkerSet
             return marker
 
 
+VALUE_TAIL = 200
+_BEGINS_VALUE = re.compile(r"(?:[\w\"'][ \t]*[:=][ \t]*[\"']?|<!\[CDATA\[[^\]]*)\Z")
+
+
 def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
     """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None.
 
@@ -122,6 +126,13 @@ def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
             return marker
         marker = following
     return None
+
+
+def ends_in_value(text: str) -> bool:
+    """Return whether ``text``, the last `VALUE_TAIL` characters before a marker, ends where a value begins, or within a
+    quoted value on the same line. The marker is then part of the value."""
+    line = text[text.rfind("\n") + 1 :]
+    return _BEGINS_VALUE.search(text) is not None or (line[-1:] in (" ", "\t") and line.count('"') % 2 == 1)
 
 
 def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:

@@ -2,7 +2,7 @@
 
 A body reader that lost the end of a call may consume the calls after it. The text from the next intact call on is then
 parsed again, as if the damaged call were not there. An intact call *inside an argument* of the damaged call is data. It
-is recognized by a second closing tag after it.
+is recognized by the text before it, which begins or quotes a value, or by a second closing tag after it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from adapter.parsing.argument_damage import UNCERTAIN_ENDS
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult, BodySource, CallOpener
+from adapter.parsing.json_calls import VALUE_TAIL, ends_in_value
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.stream_buffer import Reader
 
@@ -19,6 +20,7 @@ MAX_MARKERS = 64
 """Maximum number of opening markers that are tried in one damaged call. Some formats have one before each argument."""
 
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
+_ENDS_IN_TAG = re.compile(r"<[/|][^<>]*>\s*\Z|<[^<>]*\|>\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})
 """Repairs of a later call of a section, which is parsed here without its section."""
 
@@ -58,6 +60,8 @@ def _find_intact_call(
         kind = raw[begin:end].lower()
         if not raw[end:].strip() and error is not None and not is_cut:
             return None if kind in tables.stray_closers | tables.fallback_closers else begin
+        if ends_in_value(raw[max(0, begin - VALUE_TAIL) : begin]):
+            return None
         length = yield from _measure_intact_call(source, tables.openers[kind], raw, begin, end)
         if length is None:
             if source.reread_characters > MAX_GIVEN_BACK:
@@ -73,14 +77,15 @@ def _find_intact_call(
 
 def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int, closing: str) -> Reader[bool]:
     """Return whether the intact call that ends at ``end`` is data: after it, and the intact calls that follow, comes
-    one more ``closing`` tag."""
+    one more ``closing`` tag, or the closing tag of the damaged call."""
     while (following := tables.opening_markers.search(raw, end)) is not None and closing not in raw[end : following[1]]:
-        opener = tables.openers[raw[slice(*following)].lower()]
-        length = yield from _measure_intact_call(source, opener, raw, *following)
+        kind = raw[slice(*following)].lower()
+        length = yield from _measure_intact_call(source, tables.openers[kind], raw, *following)
         if length is None:
-            return False
+            return kind in tables.stray_closers | tables.fallback_closers
         end = length
-    return closing in raw[end : following[1] if following else len(raw)]
+    rest = raw[end : following[1] if following else len(raw)]
+    return closing in rest or (following is None and _ENDS_IN_TAG.search(rest) is not None)
 
 
 def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin: int, end: int) -> Reader[int | None]:

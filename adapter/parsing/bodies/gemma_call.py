@@ -32,7 +32,7 @@ from adapter.core.json.strict import (
     replace_surrogates,
 )
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
-from adapter.parsing.json_calls import find_break
+from adapter.parsing.json_calls import VALUE_TAIL, ends_in_value, find_break
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
@@ -44,6 +44,7 @@ VALUE_LIMIT = 2_000
 
 _API = "default_api"
 """Namespace that Gemini, and models trained on its answers, write before a name."""
+_NEXT_HEAD = re.compile(r"\s*[,;]?\s*call:([\w.:/-]+)(?=[{(])")
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # the mark of an escaped result
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
@@ -124,20 +125,35 @@ class GemmaCall:
 
     def _consume_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
         """Consume text up to a marker outside strings. Return the marker, or an empty string at the end of the text."""
+        tail = ""
         while True:
+            start = len(body)
             token = yield from source.read_until(self._tokens, body)
+            tail = (tail + "".join(body[start:]))[-VALUE_TAIL:]
             if token.lower() == self.quote.lower():
                 body.append(token)
                 body.append((yield from source.read_until(self._quote, body)))
+            elif token.lower() == self.opening.lower() and ends_in_value(tail):
+                body.append(token)  # a call in place of a value
             else:
                 return token
 
     def _decode(self, name: str, text: str, marker: str, source: StreamBuffer, consumed: list[str]) -> BodyResult:
         is_closed = marker.lower() == self.closing.lower()
-        reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
+        reader, start = _GemmaReader(text, self.quote, is_closed or bool(marker)), sum(map(len, consumed))
+        calls = list[DecodedCall]()
+        following: re.Match[str] | None = None
         try:
-            arguments = reader.parse_arguments()
-            if marker and text[reader.position :].strip(" \n\r\t}])>"):
+            while not calls or following is not None:
+                arguments = reader.parse_arguments()
+                if not is_encodable(json.dumps(arguments, ensure_ascii=False)):
+                    arguments = replace_surrogates(arguments)
+                    reader.fixes["lone-surrogate"] = None
+                calls.append(DecodedCall(name, arguments, end=start + reader.position))
+                if following := _NEXT_HEAD.match(text, reader.position) if marker else None:
+                    name, reader.position = following[1], following.end()
+            rest = text[reader.position :]
+            if rest.strip(" \n\r\t}])>") if marker else rest[:1] in ("'", '"'):
                 raise reader.fail("the end of the call")
         except FormatError as error:
             consumed.append(text)
@@ -159,10 +175,7 @@ class GemmaCall:
             fixes.append("missing-close-tag")
         else:
             consumed.extend([text, marker])
-        if not is_encodable(json.dumps(arguments, ensure_ascii=False)):
-            arguments = replace_surrogates(arguments)
-            fixes.append("lone-surrogate")
-        return BodyResult((DecodedCall(name, arguments),), tuple(fixes))
+        return BodyResult(tuple(calls), tuple(fixes))
 
 
 def _may_be_named(ahead: str, tools: ToolSet) -> bool:
@@ -186,7 +199,7 @@ _AFTER_VALUE = re.compile(r"\s*(?:[,}\])]|$)")
 _AFTER_KEY = re.compile(r"\s*[:=]")
 _AFTER_STRING = re.compile(rf"{_AFTER_VALUE.pattern}|\s*{_NEXT_KEY.pattern}")
 _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
-_BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*\w[\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
+_BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*[^\W\d][\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
 """An unquoted value in an object, which ends before the next key."""
 _END_QUOTE = re.compile(r"[}\])\s]*+\Z|\s*+,\s*+(?:\w++\s*+[:=]|[}\]])")
 """Matches the text after the last delimiter of a string that contains delimiters."""

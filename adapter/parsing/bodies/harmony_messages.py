@@ -94,6 +94,7 @@ _header_end = MarkerSet(MESSAGE, START, *ENDS)
 _body_end = MarkerSet(*ENDS)
 _RUBBISH = re.compile(rf"[^\n<{{\[]{{1,40}}+(?={re.escape(CALL)})", re.IGNORECASE)
 _MAY_BE_RUBBISH = re.compile(r"[^\n<{\[]{1,40}+(?:<[|a-z]*+)?", re.IGNORECASE)
+_header_tokens = MarkerSet(CHANNEL, MESSAGE)
 _next_message = MarkerSet(*ENDS, START, CHANNEL)
 _fence, _fence_end = MarkerSet("```json", "```"), MarkerSet("```")
 _to = MarkerSet("to=", "commentary to=", "analysis to=")
@@ -278,7 +279,17 @@ def _read_call(name: str, source: BodySource, consumed: list[str]) -> Reader[Bod
     return CUT if is_cut else result
 
 
+def read_lone_token(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse ``<|message|>`` without a header, or ``<|start|>`` without a role."""
+    if not source.at_line_start:
+        return TEXT
+    if consumed[-1].lower() == MESSAGE:
+        return BodyResult(section=_CONTENT)
+    return BodyResult() if (yield from source.peek_after_space(_header_tokens))[1] else TEXT
+
+
 OPENERS = (
+    *(CallOpener(marker, read_lone_token) for marker in (START, MESSAGE)),
     *(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED)),
     *(CallOpener(marker, read_glued_header) for marker in _GLUED_HEADERS),
 )

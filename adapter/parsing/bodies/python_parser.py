@@ -274,11 +274,12 @@ class _PythonReader:
     def name_positional(self, name: str, values: list[Json]) -> JsonObject:
         """Assign positional values to the tool's parameters, in the order in which the tool declares them.
 
-        A single dict whose keys are parameters contains all arguments.
+        A single dict whose keys are parameters contains all arguments. So does a dict for a tool without parameters.
         """
         tool = self.tools.match(name)
         only = values[0]
-        if isinstance(only, dict) and len(values) == 1 and (tool is None or only.keys() <= {*tool.properties}):
+        keys = tool.properties if tool is not None else {}
+        if isinstance(only, dict) and len(values) == 1 and (not keys or only.keys() <= keys.keys()):
             self.fixes["positional-arguments"] = None
             return only
         named = dict(zip(tool.properties, values, strict=False)) if tool else {}

@@ -17,6 +17,7 @@ from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 BARE_LISTS = "bare lists"
@@ -33,6 +34,8 @@ _BROKEN_MARKER = re.compile(r"[<\[]?[|/]\w*[|>\]]?\s*\Z")
 _fence = MarkerSet("```python", "```")
 _FIRST_CALL = re.compile(r"([^\W\d][\w.-]*+)\s*\(")
 _MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
+_NEXT_METHOD = re.compile(r"\s*;\s*(?=([^\W\d][\w.-]*+)\s*\()")
+_MAY_BE_NEXT_METHOD = re.compile(r"\s*+(?:;\s*+(?:[^\W\d][\w.-]*+\s*+)?)?")
 _DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|\s*=\s*\w*\W))")
 
 
@@ -51,14 +54,18 @@ def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     return TEXT if result.error and not is_own else result
 
 
-def _read_balanced(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Consume code until its brackets are balanced, and parse the calls in it. Only the last bracket may be missing."""
+def _read_balanced(source: BodySource, consumed: list[str], offset: int | None = None) -> Reader[BodyResult]:
+    """Consume code until its brackets are balanced, and parse the calls in it. Only the last bracket may be missing.
+
+    ``offset``: the length of the text in ``consumed``, if it is known.
+    """
     start = len(consumed)
+    offset = sum(map(len, consumed)) if offset is None else offset
     is_balanced = yield from consume_balanced(source, consumed)
     if not is_balanced and source.was_cut:
         return CUT
     try:
-        return read_calls("".join(consumed[start:]), source.tools, sum(map(len, consumed[:start])))
+        return read_calls("".join(consumed[start:]), source.tools, offset)
     except FormatError as error:
         return BodyResult(error=explain_error(error)) if is_balanced else CUT
 
@@ -145,11 +152,28 @@ class PythonBlock:
 
 
 def read_method(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME.call(...)`` or ``NAME(...)`` for one of the session's tools, as Llama calls its built-in tools."""
-    name = yield from peek_call_name(source)
-    if source.tools.match(name) is None and source.tools.match(name.removesuffix(".call")) is None:
+    """Parse ``NAME.call(...)`` or ``NAME(...)`` for the session's tools, as Llama calls its built-in tools. Semicolons
+    separate several calls."""
+    if not _is_method((yield from peek_call_name(source)), source.tools):
         return TEXT
-    return (yield from _read_balanced(source, consumed))
+    calls, fixes = list[DecodedCall](), list[str]()
+    offset = sum(map(len, consumed))
+    while True:
+        start = source.offset
+        result = yield from _read_balanced(source, consumed, offset)
+        calls += result.calls
+        fixes += result.fixes
+        following = None
+        if result.error is None:
+            following = yield from source.peek_match(_NEXT_METHOD, NAME_LIMIT, _MAY_BE_NEXT_METHOD.fullmatch)
+        if following is None or not _is_method(following[1], source.tools):
+            return result._replace(calls=tuple(calls), fixes=tuple(fixes))
+        source.consume_match(following, consumed)
+        offset += source.offset - start
+
+
+def _is_method(name: str, tools: ToolSet) -> bool:
+    return tools.match(name) is not None or tools.match(name.removesuffix(".call")) is not None
 
 
 def read_one_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

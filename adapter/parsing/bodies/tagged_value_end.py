@@ -71,6 +71,7 @@ class RawValue:
         self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes, *outer_closes)
         self._later = MarkerSet(*closes, *call_closes, *call_opens)
         self._ends = MarkerSet(*closes, *outer_closes)
+        self._inner = MarkerSet(*closes, *next_opens, *call_closes)
         # A broken close is a beginning of the whole tag, so the set contains both and takes the longer.
         whole_closes = closes if broken_closes else ()
         self._after_value = MarkerSet(
@@ -170,8 +171,11 @@ class RawValue:
         char = yield from source.skip_space(ahead)
         following = yield from source.consume_marker(self._after_call, ahead)
         ends = not char or (following != "" and not is_nested)
-        if ends and following and following.lower() not in self._call_opens:
-            ends = not (yield from self._continues(source))
+        if ends and following:
+            later = following if following.lower() in self._call_opens else (yield from self._find_later(source))
+            ends = later.lower() in ("", *self._call_opens)
+            if ends and later:  # the next call, unless it only closes the value
+                ends = (yield from source.peek_marker(self._inner, SEARCH_LIMIT)).lower() not in self._closes
         if self._is_cut(source):
             ends = False  # the value may have continued
         source.push_back("".join(ahead))

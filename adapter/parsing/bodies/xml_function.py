@@ -56,7 +56,7 @@ _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _ODD_NAME = frozenset("=\"'")
 _FENCE = MarkerSet("```json", "```")
 _OPEN_NAME = re.compile(
-    r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*|\n\s*)(?=<parameter[=>])|(?=</function>))", re.IGNORECASE
+    r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*)?(?=<parameter[=>])|(?=</function>))", re.IGNORECASE
 )
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]*\"?|'[^']*'?))+", re.IGNORECASE)

@@ -215,7 +215,7 @@ class XmlInvokeReader:
     def _read_parameter(self, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[None]:
         """Parse a parameter after ``<parameter`` or another spelling of its opening tag."""
         attributes = yield from self.consume_attributes(source, consumed)
-        key = attributes.get(self.tags.key)
+        key = attributes.get(self.tags.key, "").strip()
         if not key:
             rest = source.text[source.position :]
             if self._ends_in_attributes(source, consumed) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
