@@ -44,7 +44,7 @@ VALUE_LIMIT = 2_000
 
 _API = "default_api"
 """Namespace that Gemini, and models trained on its answers, write before a name."""
-_NEXT_HEAD = re.compile(r"\s*[,;]?\s*call:([\w.:/-]+)(?=[{(])")
+_NEXT_HEAD = re.compile(r"\s*[,;]?\s*call:([\w.:/-]+)(?=[{(])(?![{(]¤)")
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # the mark of an escaped result
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
@@ -133,6 +133,7 @@ class GemmaCall:
             if token.lower() == self.quote.lower():
                 body.append(token)
                 body.append((yield from source.read_until(self._quote, body)))
+                tail = ""
             elif token.lower() == self.opening.lower() and ends_in_value(tail):
                 body.append(token)  # a call in place of a value
             else:
@@ -150,10 +151,11 @@ class GemmaCall:
                     arguments = replace_surrogates(arguments)
                     reader.fixes["lone-surrogate"] = None
                 calls.append(DecodedCall(name, arguments, end=start + reader.position))
-                if following := _NEXT_HEAD.match(text, reader.position) if marker else None:
+                if following := _NEXT_HEAD.match(text, reader.position):
                     name, reader.position = following[1], following.end()
             rest = text[reader.position :]
             if rest.strip(" \n\r\t}])>") if marker else rest[:1] in ("'", '"'):
+                calls.pop()
                 raise reader.fail("the end of the call")
         except FormatError as error:
             consumed.append(text)
@@ -162,7 +164,8 @@ class GemmaCall:
             else:
                 source.push_back(marker)  # it opens the next call
             is_cut = isinstance(error, UnterminatedError)
-            return BodyResult(error=CUT_OFF if is_cut and not marker else _explain(name, error), unfinished=is_cut)
+            message = CUT_OFF if is_cut and not marker else _explain(name, error)
+            return BodyResult(tuple(calls), tuple(reader.fixes) if calls else (), message, unfinished=is_cut)
         fixes = list(reader.fixes)
         if marker and text[reader.position :].strip():
             fixes.append("extra-bracket")
