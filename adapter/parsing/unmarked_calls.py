@@ -35,7 +35,8 @@ _OUTSIDE_BRACKETS = "\"';,"
 _separators = get_marker_set("; ", ", ")
 _call_starts = get_marker_set("\n{", "\n[", "\n\n", "; {", ", {", FENCE)
 _WORD = re.compile(r"[\w.-]+")
-_NAME_AND_OBJECT = re.compile(r"[\w.-]+ ?\{")
+_NAMED_ARGUMENTS = re.compile(r"(?:@[\w.-]+(?:\([\w-]+\))?:|[\w.-]+) ?\{|[\w.-]+\((?:\s*\w+\s*=|\s*\{|\))")
+"""Matches the start of a call that names its arguments: ``NAME {"KEY": ...``, ``NAME(KEY=...`` or ``@NAME(ID): {...``."""
 _closing_fence = get_marker_set(FENCE)
 _FIRST_FENCED = re.compile(rf"([\w+#.:-]{{0,{FENCE_KIND}}})[ \t]{{0,9}}(?:\r?\n|(?=[{{\[]))")
 """Matches the language of a code fence before its first line, or before JSON on the same line."""
@@ -128,8 +129,8 @@ class UnmarkedCallReader:
         return bool(raw)
 
     def _is_plain_call(self, result: BodyResult, raw: str) -> bool:
-        """Return whether ``raw`` is ``NAME {...}``, with arguments that the tool takes."""
-        is_whole = _NAME_AND_OBJECT.match(raw) is not None and not any(call.fixes for call in result.calls)
+        """Return whether ``raw`` is a name and named arguments, which the tool takes."""
+        is_whole = _NAMED_ARGUMENTS.match(raw) is not None and not any(call.fixes for call in result.calls)
         return is_whole and all(is_named_call({call.name: call.arguments}, self._source.tools) for call in result.calls)
 
     def reread_worded(self, raw: str) -> Reader[bool]:

@@ -58,11 +58,12 @@ _OTHER = (
 ANY_WORD = "|".join(rf"{word}s?" for word in (*ANNOUNCING_WORDS, *_OTHER))
 """Pattern for a word that may precede the arguments of a call."""
 _SIGN = r"(?![.!?]\s|<[^\w<])[^\w{¤]"
-_ID = r"(?i:(?:call_)?id)\s*[=:]\s*[\w-]+|call_\w+"
-_BEGINS_ID = r"(?i:c|ca|cal|call|call_|(?:call_)?id?\s*[=:]?)\s*\Z"
+_ID = r"(?i:(?:call_)?id)\s*[=:]\s*[\w-]+|call[_-][\w-]+"
+_BEGINS_ID = r"(?i:c|ca|cal|call|call[_-]|(?:call_)?id?\s*[=:]?)\s*\Z"
 _is_word = re.compile(r"[\w.<-]*").fullmatch
 _bracket = get_marker_set("]")
 _announces = re.compile("|".join(ANNOUNCING_WORDS) + r"|\bto=", re.IGNORECASE)
+_OBJECT_ARGUMENT = re.compile(r"[\w.-]+\s*\(\s*\{")
 _ORDER = re.compile(r"\W*(?:use|call|run|execute)[ \t]+", re.IGNORECASE)
 """Matches the words before a name in an instruction to somebody else, such as ``call NAME with ...``."""
 _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
@@ -79,7 +80,7 @@ _CLOSING_TAG = re.compile(rf"[\[<(]{{1,3}}[/|]?\s*(?i:(?:(?:{ANY_WORD})[_ -]?)+)
 _MAY_BE_CLOSING_TAG = re.compile(r"[\[<(]{1,3}[^\[\]<>()\n]{0,40}+[\]>)]{0,3}")
 _MODULE = "default_api"
 """The module of the tools in the code that Gemini models write."""
-_ONLY_MODULE = re.compile(rf"[*#\s]*|\s*(?:print\s*\(\s*)?{_MODULE}\.").fullmatch
+_ONLY_MODULE = re.compile(rf"[*#@\s]*|\s*(?:print\s*\(\s*)?{_MODULE}\.").fullmatch
 
 
 def _may_begin_word(text: str, words: tuple[str, ...]) -> bool:
@@ -220,7 +221,12 @@ def _read_arguments(tool: Tool, tail: re.Match[str], source: BodySource, consume
     between, start = tail["head"], tail["start"]
     if start == "(":
         source.push_back(consumed.pop())
-        return TEXT if between.strip() not in ("", ".call") else (yield from read_one_call(source, consumed))
+        if between.strip() not in ("", ".call"):
+            return TEXT
+        begun = len(consumed)
+        result = yield from read_one_call(source, consumed)
+        is_object = _OBJECT_ARGUMENT.match("".join(consumed[begun:])) is not None
+        return result.remove_fixes("positional-arguments") if is_object else result
     consumed.append(between)
     source.position += len(between)
     if start == "{":
