@@ -47,7 +47,7 @@ MAX_OPENING = 3
 CALL_KEYS = frozenset(
     (
         *(*NAME_KEYS, *TOOL_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "actions", "commands"),
-        *("id", "thought", "thoughts", "thinking", "current_state", "content", "role"),
+        *("id", "jsonrpc", "thought", "thoughts", "thinking", "current_state", "content", "role"),
     )
 )
 """Keys that may come first in a call's JSON. xLAM writes a thought before its list of calls, Agent Zero, AutoGPT and

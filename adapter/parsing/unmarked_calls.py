@@ -36,7 +36,7 @@ _separators = get_marker_set("; ", ", ")
 _call_starts = get_marker_set("\n{", "\n[", "\n\n", "; {", ", {", FENCE)
 _WORD = re.compile(r"[\w.-]+")
 _NAMED_ARGUMENTS = re.compile(r"(?:@[\w.-]+(?:\([\w-]+\))?:|[\w.-]+) ?\{|[\w.-]+\((?:\s*\w+\s*=|\s*\{|\))")
-"""Matches the start of a call that names its arguments: ``NAME {"KEY": ...``, ``NAME(KEY=...`` or ``@NAME(ID): {...``."""
+"""Matches the start of a call that names its arguments: ``NAME {...``, ``NAME(KEY=...`` or ``@NAME(ID): {...``."""
 _closing_fence = get_marker_set(FENCE)
 _FIRST_FENCED = re.compile(rf"([\w+#.:-]{{0,{FENCE_KIND}}})[ \t]{{0,9}}(?:\r?\n|(?=[{{\[]))")
 """Matches the language of a code fence before its first line, or before JSON on the same line."""

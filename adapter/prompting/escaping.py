@@ -124,7 +124,7 @@ _BARE = re.compile(
 )
 """Matches the start of a possible bare call, up to its first key or its first parenthesis."""
 
-_PYTHON_CALL = rf"[{_LINE_SPACE}]*+([^\W\d][\w.-]*+)\((?=\s*+(?:\)|\w++\s*+=(?!=)))"
+_PYTHON_CALL = rf"[{_LINE_SPACE}]*+([^\W\d][\w.-]*+)\((?=\s*+(?:[){{]|\w++\s*+=(?!=)))"
 _FIRST_PYTHON_CALL, _LATER_PYTHON_CALL = re.compile(_PYTHON_CALL), re.compile(rf"\n{_PYTHON_CALL}")
 _MARKED_PARENTHESIS = re.compile(rf"\((?={MARK})")
 
@@ -362,7 +362,7 @@ def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
 
 def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks: after the parenthesis of a call that begins a line and has only
-    named arguments or none, and after each parenthesis that a mark already follows."""
+    named arguments, an object or none, and after each parenthesis that a mark already follows."""
     first = _FIRST_PYTHON_CALL.match(text)
     calls = chain([first] if first is not None else (), _LATER_PYTHON_CALL.finditer(text))
     known = (call for call in calls if call[1] in tools or call[1].removesuffix(".call") in tools)

@@ -34,11 +34,14 @@ ARGUMENT_KEYS = (
     "function_args", "function_arguments", "tool_arguments", "tool_parameters",
     "inputs",
 )  # fmt: skip
-TOOL_KEYS = ("type", "service", "command")
+TOOL_KEYS = ("type", "service", "command", "command_name", "func", "api", "method")
 """Keys that contain a call's name only if it is the name of one of the session's tools."""
 
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "functionCall", "toolCall")
 """Keys whose value can be the whole call."""
+
+MCP_METHOD = "tools/call"
+"""The method of a call in MCP's JSON-RPC, whose ``params`` are the whole call."""
 
 CALL_TYPES = ("tool_call", "function_call", "tool_use")
 """Values of the key ``type`` that announce a call."""
@@ -76,7 +79,7 @@ def looks_like_call(value: Json) -> bool:
         return False
     if isinstance(value.get("tool_calls"), list) or isinstance(value.get("function"), dict):
         return True
-    if any(isinstance(value.get(key), dict) and looks_like_call(value[key]) for key in NESTING_KEYS):
+    if (nesting := _find_nesting_key(value)) is not None and looks_like_call(value[nesting]):
         return True
     keys = set(value)
     return bool(keys & set(NAME_KEYS) and keys & set(ARGUMENT_KEYS))
@@ -93,7 +96,7 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
         return [call for item in value for call in extract_calls(item, arguments_key, tools)]
     if not isinstance(value, dict):
         raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_quote(value)}")
-    nesting = next((key for key in NESTING_KEYS if isinstance(value.get(key), dict)), None)
+    nesting = _find_nesting_key(value)
     if isinstance(value.get("tool_calls"), list):
         container, fix = "tool_calls", "tool-calls-list"
     elif nesting is not None:
@@ -150,10 +153,17 @@ def _are_known_calls(value: Json, tools: ToolSet) -> bool:
     )
 
 
+def _find_nesting_key(value: JsonObject) -> str | None:
+    """Return the key whose value is the whole call, or None."""
+    keys = (*NESTING_KEYS, "params") if value.get("method") == MCP_METHOD else NESTING_KEYS
+    return next((key for key in keys if isinstance(value.get(key), dict)), None)
+
+
 def _is_known_call(item: Json, tools: ToolSet) -> bool:
     if not isinstance(item, dict) or not looks_like_call(item):
         return False
-    item = next((item[key] for key in NESTING_KEYS if isinstance(item.get(key), dict)), item)
+    nesting = _find_nesting_key(item)
+    item = item if nesting is None else item[nesting]
     key = find_name_key(item, tools)
     return key is not None and tools.match(str(item[key])) is not None
 

@@ -27,6 +27,8 @@ from adapter.tools.tool_set import ToolSet
 from tests.each import each
 from tests.effort import examples
 from tests.parsing.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup
+from tests.parsing.formats.test_unknown_shapes import TEXTS as SHAPES
+from tests.parsing.formats.test_unknown_shapes import TOOLS as SHAPE_TOOLS
 from tests.parsing.formats.test_wild import CASES, definition_of
 
 KNOWN = ToolSet(TOOLS)
@@ -348,6 +350,15 @@ def test_echoed_text_of_public_threads_is_no_call():
             assert parse(echo, tools, format, "stop", generation_prompt="").calls == ()
 
     each({f"{case['family']}, {case['name']}": case for case in CASES}, is_text)
+
+
+def test_echoed_call_of_no_format_is_no_call():
+    def is_text(text):
+        echo = escape_control_tokens(text, None, ToolSet(SHAPE_TOOLS))
+        assert unescape_control_tokens(echo) == text
+        assert parse(echo, SHAPE_TOOLS, None, "stop", generation_prompt="").calls == ()
+
+    each({text: text for text in SHAPES["calls"]}, is_text)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
     <call:default_api:NAME{key:value,...}/>        as in `gemma_call`; may also end with > or </call>
     <call:default_api:NAME>{JSON}</call>           the closing tag may contain the name
     <tool_call:NAME{key:value,...}<tool_call|>     the word of Gemma's token; may end like the others
+    <function:NAME>{JSON}</function>               as Llama misspells its own tag
 
 The tag is only accepted at the start of a line, and for one of the session's tools.
 """
@@ -53,4 +54,5 @@ class _CallElement:
 OPENERS = (
     CallOpener("<call:", _CallElement("call", "/>")),
     CallOpener("<tool_call:", _CallElement("tool_call", "<tool_call|>")),
+    CallOpener("<function:", _CallElement("function", "</function>")),
 )

@@ -10,6 +10,7 @@
     <tool_use><tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters></tool_use>
     <Call><Function>NAME</Function><Parameters><KEY>value</KEY></Parameters></Call>
     <tool>NAME</tool><args>{...}</args>
+    <tool>NAME</tool><tool_input>value</tool_input>        as LangChain's XML agent writes it
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
@@ -45,6 +46,7 @@ TAGS = (
     "tool-call",
     "function-call",
     "call",
+    "action",
 )
 
 _strays = MarkerSet("</parameter>", "</function>", "</invoke>")

@@ -5,6 +5,7 @@
     <name>NAME</name><input>{...}</input>
     <tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters>
     <NAME>{...}</NAME>
+    <tool>NAME</tool><tool_input>value</tool_input>        for a tool with one required parameter
 
 An argument may also be ``<parameter name="KEY">value</parameter>``.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, PendingCall
+from adapter.parsing.call_events import is_placeholder
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
@@ -21,7 +23,9 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import Tool
 
 _name_tags = MarkerSet("<name>", "<tool_name>", "<tool>", "<function>", "<function_name>", "<invoke_name>")
-_argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>", "<params>")
+_argument_tags = MarkerSet(
+    "<input>", "<tool_input>", "<action_input>", "<arguments>", "<parameters>", "<args>", "<params>"
+)
 _FIRST_TAG = re.compile(rf"<([\w.-]+)({ATTRIBUTES})\s*>")
 _MAY_BE_FIRST_TAG = re.compile(r"<[^<>]*+")
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
@@ -62,7 +66,7 @@ def read_after_name(name: str, source: BodySource, consumed: list[str], closing:
     if char == "{":
         result = yield from TaggedJson(end.replace("/", ""), end, name=name)(source, consumed)
     elif char != "<":
-        return TEXT
+        return (yield from _read_only_argument(name, end, source, consumed)) if inner and tool is not None else TEXT
     elif not inner:
         first = yield from source.peek_match(_FIRST_TAG, NAME_LIMIT, _MAY_BE_FIRST_TAG.fullmatch)
         if first is None or tool is None or _find_key(first[1], first[2], tool) not in tool.properties:
@@ -76,6 +80,19 @@ def read_after_name(name: str, source: BodySource, consumed: list[str], closing:
     if inner:
         yield from consume_closing(source, consumed, closing)
     return result
+
+
+def _read_only_argument(name: str, end: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse text up to the tag ``end`` as the tool's only required parameter. Any other text is part of the answer."""
+    text, closing = yield from source.consume_through(get_marker_set(end), consumed)
+    call = PendingCall(name, source.tools.match(name))
+    if not closing:
+        return CUT
+    call.add_loose_text(text)
+    result = call.build_result()
+    values = [(key, value) for each in result.calls for key, value in each.arguments.items()]
+    is_example = any(isinstance(value, str) and is_placeholder(key, value) for key, value in values)
+    return TEXT if is_example or not values else result
 
 
 def _read_arguments(name: str, end: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
