@@ -216,8 +216,10 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return a call of the tool ``name``. Raises FormatError unless ``values`` is one object."""
-    if len(values) != 1:
+    """Return a call of the tool ``name``. Raises FormatError unless ``values`` is one object, or equal objects."""
+    if not values or any(value.value != values[0].value for value in values):
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)} values")
     arguments, fixes = parse_arguments(values[0].value)
-    return BodyResult((DecodedCall(name, arguments, end=offset + values[0].end),), (*values[0].fixes, *fixes))
+    repeated = ("repeated-argument",) if len(values) > 1 else ()
+    end = offset + values[-1].end
+    return BodyResult((DecodedCall(name, arguments, end=end),), (*values[0].fixes, *fixes, *repeated))

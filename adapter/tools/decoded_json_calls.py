@@ -256,6 +256,7 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
             values = [decode_json(value, closed=False)]
             rest = value[values[0].end :].strip(' \t\r\n"')  # strict servers write ``{}""``
             has_more = rest != "" and not (isinstance(values[0].value, dict) and _COMMENT.fullmatch(rest))
+            has_more = has_more and not _repeats(rest, value[: values[0].end])
             more = ("text-in-tag",) if rest and not has_more else ()
         if has_more:
             raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_quote(value)}")
@@ -270,6 +271,12 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
             return only, [*fixes, "list-arguments"]
         case _:
             raise FormatError(f"the arguments must be a JSON object, got {_quote(value)}")
+
+
+def _repeats(rest: str, written: str) -> bool:
+    """Return whether ``rest`` is the object ``written`` once more, or the beginning of it."""
+    again, first = ("".join(text.split()) for text in (rest, written))
+    return again.startswith("{") and first.startswith(again)
 
 
 def _quote(value: Json) -> str:

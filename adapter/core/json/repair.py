@@ -148,12 +148,24 @@ class JsonRepairer:
             if char != ":":
                 raise self.fail(f"a colon after the key {key!r}")
             self.position += 1
+            self.peek()
+            start = self.position
             value = self.parse_value(depth + 1, _AFTER_MEMBER)
+            self.skip_repeated_objects(start)
             if key in members:
                 self.fix("repeated-argument")
                 self.repeated_key = self.repeated_key if members[key] == value else key
             members[key] = value
             self.take_separator("}")
+
+    def skip_repeated_objects(self, start: int) -> None:
+        """Skip the copies that directly follow the object at ``start``, whose end is the current position."""
+        while self.text.startswith("{", self.position) and self.text[start] == "{":
+            written = self.text[start : self.position]
+            if not self.text.startswith(written, self.position):
+                break
+            start, self.position = self.position, self.position + len(written)
+            self.fix("repeated-argument")
 
     def parse_array(self, depth: int) -> Json:
         self.position += 1

@@ -326,7 +326,7 @@ class KeyValueReader:
         consumed.append(closing)
         text = "".join(value)
         if closing:
-            call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,), (self.tags.open,))
+            text = call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,), (self.tags.open,))
         elif text.strip().lower() in ("", self._empty_value):
             call.fix("key-without-value")
             return

@@ -13,6 +13,7 @@ from adapter.parsing.bodies.tagged_value_end import (
     explain_uncertain_end,
     find_named_close,
     find_unpaired_tag,
+    remove_repeated_close,
 )
 from adapter.parsing.format import CUT, CUT_OFF, BodyResult
 from adapter.parsing.stream_buffer import StreamBuffer
@@ -94,14 +95,20 @@ class PendingCall:
 
     def check_end(
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
-    ) -> None:
-        """Reject the call if the end of the value ``text`` is uncertain, because the value seems to be opened or closed
-        twice, or to contain another argument or call.
+    ) -> str:
+        """Return the value ``text`` without a closing tag that is written twice after a single line.
 
-        ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the opening tags of a call.
+        Reject the call if the end of the value is uncertain, because the value seems to be opened or closed twice, or
+        to contain another argument or call. ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the
+        opening tags of a call.
         """
+        bare = remove_repeated_close(text, key, closes)
+        if bare != text and "<" not in bare and bare.strip() and "\n" not in bare.strip():
+            self.fix("misspelt-inner-tag")
+            return bare
         if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):
             self.problem = explain_uncertain_end(self.name, key, found)
+        return text
 
     def check_unclosed(self, key: str, text: str, closes: Sequence[str]) -> None:
         """Reject the call if ``text``, a value without its closing tag, contains a tag that may end it."""

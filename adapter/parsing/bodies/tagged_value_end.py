@@ -289,6 +289,17 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
     return "" if is_own else close
 
 
+def remove_repeated_close(value: str, key: str, closes: Sequence[str]) -> str:
+    """Return ``value`` without the closing tags at its end, and without the line break before each of them.
+
+    A closing tag is one of ``closes``, or ``</KEY>``.
+    """
+    tags = (f"</{key}>", *closes)
+    while (bare := value.rstrip()).lower().endswith(tuple(tag.lower() for tag in tags)):
+        value = strip_line_break(bare[: bare.rindex("</")])
+    return value
+
+
 def explain_uncertain_end(name: str, key: str, tag: str) -> str:
     """Return the error for a value with an ambiguous ``tag``, which may end the value, start another value, or be part
     of it."""

@@ -81,7 +81,7 @@ class _Function(PendingCall):
     def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
         text = self._strip_margins(text)
         if is_closed:
-            self.check_end(key, text, ("<parameter",), ("</parameter>",), ("<function=", "<function "))
+            text = self.check_end(key, text, ("<parameter",), ("</parameter>",), ("<function=", "<function "))
         self.add_text(key, text)
 
     def _strip_margins(self, text: str) -> str:

@@ -253,7 +253,7 @@ class XmlInvokeReader:
             others = [] if any(tag in text for tag in self.tags.parameter) else self._section_closes
             text = strip_line_break(remove_broken_close(text, key, self.tags.parameter_close, others))
         else:
-            call.check_end(key, text, self.tags.parameter, self.tags.parameter_close, self.tags.call)
+            text = call.check_end(key, text, self.tags.parameter, self.tags.parameter_close, self.tags.call)
         call.check_cdata(key, text)
         content = unwrap_cdata(text, {} if self.tags.has_cdata else call.fixes)
         if self.tags.has_cdata and content is not text:

@@ -211,7 +211,7 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, consumed: list[str],
         raise BodyError
     if ended_by:
         consumed.extend([text, ended_by])
-        call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
+        text = call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
     else:
         call.fix("missing-inner-tag")
         call.check_unclosed(key, text, (f"</{tag}>", f"</{tool.name}>"))
