@@ -29,6 +29,9 @@ from adapter.parsing.stream_buffer import (
     StreamBuffer,
 )
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.decoded_json_calls import DecodedCall
+from adapter.tools.tool_set import ToolSet
+from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
@@ -218,12 +221,24 @@ def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
     consumed.append(text)
     if closing.lower() == CLOSE:
         consumed.append(closing)
+        if call := _find_plain_call(text, source.tools):
+            return BodyResult((call,), ("foreign-body", "plain-arguments"))
     else:
         source.push_back(closing)
     return BodyResult(
         error=f"the text in {OPEN} is not a call: {text.strip()[:60]!r}. Write one JSON object there: "
         '{"name": "TOOL", "arguments": {...}}'
     )
+
+
+def _find_plain_call(text: str, tools: ToolSet) -> DecodedCall | None:
+    """Return the call in ``NAME KEY=VALUE, ...``, if it has all arguments that the tool requires."""
+    name, _, rest = text.strip().partition(" ")
+    tool = tools.match(name)
+    plain = parse_plain_arguments(rest, tool) if tool is not None and rest else None
+    if tool is None or plain is None or plain[1] != "plain-arguments" or not {*tool.required} <= plain[0].keys():
+        return None
+    return DecodedCall(tool.name, plain[0])
 
 
 OPENERS = (

@@ -26,6 +26,7 @@ from adapter.parsing.format import TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.tool_set import ToolSet
 
 INLINE_VALUES = "inline values"
 """Body variant: a value is on the same line as its tags."""
@@ -56,12 +57,20 @@ _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _ODD_NAME = frozenset("=\"'")
 _FENCE = MarkerSet("```json", "```")
 _OPEN_NAME = re.compile(
-    r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*)?(?=<parameter[=>])|(?=</function>))", re.IGNORECASE
+    r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*)?(?=<parameter(?:[=>]|\s+name=))|(?=</function>))",
+    re.IGNORECASE,
 )
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]*\"?|'[^']*'?))+", re.IGNORECASE)
 """Matches a quoted name, without its first quote, with attributes that declare the value's type, as in DeepSeek's tags:
 ``name="KEY" string="true"``. The tool's schema gives the type."""
+_VALUE_IN_TAG = re.compile(r"([\w.-]+)=([^<>\n]+)(?:>\s*)?</parameter>", re.IGNORECASE)
+_MAY_BE_VALUE_IN_TAG = re.compile(r"[\w.-]*+(?:=[^<>\n]*+(?:>\s*+)?(?:<[/a-z]*+)?)?", re.IGNORECASE)
+_OPEN_KEY = re.compile(r"([\w.-]+)[ \t]*\r?\n(?!\s*[<>])(?=\s*\S)")
+"""Matches a parameter's name whose tag has no bracket, before its value on the next line."""
+_MAY_BE_OPEN_KEY = re.compile(r"[\w.-]*+[ \t]*+\r?(?:\n\s*+)?")
+_NAME_AND_ATTRIBUTES = re.compile(r"([\w.:-]+)((?:\s+[\w-]+\s*=\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)))+)")
+_each_attribute = re.compile(r"\s([\w-]+)\s*=\s*(?:\"([^\"]*)|'([^']*))")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
 """Matches the rest of a tag with a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a
 separate line."""
@@ -123,6 +132,8 @@ def _read(source: BodySource, consumed: list[str], *, is_inline: bool) -> Reader
     if not name:
         return TEXT
     function.name, function.tool = name, source.tools.get(name)
+    if function.tool is None and (described := _NAME_AND_ATTRIBUTES.fullmatch(name)):
+        _add_attributes(function, described[1], described[2], source.tools)
     if opener.startswith("<function "):
         function.fix("attribute-syntax")
     is_empty = name.endswith("/")
@@ -137,6 +148,18 @@ def _read(source: BodySource, consumed: list[str], *, is_inline: bool) -> Reader
         return (yield from _read_arguments(source, consumed, function))
     except BodyError as error:
         return error.result
+
+
+def _add_attributes(function: _Function, name: str, attributes: str, tools: ToolSet) -> None:
+    """Add the arguments in the tag ``<function=NAME KEY="value">``, if all keys are parameters of the tool."""
+    tool = tools.get(name)
+    values = {key: double or single for key, double, single in _each_attribute.findall(attributes)}
+    if tool is None or not values.keys() <= tool.properties.keys():
+        return
+    function.name, function.tool = name, tool
+    function.fix("value-in-attribute")
+    for key, value in values.items():
+        function.add_text(key, value)
 
 
 def _read_arguments(source: BodySource, consumed: list[str], function: _Function) -> Reader[BodyResult]:
@@ -205,7 +228,19 @@ def _consume_name_again(source: StreamBuffer, consumed: list[str], marker: str, 
 
 
 def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[None]:
-    key = yield from consume_tag_name(source, consumed)
+    inside = yield from source.peek_match(_VALUE_IN_TAG, NAME_LIMIT, _MAY_BE_VALUE_IN_TAG.fullmatch)
+    if inside is not None and function.expects(inside[1]):
+        source.consume_match(inside, consumed)
+        function.fix("value-in-attribute")
+        function.add(inside[1], inside[2])
+        return
+    begun = yield from source.peek_match(_OPEN_KEY, NAME_LIMIT, _MAY_BE_OPEN_KEY.fullmatch)
+    if begun is not None and function.expects(begun[1]):
+        source.consume_match(begun, consumed)
+        function.fix("misspelt-inner-tag")
+        key: str | None = begun[1]
+    else:
+        key = yield from consume_tag_name(source, consumed)
     if not key:
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):

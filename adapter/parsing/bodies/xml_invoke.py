@@ -216,6 +216,9 @@ class XmlInvokeReader:
         """Parse a parameter after ``<parameter`` or another spelling of its opening tag."""
         attributes = yield from self.consume_attributes(source, consumed)
         key = attributes.get(self.tags.key, "").strip()
+        if self.tags.key not in attributes and len(attributes) == 1 and call.expects(*attributes.values()):
+            call.fix("attribute-syntax")
+            (key,) = attributes.values()
         if not key:
             rest = source.text[source.position :]
             if self._ends_in_attributes(source, consumed) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
