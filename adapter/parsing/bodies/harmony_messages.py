@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 
+from adapter.core.events import JsonObject
+from adapter.core.json.strict import decode_strict
 from adapter.parsing.bodies import invoke_tags
 from adapter.parsing.bracket_delimited_json import FENCE_END, UntaggedJson
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, OpaqueSection
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
-from adapter.tools.decoded_json_calls import DecodedCall
+from adapter.tools.decoded_json_calls import DecodedCall, is_named_call
 from adapter.tools.tool_set import ToolSet
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
@@ -252,7 +254,10 @@ def _read_call(name: str, source: BodySource, consumed: list[str]) -> Reader[Bod
     else:
         start = len(consumed)
         following = yield from source.skip_to(_next_message, consumed)
-        if "".join(consumed[start:]).strip():
+        text = "".join(consumed[start:]).strip()
+        if arguments := _find_last_arguments(text, name, source.tools):
+            result = BodyResult((DecodedCall(name, arguments),), ("text-in-tag",))
+        elif text:
             result = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
         elif following:
             result = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
@@ -286,6 +291,14 @@ def read_lone_token(source: BodySource, consumed: list[str]) -> Reader[BodyResul
     if consumed[-1].lower() == MESSAGE:
         return BodyResult(section=_CONTENT)
     return BodyResult() if (yield from source.peek_after_space(_header_tokens))[1] else TEXT
+
+
+def _find_last_arguments(text: str, name: str, tools: ToolSet) -> JsonObject | None:
+    """Return the object below reasoning at the end of ``text``, if it has the arguments of the tool ``name``."""
+    start = text.find("\n{") + 1
+    value = decode_strict(text, start) if start else None
+    is_last = value is not None and not text[value.end :].strip()
+    return value.value if value is not None and is_last and is_named_call({name: value.value}, tools) else None
 
 
 OPENERS = (
