@@ -39,7 +39,7 @@ from adapter.parsing.bracket_delimited_json import (
 )
 from adapter.parsing.format import BodySource, Format
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.formats.tool_elements import is_distinctive_name, is_rare_element
+from adapter.parsing.formats.tool_elements import is_distinctive_name
 from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
@@ -320,7 +320,7 @@ def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
     """Return whether a tag has the name of a tool, or announces calls and is followed by text that looks like one."""
     if tag[1].lower() in tools.lower_names:
         tool = tools.match(tag[1])
-        return tag[2].strip() in ">/" or tool is None or is_distinctive_name(tool.name) or is_rare_element(tool.name)
+        return tag[2].strip() in ">/" or tool is None or is_distinctive_name(tool.name)
     if tag[2] != ">" or not announces_calls(tag[1]):
         return False
     start = _ANNOUNCED.match(tag.string, tag.end(2))

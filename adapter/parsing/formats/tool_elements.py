@@ -12,9 +12,8 @@ tools, begins a line, and precedes a parameter, JSON or the closing tag. ``<para
 ``<parameter name="KEY">`` and ``</function>`` may replace the tags inside.
 
 ``<NAME KEY="value" />`` on a separate line is a call if no element of HTML can have the name, all attributes are
-parameters of the tool, and all required parameters are present; if the name is an ordinary word, the answer must end
-after the element. ``<NAME>value</NAME>`` is a call if the tool has exactly one parameter, or if the value is YAML with
-all required parameters.
+parameters of the tool, and all required parameters are present. ``<NAME>value</NAME>`` is a call if the tool has
+exactly one parameter, or if the value is YAML with all required parameters.
 """
 
 from __future__ import annotations
@@ -82,15 +81,9 @@ def is_distinctive_name(name: str) -> bool:
     return "_" in name or not name.islower()
 
 
-def is_rare_element(name: str) -> bool:
-    """Return whether ``name`` is neither an element of HTML or SVG nor another frequent element of answers."""
-    return _is_markup(name) is None
-
-
 def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse an element with attributes in its opening tag. The attributes of an empty element are all its arguments."""
-    is_distinctive = source.after_call or is_distinctive_name(name)
-    if not (source.after_call or source.at_line_start) or not (is_distinctive or is_rare_element(name)):
+    if not (source.after_call or (source.at_line_start and is_distinctive_name(name))):
         return TEXT
     source.may_be_text = True
     tool, taken = source.tools[name], list[str]()
@@ -104,12 +97,12 @@ def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[Body
     for key in filter(call.has_parameter, values):
         call.fix("value-in-attribute")
         call.add_text(key, values[key])
-    if is_distinctive and taken and not taken[-1].endswith("/>"):
+    if taken and not taken[-1].endswith("/>"):
         consumed.extend(taken)
         return (yield from _read_body(call, tool, source, consumed))
-    is_alone = yield from _is_alone(source, is_distinctive=is_distinctive)
+    is_alone = (yield from source.begins_block()) or source.is_empty
     is_whole = {*tool.required} <= call.arguments.keys() == values.keys()
-    if not taken or not taken[-1].endswith("/>") or not is_whole or not is_alone:
+    if not taken or not is_whole or not is_alone:
         source.push_back("".join(taken))
         return TEXT
     consumed.extend(taken)
@@ -159,11 +152,14 @@ def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consum
     """Parse ``<NAME>value</NAME>``. The value is YAML, or text for a tool with exactly one parameter. Any other text
     is part of the answer. If the name is an ordinary word, the answer must end after the element."""
     is_distinctive = is_distinctive_name(tool.name)
-    if call.arguments or not (is_distinctive or is_rare_element(tool.name)):
+    if call.arguments or (not is_distinctive and _is_markup(tool.name)):
         return TEXT
-    taken: list[str] = []
+    taken, ahead = list[str](), list[str]()
     text = yield from source.consume_until(f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
-    is_alone = yield from _is_alone(source, is_distinctive=is_distinctive)
+    is_alone = (yield from source.begins_block()) or source.is_empty
+    if text and is_alone and not is_distinctive:
+        is_alone = (yield from source.skip_space(ahead)) == ""
+        source.push_back("".join(ahead))
     pairs = _decode_pairs(text, tool) if text and is_alone else None
     if text is None or not is_alone or (pairs is None and not _is_only_value(text, tool)):
         source.push_back("".join(taken))
@@ -175,16 +171,6 @@ def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consum
     for key, value in (pairs or {}).items():
         call.add_value(key, value)
     return call.build_result()
-
-
-def _is_alone(source: StreamBuffer, *, is_distinctive: bool) -> Reader[bool]:
-    """Return whether the line, or for an ordinary word the answer, ends after the element."""
-    if is_distinctive or source.is_empty:
-        return (yield from source.begins_block()) or source.is_empty
-    ahead: list[str] = []
-    is_last = (yield from source.skip_space(ahead)) == ""
-    source.push_back("".join(ahead))
-    return is_last
 
 
 def _is_only_value(text: str, tool: Tool) -> bool:
