@@ -96,14 +96,14 @@ class PendingCall:
     def check_end(
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
     ) -> str:
-        """Return the value ``text`` without a closing tag that is written twice after a single line.
+        """Return the value ``text``, without a closing tag that is written twice if the value is no string.
 
         Reject the call if the end of the value is uncertain, because the value seems to be opened or closed twice, or
         to contain another argument or call. ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the
         opening tags of a call.
         """
-        bare = remove_repeated_close(text, key, closes)
-        if bare != text and "<" not in bare and bare.strip() and "\n" not in bare.strip():
+        types = list_types(self.find_schema(key) or {})
+        if types and "string" not in types and (bare := remove_repeated_close(text, key, closes)) != text:
             self.fix("misspelt-inner-tag")
             return bare
         if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):
