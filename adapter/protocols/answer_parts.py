@@ -41,7 +41,8 @@ class AnswerParts:
     """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
 
     ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`. ``notice`` contains the answer's
-    ``adapter`` field, if there is one, and ``stop_sequence`` what ended the text, if the server reports it.
+    ``adapter`` field, if there is one, and ``stop_sequence`` what ended the text, if the server reports it. A part of
+    only whitespace is left out, because Anthropic's API rejects it in a later request, unless it is the whole answer.
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class AnswerParts:
         self.usage: JsonObject = {}
         self.notice: JsonObject = {}
         self._is_open = False
+        self._blank: tuple[Kind, str] = ("text", "")  # whitespace that may begin a part
 
     @classmethod
     def from_completion(cls, completion: JsonObject) -> AnswerParts:
@@ -76,6 +78,10 @@ class AnswerParts:
             for key, kind in _TEXT_KINDS:
                 if text := delta.get(key):
                     if not self._is_open or self.parts[-1].kind != kind:
+                        text = self._blank[1] + text if self._blank[0] == kind else text
+                        if text.isspace():
+                            self._blank = (kind, text)
+                            continue
                         yield from self._open(kind)
                     yield self._add(text)
             for call in delta.get("tool_calls") or ():
@@ -86,11 +92,16 @@ class AnswerParts:
                     yield self._add(function["arguments"])
 
     def close(self) -> Iterator[Step]:
+        if self._blank[1] and not self.parts:
+            kind, text = self._blank
+            yield from self._open(kind)
+            yield self._add(text)
         if self._is_open:
             self._is_open = False
             yield "close", self.parts[-1], ""
 
     def _open(self, kind: Kind, call_id: str = "", name: str = "") -> Iterator[Step]:
+        self._blank = ("text", "")
         yield from self.close()
         self.parts.append(AnswerPart(kind, len(self.parts), call_id, name))
         self._is_open = True

@@ -110,7 +110,7 @@ class ChoiceStream(FollowedChoice):
         if (name := self._calls.drop_cut_native(at_limit=finish_reason in CUT_REASONS)) is not None:
             self._cut_text = name
             self._drop_excluded(name)
-        deltas = self._calls.release_native(default="{}")
+        deltas = self._calls.release_native()
         self._request.stats.calls += len(deltas)
         return deltas
 
@@ -138,6 +138,7 @@ class ChoiceStream(FollowedChoice):
             return []
         events = self._close_parser(finish_reason)
         native = self._end_native(finish_reason)
+        events, self._calls.unreadable = [*events, *self._calls.unreadable], []
         if self._cut_text is not None and finish_reason not in CUT_REASONS:
             finish_reason = "length"  # the model did not continue its call
         if not self.follow_up and (rest := self._continue_call(events, finish_reason)):

@@ -79,7 +79,8 @@ class ResponsesTools:
     by_name: Mapping[str, ResponsesTool] = field(default_factory=dict)
 
     def find(self, name: str) -> ResponsesTool:
-        return self.by_name.get(name) or ResponsesTool("function", name)
+        """Return the client's tool. ``name`` is its function's name, or its own name if no other tool has it."""
+        return self.by_name.get(self.find_model_name(name)) or ResponsesTool("function", name)
 
     def find_model_name(self, name: str) -> str:
         """Return the function name of a tool. ``name`` is the client's name, with or without the namespace."""

@@ -15,7 +15,7 @@ from adapter.core.text.string_builder import StringBuilder
 from adapter.prompting.escaping import StreamingUnescaper
 from adapter.protocols.conversation_cache import Call
 from adapter.protocols.custom_and_legacy_tools import ToolTypes
-from adapter.protocols.sse import is_cut
+from adapter.protocols.sse import is_cut, read_json_or_none
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.decoded_json_calls import parse_arguments
 from adapter.tools.tool_set import ToolSet
@@ -60,7 +60,7 @@ class NativeCalls:
 
     def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
         """Return the calls. The ids of calls without one are generated from ``turn``."""
-        return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self.calls)]
+        return [_build_event(call, f"call_{turn[:20]}n{number}", tools) for number, call in enumerate(self.calls)]
 
 
 def _iter_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
@@ -74,7 +74,8 @@ def _iter_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
             yield index if isinstance(index, int) else position, str(call.get("id") or ""), name, text
 
 
-def _build_event(call: NativeCall, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
+def _build_event(call: NativeCall, new_id: str, tools: ToolSet | None) -> ToolCall | InvalidToolCall:
+    """Return a complete call. If ``tools`` is None, its name and arguments are not matched to tools."""
     written = str(call.arguments)
     raw = f'{{"name": {json.dumps(call.name)}, "arguments": {written or "{}"}}}'
     if not call.name:
@@ -83,7 +84,7 @@ def _build_event(call: NativeCall, tools: ToolSet, new_id: str) -> ToolCall | In
         arguments, _ = parse_arguments(written)
     except FormatError as error:
         return InvalidToolCall(raw, str(error), call.name or None)
-    name, arguments, fixes = normalize_call(call.name, arguments, tools)
+    name, arguments, fixes = normalize_call(call.name, arguments, tools) if tools else (call.name, arguments, ())
     return ToolCall(call.id or new_id, name, arguments, raw, fixes)
 
 
@@ -105,6 +106,8 @@ class ToolCallDeltas:
         self._unescaper = StreamingUnescaper()
         self.native = NativeCalls()
         self._held: NativeCall | None = None
+        self.unreadable: list[InvalidToolCall] = []
+        """The server's calls whose arguments are no JSON object, and cannot be repaired."""
 
     def __len__(self) -> int:
         """Return the number of calls that were sent to the client, completely or partly."""
@@ -144,28 +147,35 @@ class ToolCallDeltas:
             if call is not self._held:
                 deltas += self.release_native()
                 self._held = call
-            deltas += self.release_native() if streams and call.name else []
+            deltas += self.release_native(is_complete=False) if streams and call.name else []
         return deltas
 
-    def release_native(self, default: str = "") -> list[JsonObject]:
+    def release_native(self, *, is_complete: bool = True) -> list[JsonObject]:
         """Return the deltas for the held call parsed by the server. The call is numbered again, because other calls may
-        precede it. ``default`` replaces missing arguments."""
+        precede it. Complete arguments are repaired if they are not a JSON object."""
         call, self._held = self._held, None
         if call is None:
             return []
-        call.index = -1 if not call.name or self._is_excluded(call.name) else len(self._ids)
-        if call.index < 0:
+        call.index = -1
+        if not call.name or self._is_excluded(call.name):
             return []
-        call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
-        return [self._build_header(call_id, call.name, str(call.arguments) or default)]
+        arguments = str(call.arguments)
+        if is_complete and not isinstance(read_json_or_none(arguments), dict):
+            event = _build_event(call, "", None)
+            if isinstance(event, InvalidToolCall):
+                self.unreadable.append(event)
+                return []
+            arguments = json.dumps(event.arguments, ensure_ascii=False)
+        call.index = len(self._ids)
+        return [self._build_header(call.id or f"call_{self._turn[:23]}{call.index}", call.name, arguments)]
 
     def drop_cut_native(self, *, at_limit: bool) -> str | None:
-        """Drop the held call if its arguments are incomplete, or invalid because a limit was reached. Return its name,
-        or None if no call was dropped."""
+        """Drop the held call if its arguments are incomplete, or missing or invalid because a limit was reached. Return
+        its name, or None if no call was dropped."""
         call = self._held
         text = str(call.arguments) if call else ""
         try:
-            json.loads(text or "{}", strict=False)
+            json.loads(text or ("" if at_limit else "{}"), strict=False)
         except (ValueError, RecursionError):
             if at_limit or is_cut(text.encode("utf-8", "replace")):
                 self._held = None

@@ -258,3 +258,85 @@ def test_allowed_tools_are_the_only_ones_sent():
     sent = translate_chat_request(body, TranslationOptions(native=True)).body
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["list"]
     assert sent["tool_choice"] == "required"
+
+
+@pytest.mark.parametrize(
+    ("written", "reason", "blocks"),
+    [
+        ("{'path': 'a.py'}", "tool_calls", [{"path": "a.py"}]),
+        ('```json\n{"path": "a.py"}\n```', "tool_calls", [{"path": "a.py"}]),
+        ("the file a.py, please", "tool_calls", ['"arguments": the file a.py, please']),
+        ("[1, 2]", "tool_calls", []),
+        ("", "length", []),
+        ("", "tool_calls", [{}]),
+    ],
+)
+@streamed_and_whole
+def test_arguments_of_a_parsed_call_are_repaired_or_shown(shared, upstream, written, reason, blocks, stream):
+    """A call without its arguments would be another call. Sources: Cline, ``ai-sdk.tool-calls.test.ts``, and Dynamo,
+    ``test_length_drops_tool_call_with_empty_arguments``."""
+    calls = _call(0, "read_file", written)["choices"][0]["delta"]["tool_calls"]
+    message = {"role": "assistant", "content": "", "tool_calls": calls}
+    whole = {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+    streamed = as_stream(delta(tool_calls=calls), delta(finish_reason=reason))
+    upstream.on(CHAT, streamed if stream else as_json(200, whole))
+    body = {"model": "m", "messages": ASK, "tools": ANTHROPICS, "stream": stream, "max_tokens": 99}
+    status, answer = post(shared[1], "/v1/messages", body)
+    called, text = read_blocks(answer, stream)
+    assert status == 200
+    assert called == [each for each in blocks if isinstance(each, dict)]
+    assert [each for each in blocks if isinstance(each, str) and each not in text] == []
+    assert bool(text) == any(isinstance(each, str) for each in blocks)
+
+
+def read_blocks(answer: str, stream: bool) -> tuple[list[Any], str]:
+    """Return the inputs of the calls, and the text, in an answer of Anthropic's API."""
+    if not stream:
+        blocks = json.loads(answer)["content"]
+        return [each["input"] for each in blocks if "input" in each], "".join(each.get("text", "") for each in blocks)
+    events = [json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")]
+    deltas = [each["delta"] for each in events if each["type"] == "content_block_delta"]
+    written = "".join(each.get("partial_json", "") for each in deltas)
+    starts = [each["content_block"] for each in events if each["type"] == "content_block_start"]
+    inputs = [json.loads(written or "{}") for each in starts if each["type"] == "tool_use"]
+    return inputs, "".join(each.get("text", "") for each in deltas)
+
+
+def test_blank_text_next_to_a_parsed_call_is_left_out(shared, upstream):
+    """Anthropic's API rejects a block of only whitespace. Source: vLLM, ``test_message_stream_converter``."""
+    events = [delta(reasoning_content="Which file?"), delta("\n\n"), READ, delta(" "), delta(finish_reason="stop")]
+    upstream.on(CHAT, as_stream(*events))
+    body = {"model": "m", "messages": ASK, "tools": ANTHROPICS, "stream": True, "max_tokens": 99}
+    _, answer = post(shared[1], "/v1/messages", body)
+    events = [json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")]
+    blocks = [each["content_block"]["type"] for each in events if each["type"] == "content_block_start"]
+    assert blocks == ["thinking", "tool_use"]
+
+
+@pytest.mark.parametrize("text", ["  \n", "  def"])
+def test_leading_whitespace_is_kept(shared, upstream, text):
+    upstream.on(CHAT, as_stream(delta("  "), delta(text[2:]), delta(finish_reason="stop")))
+    body = {"model": "m", "messages": ASK, "stream": True, "max_tokens": 99}
+    _, answer = post(shared[1], "/v1/messages", body)
+    assert read_blocks(answer, True) == ([], text)
+
+
+def test_call_without_its_namespace(shared, upstream):
+    """The name is known if no other tool has it. Source: LiteLLM's tests of namespaces."""
+    find = {"type": "function", "name": "find", "parameters": FUNCTION["parameters"]}
+    note = {"type": "custom", "name": "note", "format": {"type": "text"}}
+    tools = [
+        {"type": "namespace", "name": "desk", "description": "-", "tools": [find, note, {**find, "name": "read_file"}]},
+        {"type": "function", **FUNCTION},
+    ]
+    written = [("find", '{"path": "a.py"}'), ("note", '{"input": "flour"}'), ("read_file", '{"path": "b.py"}')]
+    calls = [_call(index, *each) for index, each in enumerate(written)]
+    upstream.on(CHAT, as_stream(*calls, delta(finish_reason="tool_calls")))
+    _, answer = post(shared[1], "/v1/responses", {"model": "m", "input": "Go", "tools": tools, "stream": True})
+    last = [json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")][-1]
+    items = [(each["type"], each.get("namespace"), each["name"]) for each in last["response"]["output"]]
+    assert items == [
+        ("function_call", "desk", "find"),
+        ("custom_tool_call", "desk", "note"),
+        ("function_call", None, "read_file"),
+    ]
