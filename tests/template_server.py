@@ -49,13 +49,16 @@ class TemplateServer(LoopbackServer):
         says: The answers in turn. The last one is repeated.
         hides: Do not render templates for clients.
         special: A control token of its model.
+        parameters: Number of parameters that it reports for its model.
 
     ``finish`` is the finish reason of its answers, ``prompts`` the answered prompts, and ``bodies`` the POST requests
     with their paths. GET requests may come at any time.
     """
 
-    def __init__(self, kind: str, source: str, *says: str, hides: bool = False, special: str = "") -> None:
-        self.kind, self.hides, self.special = kind, hides, special
+    def __init__(
+        self, kind: str, source: str, *says: str, hides: bool = False, special: str = "", parameters: int = 0
+    ) -> None:
+        self.kind, self.hides, self.special, self.parameters = kind, hides, special, parameters
         self.template = ChatTemplate(source, {"bos_token": "<s>", "eos_token": "</s>"})
         self.finish = "stop"
         self.prompts: list[str] = []
@@ -178,7 +181,11 @@ def _sse(events: list[Any]) -> tuple[str, str]:
     return "text/event-stream", "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
 
 
-_MODELS: dict[str, Callable[[TemplateServer, Any], Any]] = {"/v1/models": lambda *_: {"data": [{"id": "m"}]}}
+def _models(server: TemplateServer, _body: Any) -> Any:
+    return {"data": [{"id": "m"} | ({"meta": {"n_params": server.parameters}} if server.parameters else {})]}
+
+
+_MODELS: dict[str, Callable[[TemplateServer, Any], Any]] = {"/v1/models": _models}
 _PATHS: dict[str, dict[str, Callable[[TemplateServer, Any], Any]]] = {
     "llama.cpp": {"/props": _props, "/apply-template": _apply, "/completion": _completion,
                   "/v1/chat/completions": _chat, "/tokenize": _pieces},

@@ -20,6 +20,7 @@ from adapter.agent.prompt_setup import (
     format_from_template,
     make_template_chat,
     require_own_tools,
+    select_offered_tools,
     validate_prompt_mode,
 )
 from adapter.agent.retry_constraint import build_edit_constraint, build_no_call_constraint, build_retry_constraint
@@ -233,6 +234,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._client is not None and not (self._own or style or system):
             self._guided_choice = find_guided_choice(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._guided_choice is None else None
+        is_free = self._constraint is None and self._max_tools is None and self._steps == NO_STEPS
+        self._offered = self.workspace.tools
+        if self._client is not None and self._own is not None and is_free:
+            self._offered = tools = select_offered_tools(self.workspace, self._client)
+            self._own = TemplateChat(tools, self.format, self._own.template_prompt)
         # A guided model can neither discuss a result nor decide whether the task is done.
         tool_turns = 1 if self._guided_choice else None
         self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=tool_turns)
@@ -261,7 +267,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     @property
     def _tools(self) -> ToolSet:
         """All tools that the model can call."""
-        return self.workspace.tools if self._shortlist is None else self._shortlist.all
+        return self._offered if self._shortlist is None else self._shortlist.all
 
     @contextmanager
     def _work_alone(self) -> Iterator[None]:

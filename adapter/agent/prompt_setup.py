@@ -145,6 +145,18 @@ def build_guided_request(
     )
 
 
+def select_offered_tools(workspace: Workspace, client: ChatClient) -> ToolSet:
+    """Return the tools for the model's chat template. A very small model gets only the basic tools of the dialect, and
+    all others: it reads 2,000 tokens of definitions in half a minute, and alternates between similar tools."""
+    from adapter.backends.small_model_detection import invents_values
+
+    tools, basic = workspace.tools, workspace.dialect.basic
+    if not basic or not invents_values(client.endpoint, client.model):
+        return tools
+    own = workspace.dialect.tools
+    return ToolSet(tool for name, tool in tools.items() if name in basic or name not in own)
+
+
 def build_plain_question(messages: Sequence[Message], client: ChatClient) -> list[Message]:
     """Return the last user message below the results for it, without tools, or nothing if the model is not very small.
 

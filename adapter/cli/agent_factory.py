@@ -209,7 +209,7 @@ def _make_agent(
         workspace,
         chat,
         format=setup.format,
-        system=None if setup.is_guided else system,
+        system=None if setup.is_guided or (setup.is_own and not settings.prompts_folder) else system,
         prompt="own" if setup.is_own else "words",
         limits=limits,
         observe=observe,

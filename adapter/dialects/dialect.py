@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Dialect:
     """A named set of tools: tool classes, in the order of the prompt, followed by tools that are defined as data.
 
-    ``preapproved``: effects that need no approval according to the document that defines the dialect.
+    ``preapproved``: effects that need no approval according to the document that defines the dialect. ``basic``: names
+    of the tools that suffice for most tasks, or none if all are needed.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Dialect:
     classes: Sequence[type[ToolClass]]
     defined: tuple[Tool, ...] = ()
     preapproved: frozenset[Effect] = frozenset()
+    basic: frozenset[str] = frozenset()
 
     @property
     def tools(self) -> ToolSet:

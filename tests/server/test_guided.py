@@ -315,3 +315,17 @@ def test_very_small_model_is_held_to_words_after_the_change(scripted, tmp_path, 
     with Agent(tmp_path, base_url=scripted.url, approve="yolo") as agent:
         assert agent.run('Fix the typo "smal" in a.md: "small"').content == "It is fixed."
     assert [("grammar" in body) for body in scripted.bodies(CHAT)] == [False, bool(grammars)]
+
+
+@pytest.mark.parametrize(("parameters", "is_small"), [(500_000_000, True), (7_000_000_000, False)])
+def test_very_small_model_has_the_basic_tools_and_answers_without_them(tmp_path, parameters, is_small):
+    """A repeated call is answered by a plain question below the result. The definitions take a third of the prompt."""
+    (tmp_path / "a.ini").write_text("port = 4711\n")
+    call = '<tool_call>{"name": "read_file", "arguments": {"path": "a.ini"}}</tool_call>'
+    with TemplateServer("llama.cpp", CHATML, call, call, "4711", parameters=parameters) as server:
+        with Agent(tmp_path, base_url=server.url) as agent:
+            assert agent.run("Which port is set in a.ini?").content == "4711"
+        first, last = server.prompts[0], server.prompts[-1]
+    assert ("apply_edit" in first, "edit_file" in first) == (not is_small, True)
+    question = "<|im_start|>user\nport = 4711\n\n\nWhich port is set in a.ini?<|im_end|>\n<|im_start|>assistant\n"
+    assert (last == question) == is_small

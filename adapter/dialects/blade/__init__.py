@@ -24,4 +24,8 @@ DIALECT = Dialect(
         *(editor_tools.GetSelectionTool, editor_tools.ReplaceSelectionTool, editor_tools.InsertAtCursorTool),
         write_tools.RunCommandLine,
     ),
-)
+    basic=frozenset((
+        "read_file", "write_file", "edit_file", "delete_file", "move_file", "list_directory", "grep_search",
+        "run_command",
+    )),
+)  # fmt: skip

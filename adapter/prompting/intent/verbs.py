@@ -15,7 +15,7 @@ look: ask browse calculate check compute convert count describe detect diff dir 
  inspect investigate proceed review test try use
 add: add append insert put
 create: create save write / define make new register schedule store upsert
-edit: apply edit patch replace set update / change correct fix modify
+edit: apply edit patch replace set update / change correct fill fix modify
 move: move rename
 delete: delete drop remove clear / destroy discard erase purge trash unlink wipe clean free rid gone
 reset: reset / revert rollback restore undo
@@ -44,8 +44,9 @@ look: comprueb controleer controll erklär explic expliqu fass podsumuj prüf re
 add: acrescent adicion aggiung agreg ajout anhäng añad dodaj dopisz eintrag ergänz füg hinzufüg toevoeg trag voeg
 create: aanmak anleg cre cré cri enregistr erstell guarda maak napisz salva sauvegard schreib schrijf speicher stwórz
  utwórz zapisz
-edit: änder cambi chang correg corrig corrij ersetz korrigier mets modifi modific mud popraw reemplac reemplaz remplac
- setz sostituisc substitu verander vervang wijzig zamień zmień
+edit: änder ausfüll cambi chang correg corrig corrij ersetz füll korrigier mets modifi modific mud popraw preench
+ reemplac reemplaz rellen rempl remplac remplis riemp setz sostituisc substitu verander vervang vul wijzig wypełn zamień
+ zmień
 move: benenn déplac hernoem mov muev przenieś renombr renome renomm rinomin spost umbenenn verplaats verschieb
 delete: apag borr cancell effac elimin entfern exclu lösch quita rimuov skasuj supprim usuń verwijder
 """
