@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.requested_file_changes import find_text
 from adapter.core.events import JsonObject
 from adapter.prompting.intent.verbs import sounds_like
+from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool_set import ToolSet
 
 REPETITIONS = 2
@@ -175,13 +177,22 @@ def _find_changes(history: CallHistory) -> list[bool]:
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
-    """Return whether two calls do the same. They may differ in arguments that the tool ignores, or make one edit with
-    different editing tools."""
+    """Return whether two calls do the same. They may differ in arguments that the tool ignores, make one edit with
+    different editing tools, or add one text twice: the second edit to the text that the first has written."""
+    if _adds_again(one, two):
+        return True
     if one.name == two.name:
         return one.equals(two) or select_known_arguments(one, tools) == select_known_arguments(two, tools)
     if not (sounds_like(one.name, "edit") and sounds_like(two.name, "edit")):
         return False
     return len(texts := _list_texts(one, tools)) > 2 and texts == _list_texts(two, tools)
+
+
+def _adds_again(one: PastCall, two: PastCall) -> bool:
+    (old, new), (later, newest) = ((find_text(call, OLD_TEXT), find_text(call, NEW_TEXT)) for call in (one, two))
+    if not old or not later or not (new.startswith(old) and newest.startswith(later) and new in later):
+        return False
+    return new[len(old) :].strip() == newest[len(later) :].strip() != ""
 
 
 def select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:

@@ -491,6 +491,9 @@ def test_repeated_change_is_answered_with_the_rest_of_the_request():
         assert verdict.message.partition("Not done yet: ")[2].partition(". Now")[0] == rest
 
 
+GROWN = PastCall("edit_file", {"path": "a.md", "old_content": "a", "new_content": "a, b"}, changes=True)
+
+
 def test_same_edit_by_another_tool_is_a_repetition():
     """Also with an argument that the tool ignores."""
     tools = get_dialect("blade").tools
@@ -500,6 +503,10 @@ def test_same_edit_by_another_tool_is_a_repetition():
         (edit, same, True),
         (edit, replace(same, arguments={**same.arguments, "start_line": 4}), True),
         (edit, replace(same, arguments={**same.arguments, "new_text": "little"}), False),
+        (edit, replace(edit, arguments={"path": "a.md", "old_content": "small", "new_content": "smaller"}), False),
+        (GROWN, replace(GROWN, arguments={"path": "a.md", "old_content": "a, b", "new_content": "a, b, b"}), True),
+        (GROWN, replace(GROWN, arguments={"path": "a.md", "old_content": "a, b", "new_content": "a, b, c"}), False),
+        (GROWN, replace(GROWN, arguments={"path": "a.md", "old_content": "x", "new_content": "x, b"}), False),
         (PastCall("read_file", {"path": "a"}), PastCall("read_file", {"path": "a", "port": 1}), True),
         (PastCall("read_file", {"path": "a"}), PastCall("read_file", {"path": "b", "port": 1}), False),
         (PastCall("write_file", {"path": "a", "content": "x"}), PastCall("read_file", {"path": "a"}), False),
