@@ -50,6 +50,7 @@ from adapter.core.callback_checks import wrap_text_function
 from adapter.core.events import Json, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
+from adapter.prompting.intent.verbs import sounds_like
 from adapter.tools.schema_violation_messages import find_missing_arguments, select_allowed_arguments
 from adapter.tools.tool_set import ToolDefinitions, ToolSet
 
@@ -190,7 +191,11 @@ class Guardrails(ViolationFinder):
         dropped: dict[int, DroppedCall] = {}
         for index, call in enumerate(calls):
             earlier = [PastCall(each.name, each.arguments) for each in kept]
-            if kept and (reason := self.find_drop_reason(history, call, earlier)):
+            reason = self.find_drop_reason(history, call, earlier) if kept else ""
+            is_guess = any(each.guardrail == "guessed_result" for each in dropped.values())
+            if not reason and is_guess and sounds_like(call.name, "run", "publish"):
+                reason = "guessed_result"  # it may need the dropped change
+            if reason:
                 dropped[index] = DroppedCall(call.name, reason)
             else:
                 kept.append(call)

@@ -98,6 +98,7 @@ DROPS: list[tuple[str, list[Written], list[str]]] = [
     ("Create a file n.txt with the text: buy milk", [MILK, BREAD, DELETE], ["undone_in_answer"] * 2),
     ("Create n.txt: buy milk", [MILK, ("append", {"path": "n.txt", "line": "!"}), DELETE], ["undone_in_answer"]),
     ("Rename the function greet to hello in a.py and b.py", [read("./a.py"), RUIN], ["guessed_result"]),
+    ("Fix a.py and run the tests", [read("a.py"), RUIN, TESTS, read("b.py")], ["guessed_result"] * 2),
     (
         "Rename the function greet to hello in a.py",
         [read("a.py"), ("delete_file", {"path": "a.py"})],
