@@ -82,7 +82,8 @@ class EventLoopThread:
             loop.run_forever()
             if tasks := asyncio.all_tasks(loop):
                 for task in tasks:
-                    task.cancel()
+                    if not task.cancelling():  # otherwise, it is cleaning up
+                        task.cancel()
                 loop.run_until_complete(asyncio.wait(tasks))
         finally:
             loop.close()
