@@ -17,6 +17,7 @@ from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.requested_file_changes import (
     CHANGES,
     find_change_tools,
+    find_needed_action,
     find_readers,
     find_replaced_names,
     find_started_action,
@@ -102,7 +103,7 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
     if is_made:
         return build_no_call_constraint(client)
     paths = find_paths(history.request)
-    if find_started_action(history) in CHANGES and not any(find_known_lines(path, history) for path in paths):
+    if find_needed_action(history) in CHANGES and not any(find_known_lines(path, history) for path in paths):
         is_read = any(line for path in paths for line in list_known_lines(path, history))
         change_tools = () if is_read else find_readers(tools)
     return build_retry_constraint(client, format, history, ToolSet([tools[name] for name in change_tools]))

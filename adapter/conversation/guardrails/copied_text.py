@@ -106,7 +106,12 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
     about = _GENERIC.union(_split_words(name))
     if bracketed := _BRACKETED.fullmatch(value):
         words = _split_words(bracketed[1])
-        return bool(words & _split_words(name)) or (len(words) > 1 and bool(words & _GENERIC)) or "your" in words
+        return (
+            is_path
+            or bool(words & _split_words(name))
+            or (len(words) > 1 and bool(words & _GENERIC))
+            or "your" in words
+        )
     yours = _YOURS.fullmatch(re.sub(r"\.\w{1,5}$", "", value) if is_path else value)
     if yours is None:
         return False

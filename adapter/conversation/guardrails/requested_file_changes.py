@@ -64,6 +64,7 @@ _LINE_NUMBER = re.compile(r"^(?:[\w./-]+\.\w+:)?\s*\d+[:|\t] ?")
 _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 """Matches placeholders in an answer: "The author is [Your Name]."."""
+_MISSING = re.compile(r"(?i)does not exist|no such file|not found|ENOENT")
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
 """Matches a quotation from a file in an answer: ``It says "hello".``."""
 _PATCHES = ("diff", "edits", "patch", "patches")
@@ -181,10 +182,18 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 
 def find_change_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools that can make the rest of the requested change, or () if nothing remains."""
-    action = find_started_action(history)
+    action = find_needed_action(history)
     if not action or (has_changed(history) and not find_unused_values(history)):
         return ()
     return _find_tools(action, tools)
+
+
+def find_needed_action(history: CallHistory) -> str:
+    """Return the action that `find_started_action` finds, or ``create`` if the file to add something to is missing."""
+    action, path = find_started_action(history), next(iter(find_paths(history.request)), "")
+    failed = (call.result for call in history.recent if not call.ok)
+    is_missing = action == "add" and any(path in error and _MISSING.search(error) for error in failed)
+    return "create" if is_missing else action
 
 
 @lru_cache(32)
@@ -221,7 +230,7 @@ def find_next_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     if unread and (is_question(history.request) or find_requested_action(history.request)[0] in READS):
         return find_readers(tools)
     is_known = not unread or len(find_quoted(history.request)) > 1
-    if not change_tools or is_known or find_started_action(history) not in CHANGES:
+    if not change_tools or is_known or find_needed_action(history) not in CHANGES:
         return change_tools
     return find_readers(tools) or change_tools
 

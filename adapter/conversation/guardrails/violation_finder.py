@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from adapter.conversation.guardrails.announced_action import announces_action
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.copied_text import (
     SentMessages,
@@ -58,7 +58,7 @@ from adapter.conversation.guardrails.verdicts import Violation
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall
 from adapter.core.text.words import stem_words
 from adapter.prompting.intent.tool_ranking import ToolRanking
-from adapter.prompting.intent.verbs import act_alike, sounds_destructive, sounds_like
+from adapter.prompting.intent.verbs import act_alike, is_question, sounds_destructive, sounds_like
 from adapter.tools.call_normalization import find_tool_with_arguments
 from adapter.tools.call_validation import is_valid
 from adapter.tools.schema_violation_messages import find_schema_errors
@@ -168,7 +168,7 @@ class ViolationFinder:
             words = render_message("wrong_markup", example=examples.describe(find_named_tool(answer.text, tools)))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif self._is_call_shaped(history, content):
-            likely = find_next_tools(history, tools)
+            likely = find_next_tools(history, tools) or self._find_fitting_tools(find_arguments(content))
             names = join_with_or(likely or self._find_likely_tools(history)) or list_tools(tools)
             yield Violation("call_as_answer", render_message("call_as_answer", tools=names), likely)
         if named := tools.get(content.strip("`*.() \n")):
@@ -246,6 +246,11 @@ class ViolationFinder:
         runners = tuple(each for each in self.tools if sounds_like(each, "run"))
         return runners if len(runners) == 1 and sounds_like(name, "run") else ()
 
+    def _find_fitting_tools(self, arguments: JsonObject) -> tuple[str, ...]:
+        """Return the tool that has all of the ``arguments``, as a tuple, or ()."""
+        tool = find_tool_with_arguments(arguments, self.tools)
+        return () if tool is None else (tool.name,)
+
     def _find_likely_tools(self, history: CallHistory) -> tuple[str, ...]:
         """Return a few tools that match the request. With a longer list, small models call one tool after another."""
         if len(self.tools) <= MAX_CHOICES:
@@ -262,6 +267,8 @@ class ViolationFinder:
         if invalid.name and tool is None:
             return self._build_unknown_tool(history, invalid.name, find_arguments(invalid.raw), examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
+        if tool and is_question(history.request) and may_change(tool.name, self.tools):
+            held_to = ()  # a forced change of what the user only asks about
         example = examples.describe(tool, find_arguments(invalid.raw))
         words = render_message("unreadable_call", reason=describe_error(invalid.error), example=example)
         return Violation("unreadable_call", words, held_to)

@@ -15,7 +15,8 @@ look: ask browse calculate check compute convert count describe detect diff dir 
  inspect investigate proceed review test try use
 add: add append insert put
 create: create save write / define make new register schedule store upsert
-edit: apply edit patch replace set update / change correct fill fix modify
+edit: apply edit patch replace set update / adjust bump change correct decrease disable enable fill fix increase lower
+ modify raise reduce swap switch
 move: move rename
 delete: delete drop remove clear / destroy discard erase purge trash unlink wipe clean free rid gone
 reset: reset / revert rollback restore undo
@@ -54,6 +55,7 @@ _ENGLISH = {verb: name for name, verbs in reversed(ACTIONS.items()) for verb in 
 _FOREIGN = {stem: name for name, stems in _parse_table(_STEMS_TABLE) for stem in stems.split()}
 """Actions by the stems of verbs in German, French, Spanish, Italian, Portuguese, Dutch and Polish, as in requests for
 files."""
+_UNACCENTED = str.maketrans("áéíóú", "aeiou")
 _ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ir", "ire", "n", "r"])
 READS = ("read", "look")
 """Actions that change nothing."""
@@ -73,6 +75,8 @@ _BEGINNING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches the first word of a sentence, after "can you", "please" or "in a.md, "."""
+_ENCLITIC = re.compile(r"([^\W\d_]{3,}?)(?:me|te|se|nos)?-?l[aeo]s?(?!\w)", re.IGNORECASE)
+"""Matches a verb with a pronoun for its object, in Spanish, Italian or Portuguese: corrígelo."""
 _LAST_VERB = re.compile(r"([^\W\d_]+n)(?=\s*(?:[.,;:!?\n]|\Z))")
 """Matches a word that may be an infinitive at the end of a German sentence."""
 MAX_BEGINNING = 400
@@ -127,6 +131,8 @@ def find_requested_action(request: str) -> tuple[str, int]:
     """Return the action whose verb begins a sentence of ``request``, and the index of the verb. In German, the verb may
     also be the last word; the index is then 0.
 
+    A verb with a pronoun for its object, as in Spanish, may be anywhere: corrígelo.
+
     Return "" and 0 if there is none. Questions do not count, except polite requests: "Can you fix a.md?".
     """
     for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
@@ -135,6 +141,11 @@ def find_requested_action(request: str) -> tuple[str, int]:
             return action, match.start("verb")
     for match in _LAST_VERB.finditer(request, 0, MAX_BEGINNING):
         action = _find_foreign_action(match[1].lower())
+        if action and (_POLITE.search(request) or not _is_asked(request, match.end())):
+            return action, 0
+    for match in _ENCLITIC.finditer(request, 0, MAX_BEGINNING):
+        verb = match[1].lower().translate(_UNACCENTED)
+        action = _find_foreign_action(match[1].lower()) or _find_foreign_action(verb)
         if action and (_POLITE.search(request) or not _is_asked(request, match.end())):
             return action, 0
     return "", 0

@@ -174,6 +174,7 @@ ANY = ToolSet(
         ("path", "/path/to/project/file.txt"),
         ("path", "path/to/file"),
         ("entity_id", "<entity_id>"),
+        ("path", "<tool_response>"),
         ("entity_id", "your_entity_id"),
         ("entity_id", "{{entity_id}}"),
         ("path", "<your file path>"),
@@ -474,6 +475,7 @@ FIX = 'Fix the typo "smal" in a.md'
 FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, changes=True)
 FIXED_AGAIN = [(FIXED.name, FIXED.arguments)]
 READ_LINES = PastCall("read_file", {"path": "a.md"}, "1| one\n2| two\n")
+FITS = ("call_as_answer", ("edit_file",))
 REWRITES = ("unasked_action", ("edit_file",))
 EQUAL = PastCall("edit_file", {"path": "a.md", "old": "a", "new": "a"}, "error: no change", ok=False)
 FIX_ALL = 'Fix "smal" and replace {{year}} by 2026 in a.md'
@@ -561,6 +563,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("Who is the author in a.json?", (), "The file has no author.", "", ()),
         ("Is x in a.md?", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], "unasked_action", ()),
         (RENAME, (), [("write_file", {"path": "a.py", "content": "hello"})], "unasked_action", ("read_file",)),
+        ("Do it", (), '{"name": "make them", "arguments": {"path": "a", "old": "b", "new": "c"}}', *FITS),
         # lookalikes
         (f"{RENAME} It is:\ngreet()", (), [("write_file", {"path": "a.py", "content": "hello()"})], "", ()),
         ("Add hello to a.py", (), [("write_file", {"path": "a.py", "content": "hello()"})], "", ()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
@@ -58,6 +60,11 @@ from adapter.dialects import get_dialect
         ("a.log ist alt. Lösche die Datei.", "delete"),
         ("borra el archivo viejo.bak por favor", "delete"),
         ("Supprime la deuxième ligne de a.md", "edit"),
+        ("en a.md pone instalacion, corrígelo por favor", "edit"),
+        ("a.md non serve più, puoi eliminarlo?", "delete"),
+        ("Bump the version in a.toml to 2", "edit"),
+        ("¿Qué dice el modelo en a.md?", ""),
+        ("a.md es largo, resúmelo", ""),
         ("Erstelle eine Zusammenfassung von a.md", ""),
         ("Could you say how to update a.md?", ""),
         ("Fix my sentence: I has a dog", ""),
@@ -92,6 +99,14 @@ def test_lines_of_results_are_known_without_their_positions(line, text):
     """A small model was limited to edits of lines as a search shows them."""
     assert list_result_lines(line) == [text]
     assert list_result_lines("File: b.md\nLines 1-3 (of 3):\n1: one\n2: \n3: two") == ["one", "", "two"]
+
+
+def test_missing_file_is_created_to_add_something():
+    tools, request = get_dialect("blade").tools, "Put the password into wifi.txt: x"
+    missing = PastCall("read_file", {"path": "wifi.txt"}, "tool_error: wifi.txt does not exist", ok=False)
+    assert find_next_tools(CallHistory(request, (missing,)), tools) == ("write_file",)
+    for other in (replace(missing, result="tool_error: a.txt does not exist"), replace(missing, ok=True)):
+        assert find_next_tools(CallHistory(request, (other,)), tools) == ("edit_file", "apply_edit")
 
 
 def test_file_that_is_left_is_read_before_it_is_changed():
