@@ -229,8 +229,8 @@ def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert a completion, Ollama's response, or an event of either, to a chat, content in parts to text, and a legacy
-    ``function_call`` to ``tool_calls``. Return other values unchanged."""
+    """Convert a completion, Ollama's response, or an event of either, to a chat, content in parts to text, a legacy
+    ``function_call`` to ``tool_calls``, and other names of ``length``. Return other values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if "done" in answer:
@@ -246,8 +246,14 @@ def convert_to_chat(answer: Json) -> Json:
             return llama_cpp_completion.convert_to_chat(answer)
 
 
+_LIMITS = ("max_tokens", "MAX_TOKENS", "model_length")
+"""Finish reasons of other APIs (Anthropic's, Cohere's and Google's, Mistral's) that proxies pass on."""
+
+
 def _is_unusual(choice: Json) -> bool:
     match choice:
+        case {"finish_reason": reason} if reason in _LIMITS:
+            return True
         case {"delta": message} | {"message": message}:
             return isinstance(message, dict) and (
                 isinstance(message.get("content"), list) or isinstance(message.get("function_call"), dict)
@@ -257,7 +263,8 @@ def _is_unusual(choice: Json) -> bool:
 
 
 def _normalize_message(choice: JsonObject) -> JsonObject:
-    """Return a choice with content in parts as content and reasoning, and a legacy ``function_call`` in ``tool_calls``.
+    """Return a choice with content in parts as content and reasoning, a legacy ``function_call`` in ``tool_calls``, and
+    the finish reason ``length`` for every limit.
 
     Mistral's API sends parts: ``{"type": "text", "text": ...}`` and ``{"type": "thinking", "thinking": [...]}``.
     """
@@ -270,7 +277,9 @@ def _normalize_message(choice: JsonObject) -> JsonObject:
             fields["reasoning_content"] = reasoning
     if (call := message.get("function_call")) and not message.get("tool_calls"):
         fields["tool_calls"] = [{"index": 0, "function": call}]
-    return {**choice, key: {**message, **fields}}
+    finish_reason = choice.get("finish_reason")
+    finish_reason = "length" if finish_reason in _LIMITS else finish_reason
+    return {**choice, key: {**message, **fields}, "finish_reason": finish_reason}
 
 
 def continue_text(body: JsonObject, text: str, prefill: Prefill) -> JsonObject:
