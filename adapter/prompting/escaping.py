@@ -57,6 +57,8 @@ _LABELED = (
     r"(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
 )
 """The name of a tool and the label of its arguments, after a label such as ``Action``."""
+_NUMBERED = r"s\.[\w.-]+:\d{1,6}\s*\{"
+"""Kimi K2's id of a call and the start of its arguments, after ``function``."""
 _WHOLE = r"\s*(?:```\w*\s*)?(?:[\w.-]+(?:[(\[]|[,:]?[ \t]{0,3}\{)|[{\[]\s*[{\[\"'])"
 """A whole call, after a label and its colon."""
 _CALL_LABELED = (_LABELED, rf"(?::\*{{0,2}}|\*\*:){_WHOLE}")
@@ -82,7 +84,7 @@ _SHAPES = {
     **dict.fromkeys(("action", "tool call"), _CALL_LABELED),
     **dict.fromkeys(
         ("function", "tool"),
-        (_LABELED, rf"(?::\*\*|\*\*:){_WHOLE}", *(f"_call{pattern}" for pattern in _CALL_LABELED)),
+        (_LABELED, rf"(?::\*\*|\*\*:){_WHOLE}", *(f"_call{pattern}" for pattern in _CALL_LABELED), _NUMBERED),
     ),
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     **dict.fromkeys(("assistantcommentary", "assistantanalysis"), (r" to=",)),

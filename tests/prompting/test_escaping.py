@@ -93,6 +93,7 @@ def test_every_marker_and_token_is_escaped():
         "<function>",
         *(f"<{name} " for name in KNOWN),
         *(f"\n{name}\n{{" for name in KNOWN),
+        *(f"functions.{name}:" for name in KNOWN),
     }
     acting = {
         *tables.openers,

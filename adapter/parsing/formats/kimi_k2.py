@@ -15,13 +15,15 @@ arguments.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 
 from adapter.core.events import JsonObject
 from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.call_encoders import build_result_encoder
-from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
@@ -38,6 +40,8 @@ _in_section = MarkerSet(ARGUMENTS_OPEN, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE
 _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>\d+))?")
 _STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
 _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
+_INDEX = re.compile(r"\d{1,6}\s*(?=\{)")
+_MAY_BE_INDEX = re.compile(r"\d{0,6}+\s*+")
 _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.?)?(?P<other>.+?)[^\w\s.-]?\d+")
 """Matches ids that proxies rewrote for servers that reject dots and colons, and ids with another separator, or none,
 before the index."""
@@ -153,6 +157,22 @@ def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None
 
 
+def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
+    """Return the openers of calls without any token: ``functions.NAME:0{...}``, for a server that stripped them."""
+    return tuple(CallOpener(f"functions.{name}:", partial(_read_without_tokens, name)) for name in names)
+
+
+def _read_without_tokens(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    if not (source.at_line_start or source.after_call):
+        return TEXT
+    index = yield from source.peek_match(_INDEX, HEAD_LIMIT, _MAY_BE_INDEX.fullmatch)
+    if index is None:
+        return TEXT
+    source.consume_match(index, consumed)
+    read = UntaggedJson("arguments", after_marker=True, name=name)
+    return (yield from read(source, consumed)).with_fixes("missing-open-tag")
+
+
 OPENERS = tuple(
     opener._replace(read=read_unopened) if opener.marker in (SECTION_OPEN, MISSPELT_OPEN) else opener
     for opener in _section.openers
@@ -162,6 +182,7 @@ FORMAT = Format(
     name="kimi_k2",
     aliases=("kimi",),
     openers=OPENERS,
+    build_tool_openers=build_openers,
     read_stripped_start=read_stripped,
     encode_calls=encode_calls,
     encode_result=build_result_encoder("## Return of {id}\n"),

@@ -159,8 +159,12 @@ def test_only_partial_markers_and_whitespace_are_buffered(pieces):
         *MARKERS,
         *HEADERS,
         "<<<",
-        *(f"<{tool['function']['name']}>" for tool in TOOLS),
-    ]  # elements named after tools
+        *(
+            f"{start}{tool['function']['name']}{end}"
+            for tool in TOOLS
+            for start, end in (("<", ">"), ("functions.", ":"))
+        ),
+    ]
     parser = Parser(None, TOOLS)
     shown = 0
     for fed, char in enumerate(text, 1):
