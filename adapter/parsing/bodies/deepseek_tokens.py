@@ -18,6 +18,8 @@ Distilled and quantized models also write the tokens with ASCII bars, or with ot
 
 from __future__ import annotations
 
+import re
+
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
@@ -54,6 +56,8 @@ _separator = MarkerSet(*SEPARATOR)
 _call_end = MarkerSet(*CALL_END)
 _in_head = MarkerSet(*SEPARATOR, *CALL_END, *CALL_BEGIN, *CALLS_END)
 _after_name = MarkerSet("{", "[", "```", *CALL_END, *CALL_BEGIN, *CALLS_END)
+_WITHOUT_SEPARATOR = re.compile(r"\s*(?:function\b[\s<]*)?([\w.-]+)>?\s*(?=```|\{)")
+_MAY_BE_WITHOUT_SEPARATOR = re.compile(r"\s*+[\w.-]*+[\s<]*+[\w.-]*+>?\s*+`{0,2}")
 _fence = MarkerSet("```json", "```")
 _step_invoke = MarkerSet(*STEP_TAGS.call)
 _read_step_invoke = XmlInvokeReader(STEP_TAGS)
@@ -62,11 +66,14 @@ _read_step_invoke = XmlInvokeReader(STEP_TAGS)
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<｜tool▁call▁begin｜>``."""
     opening = consumed[-1]
-    closing = opening.lower().replace("begin", "end")
     if (yield from source.skip_space(consumed)) == "{":
-        return (yield from TaggedJson(opening, closing)(source, consumed)).with_fixes("foreign-body")
+        return (yield from TaggedJson(opening, _get_closing(opening))(source, consumed)).with_fixes("foreign-body")
     if (yield from source.consume_marker(_step_invoke, consumed)):
         return (yield from _read_step_invoke(source, consumed)).with_repairs("missing-inner-tag")
+    named = yield from source.peek_match(_WITHOUT_SEPARATOR, HEAD_LIMIT, _MAY_BE_WITHOUT_SEPARATOR.fullmatch)
+    if named is not None and source.tools.match(named[1]) is not None:
+        source.consume_match(named, consumed)
+        return (yield from _read_arguments(named[1], opening, source, consumed)).with_fixes("missing-inner-tag")
     marker = yield from source.peek_marker(_in_head, HEAD_LIMIT)
     if _call_end.match(marker, 0) is not None:
         return (yield from _read_name_alone(source, consumed))
@@ -89,15 +96,24 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         name = name[len(TYPED_NAME) :]
     if not name or any(char.isspace() for char in name):
         return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
-    yield from source.skip_space(consumed)
-    fence = yield from source.consume_marker(_fence, consumed)
-    result = yield from TaggedJson(opening, closing, name=name)(source, consumed)
-    if fence and "missing-bracket" in result.fixes:  # canitoolcall demands an error
-        return BodyResult(error=f"the arguments of {name!r} lack a closing bracket. Write them again.")
+    result = yield from _read_arguments(name, opening, source, consumed)
     if is_typed:  # the format's normal spelling has a fence
         result = result.remove_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS
     return result.with_fixes("foreign-body") if other in source.body_variants else result
+
+
+def _read_arguments(name: str, opening: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    yield from source.skip_space(consumed)
+    fence = yield from source.consume_marker(_fence, consumed)
+    result = yield from TaggedJson(opening, _get_closing(opening), name=name)(source, consumed)
+    if fence and "missing-bracket" in result.fixes:  # canitoolcall demands an error
+        return BodyResult(error=f"the arguments of {name!r} lack a closing bracket. Write them again.")
+    return result
+
+
+def _get_closing(opening: str) -> str:
+    return opening.lower().replace("begin", "end")
 
 
 def _read_name_alone(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
