@@ -48,7 +48,7 @@ def test_a_call_inside_a_sentence_is_in_text(text, call):
         '<use tool="search"><query>x</query></use>',
         "<|go|>search query: x",
         '`search`:\n{"query": "x"}',
-        'functions.search:0{"query": "x"}',
+        'functions.search#0{"query": "x"}',
         '@search("x")',
         "search query=x",
         "$ search --query=x",
