@@ -89,7 +89,7 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
 
     If the last call completed the requested change, the answer cannot contain another call. If the last edit failed,
     the answer must be an edit of known text or, if no file was read, the call that reads one. If the request asks for
-    no edit, it must be the requested action.
+    no edit, it must be the requested action. A lookup with a misspelt path of the request must be repeated.
     """
     from adapter.backends.small_model_detection import invents_values
 
@@ -98,15 +98,19 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
     is_change = last is not None and last.ok and last.changes
     is_made = is_change and not change_tools and find_started_action(history) != ""
     is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
-    if not (is_made or is_failed) or not invents_values(client.endpoint, client.model):
+    paths = find_paths(history.request)
+    is_misread = last is not None and not (last.ok or last.changes) and any(f"mean '{p}'" in last.result for p in paths)
+    if not (is_made or is_failed or is_misread) or not invents_values(client.endpoint, client.model):
         return {}
     if is_made:
         return build_no_call_constraint(client)
-    paths = find_paths(history.request)
-    if find_needed_action(history) in CHANGES and not any(find_known_lines(path, history) for path in paths):
+    if is_misread and last is not None:
+        change_tools = (last.name,)
+    elif find_needed_action(history) in CHANGES and not any(find_known_lines(path, history) for path in paths):
         is_read = any(line for path in paths for line in list_known_lines(path, history))
         change_tools = () if is_read else find_readers(tools)
-    return build_retry_constraint(client, format, history, ToolSet([tools[name] for name in change_tools]))
+    held_to = ToolSet(tools[name] for name in change_tools if name in tools)
+    return build_retry_constraint(client, format, history, held_to)
 
 
 def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:

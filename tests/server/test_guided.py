@@ -35,6 +35,7 @@ RAIN = {
     "parameters": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
 }
 TOOLS: list[Any] = [{"type": "function", "function": each} for each in (READ, RAIN)]
+EDITED = '{"name": "edit_file", "arguments": {"path": "settings.ini", "old_content": "x", "new_content": "y"}}'
 CALL = '<tool_call>\n{"name": "open_file", "arguments": {"path": "a.py"}}\n</tool_call>'
 
 
@@ -329,3 +330,26 @@ def test_very_small_model_has_the_basic_tools_and_answers_without_them(tmp_path,
     assert ("apply_edit" in first, "edit_file" in first) == (not is_small, True)
     question = "<|im_start|>user\nport = 4711\n\n\nWhich port is set in a.ini?<|im_end|>\n<|im_start|>assistant\n"
     assert (last == question) == is_small
+
+
+@pytest.mark.parametrize(
+    ("request_", "first", "held_to"),
+    [
+        ("In settings.ini, replace {{a}} by b", EDITED.replace("y", "x"), "read_file"),
+        ("In settings.ini, replace {{a}} by b", EDITED, "edit-file"),
+        ("Put the code into b.ini: 7", EDITED.replace("settings.ini", "b.ini"), "write_file"),
+        ("settings.ini can go", '{"name": "read_file", "arguments": {"path": "the file settings.ini"}}', "read_file"),
+        ("Explain settings.ini", EDITED, ""),
+    ],
+)
+def test_very_small_model_is_held_to_the_next_step_after_a_failed_call(tmp_path, request_, first, held_to):
+    """It had edited a file that it had not read, or that did not exist, or had repeated a wrong path."""
+    (tmp_path / "settings.ini").write_text("port = {{a}}\n")
+    call = f"<tool_call>{first}</tool_call>"
+    with TemplateServer("llama.cpp", CHATML, call, "Done.", parameters=500_000_000) as server:
+        with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
+            agent.run(request_)
+        grammars = [body.get("grammar", "") for path, body in server.bodies if path == "/completion"]
+    assert grammars[0] == ""
+    assert held_to in grammars[1]
+    assert bool(grammars[1]) == bool(held_to)
