@@ -17,7 +17,7 @@ from adapter.core.events import JsonObject
 from adapter.core.text.words import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import READS, asks_for, find_requested_action, is_question, sounds_like
-from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
+from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, PATH, SOURCE
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -65,6 +65,8 @@ _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 """Matches placeholders in an answer: "The author is [Your Name]."."""
 _MISSING = re.compile(r"(?i)does not exist|no such file|not found|ENOENT")
+_EMPTIES = re.compile(r"(?i)\b(?:blank|empt|leer|vac[ií]|vid[ae]|vuot|leeg|vazi)")
+"""Matches requests that may ask to empty a file."""
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
 """Matches a quotation from a file in an answer: ``It says "hello".``."""
 _PATCHES = ("diff", "edits", "patch", "patches")
@@ -270,12 +272,17 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the request needs.
 
     It may delete a file although the request does not ask to delete the whole file. Or it may overwrite a file with a
-    text that lacks most of the known lines, although the request concerns only a part of the file, or is a question. A
-    file that the request changes must be read first, unless the user's message may contain its text.
+    text that lacks most of the known lines, although the request concerns only a part of the file, or is a question, or
+    with an empty text. A file that the request changes must be read first, unless the user's message may contain its
+    text.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
         return False  # the usual case, which avoids searching the request
+    if not is_deletion and not re.search(r"\w", find_text(call, CONTENT)) and not _EMPTIES.search(history.user_text):
+        path = find_text(call, PATH)
+        if any(split_words(line) for line in list_known_lines(path, history)):
+            return not asks_for(history.user_text, "delete", "reset")
     named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
     if not paths or is_deletion:

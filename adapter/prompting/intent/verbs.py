@@ -11,8 +11,8 @@ _TABLE = """
 read: cat read view / load open
 look: ask browse calculate check compute convert count describe detect diff dir estimate exists explain fetch find
  forecast get glob grep head info inspect is list locate look lookup ls measure query retrieve scan search show stat
- status summarize tail track translate validate verify weather / access analyze call collect download examine explore gather
- inspect investigate proceed review test try use
+ status summarize tail track translate validate verify weather / access analyze call collect download examine explore
+ gather inspect investigate proceed review test try use
 add: add append insert put
 create: create save write / define make new register schedule store upsert
 edit: apply edit patch replace set update / adjust bump change correct decrease disable enable fill fix increase lower

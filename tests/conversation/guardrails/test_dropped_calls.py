@@ -563,6 +563,9 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("Who is the author in a.json?", (), "The file has no author.", "", ()),
         ("Is x in a.md?", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], "unasked_action", ()),
         (RENAME, (), [("write_file", {"path": "a.py", "content": "hello"})], "unasked_action", ("read_file",)),
+        ("Do it", (READ_A,), [("write_file", {"path": "a.md", "content": ""})], "unasked_action", ()),
+        ("Do it", (READ_A,), [("write_file", {"path": "a.md", "content": "x"})], "", ()),
+        ("Empty it", (READ_A,), [("write_file", {"path": "a.md", "content": ""})], "", ()),
         ("Do it", (), '{"name": "make them", "arguments": {"path": "a", "old": "b", "new": "c"}}', *FITS),
         # lookalikes
         (f"{RENAME} It is:\ngreet()", (), [("write_file", {"path": "a.py", "content": "hello()"})], "", ()),
