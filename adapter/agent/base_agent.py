@@ -423,7 +423,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return body.pop("messages"), body
         fields = self._constraint_fields if self._is_constrained else self._free_fields
         if self._client is not None and self._own is not None and query.in_words and self._is_constrained:
-            messages = build_plain_question(query.messages, self._client)
+            messages = build_plain_question(query.messages, self._message, self._client)
             return (messages, fields) if messages else self._own.build_request(query.messages, fields)
         return (query.messages, fields) if self._own is None else self._own.build_request(query.messages, fields)
 

@@ -157,21 +157,21 @@ def select_offered_tools(workspace: Workspace, client: ChatClient) -> ToolSet:
     return ToolSet(tool for name, tool in tools.items() if name in basic or name not in own)
 
 
-def build_plain_question(messages: Sequence[Message], client: ChatClient) -> list[Message]:
-    """Return the last user message below the results for it, without tools, or nothing if the model is not very small.
+def build_plain_question(messages: Sequence[Message], request: str, client: ChatClient) -> list[Message]:
+    """Return the user's ``request`` below the results for it, without tools, or nothing if the model is not very small.
 
     A very small model that may only answer in words, but sees tools, writes anything but the answer.
     """
     from adapter.backends.small_model_detection import invents_values
 
-    last = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=0)
-    texts = [
-        message.get("content") for message in (*messages[last + 1 :], messages[last]) if message["role"] != "assistant"
+    asked = [
+        at for at, message in enumerate(messages) if message["role"] == "user" and request in str(message["content"])
     ]
-    if not all(isinstance(text, str) for text in texts) or not invents_values(client.endpoint, client.model):
+    if not asked or not invents_values(client.endpoint, client.model):
         return []
-    content = "\n\n".join(text for text in map(str, texts) if not text.startswith(ERROR_LABEL))
-    return [{"role": "user", "content": content}]
+    results = (str(message["content"]) for message in messages[asked[-1] + 1 :] if message["role"] == "tool")
+    texts = [*(result for result in results if not result.startswith(ERROR_LABEL)), request]
+    return [{"role": "user", "content": "\n\n".join(texts)}]
 
 
 def require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:

@@ -22,7 +22,7 @@ from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED, Guardrails
 from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
-from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
+from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, expects_information
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
 from adapter.conversation.guardrails.requested_file_changes import (
     find_started_action,
@@ -45,6 +45,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
+from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool_set import ToolSet
 
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
@@ -92,6 +93,7 @@ class Session:
     _unreadable_turns: int = 0
     _refused_turns: int = 0
     _call_turns: int = 0
+    _was_in_words: bool = False  # whether the tools were withdrawn for a query
     _is_corrected: bool = False  # whether the model received a message about a mistake
 
     def start(self, task: str) -> AskModel:
@@ -159,14 +161,14 @@ class Session:
         for each in turn.invalid:
             self._remember_message(each.error, candidate)
         if is_unreadable:
-            return self._finish("unreadable")
+            return self._give_up("unreadable")
         if not turn.calls and not turn.invalid:
             is_unusable = self._active_guardrails.drops_answer(self._history, candidate)
             self._content = "" if is_unusable else self._with_result(turn.content)
             if finish_reason in _UNFINISHED:
                 return self._finish(_UNFINISHED[finish_reason])
             if is_unusable or isinstance(verdict, Stop):
-                return self._finish("stuck")
+                return self._give_up("stuck")
             return self._finish("answered" if self._content == turn.content else "repetition")
         self._calls = [
             replace(call, arguments=map_strings(unescape_control_tokens, call.arguments)) for call in turn.calls
@@ -175,13 +177,15 @@ class Session:
         to_run = tuple(call for call in self._calls if call.id not in self._refused)
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals + may_be_held:
-            return self._finish("repetition")
+            return self._give_up("repetition")
         if to_run:
             return RunTools(to_run, dropped)
         step = self.on_tool_results([])
         if not isinstance(step, AskModel):
             return step
-        return replace(step, held_to=self._held_to, in_words=self._is_repeating and not self._held_to)
+        in_words = self._is_repeating and not self._held_to
+        self._was_in_words |= in_words
+        return replace(step, held_to=self._held_to, in_words=in_words)
 
     def _has_nothing_to_add(self, verdict: Retry) -> bool:
         """Return whether the model has made a change, and then only repeated it and copied the guardrail's message
@@ -202,6 +206,18 @@ class Session:
         is_used = not words or not words.isdisjoint(stem_words(content))
         is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
         return content if is_used or is_count else f"{content}\n\n{self._repeated_result}"
+
+    def _give_up(self, reason: Reason) -> Step:
+        """End the turn. If the user asked a question and there are results, first query the model once more, without
+        tools."""
+        request = self._history.request
+        has_results = any(call.ok and not call.changes for call in self._history.recent)
+        is_asked = has_results and (is_question(request) or expects_information(request))
+        if self._was_in_words or not is_asked or self._turns >= self.limits.turns:
+            return self._finish(reason)
+        self._was_in_words = True
+        self._show_results([])
+        return replace(self._build_query(), in_words=True)
 
     def _finish(self, reason: Reason) -> Finished:
         is_outdated = reason in ("repetition", "stuck") and len(self._history.calls) > self._content_calls
@@ -312,7 +328,7 @@ class Session:
         content: Content = text
         said = (("user", self._history.request), ("assistant", self._content))
         self._active_guardrails.begin()
-        self._turns, self._content, self._is_corrected = 0, "", False
+        self._turns, self._content, self._is_corrected, self._was_in_words = 0, "", False, False
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
         if not self._entries:
             self._task, self._history, self._dropped = text, CallHistory(message), 0

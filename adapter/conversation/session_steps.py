@@ -78,7 +78,8 @@ class AskModel:
     held_to: tuple[str, ...] = ()
     """Tools that the answer is constrained to, as in `Retry`."""
     in_words: bool = False
-    """True to withdraw the tools for this query, because the model only repeated a call that already has a result."""
+    """True to withdraw the tools for this query, because the model only repeated a call that already has a result, or
+    made no progress although there are results."""
     holds_text: bool = False
     """True if the answer may copy a guardrail's message, so that its text is shown only once it is accepted."""
 
