@@ -10,7 +10,7 @@ from adapter.conversation.guardrails.requested_file_changes import find_text
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.resolved_edits import NEEDLESS
 from adapter.editing.syntax_check import NO_LONGER_PARSES
-from adapter.tools.argument_synonyms import PATH
+from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.tool_set import ToolSet
 
 ACTING = frozenset({"write", "delete", "execute"})
@@ -41,7 +41,7 @@ class CallTally:
     if its command failed."""
 
     results: list[str] = field(default_factory=list)
-    """The results of calls that only read."""
+    """The results of calls that only read, except those that contain what the model has written to a file."""
     broken: dict[str, None] = field(default_factory=dict)
     """Paths of files whose syntax was valid before a change and invalid after it."""
 
@@ -61,7 +61,12 @@ class CallTally:
         self.refused += result.denied
         self.failed += not result.ok and not result.denied
         tool = self.tools.match(result.name)
-        if result.ok and (tool is None or tool.effect != "write"):
+        written = [text for call in self.acting_calls if (text := find_text(call, CONTENT).strip())]
+        if (
+            result.ok
+            and (tool is None or tool.effect != "write")
+            and not any(map(result.content.__contains__, written))
+        ):
             self.results.append(result.content)
         if tool is not None and tool.effect in ACTING:
             self.acted += result.ok

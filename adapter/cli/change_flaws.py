@@ -151,7 +151,9 @@ class Comparison:
                 yield "no change has a word of the task"
         known = "\n".join([self.task, *self.tally.results])
         for change in self.changes:
-            if change.is_new and is_invented(change.path, "\n".join(change.added), self.task, known, self.tally.tools):
+            text, old_text = "\n".join(change.added), "\n".join([known, *change.removed])
+            is_whole = change.is_new or text.strip() == self.read_file(change.path).strip()
+            if is_whole and is_invented(change.path, text, self.task, old_text, self.tally.tools):
                 yield f"the new text of {change.path} has no word of the task"
             if line := self._find_lost_line(change, is_addition=action == "add"):
                 yield f"{change.path} lost a line that the task does not mention ({line})"

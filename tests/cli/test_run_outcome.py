@@ -282,6 +282,7 @@ ALSO = "a.txt was also changed where the task names nothing"
         ("Write red and blue to a.txt, one per line", {}, {"a.txt": "red, blue"}, JOINED),
         ("Schreib rot und blau in a.txt, je eins pro Zeile", {}, {"a.txt": "rot, blau"}, JOINED),
         ("Write dark red to a.txt, one colour per line", {}, {"a.txt": "dark red"}, ""),
+        ("a.txt: klok pls", {"a.txt": "The clcok is new."}, {"a.txt": "This is a test file."}, "has no word of"),
         ("Create a.txt that says: open 9 to 17", {}, {"a.txt": "open 17 to 9"}, "a.txt is not the stated one"),
         ("Create a.txt, sorted: zoe, adam, mia", {}, {"a.txt": "adam\nmia\nzoe"}, ""),
         ("Create a.txt with the text: red", {}, {"a.txt": ""}, "a.txt is empty"),

@@ -291,12 +291,16 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
         is_needed &= not asks_for(history.user_text, "delete")
         is_only = len(named) == 1
         return bool(paths) and (is_needed or (is_only and all(_is_inside(path, history.request) for path in paths)))
-    if find_file_action(history.request) not in ("add", "edit") and not is_question(history.request):
+    action = find_file_action(history.request)
+    is_change = action == "edit" or (
+        not find_requested_action(history.request)[0] and not asks_for(history.user_text, "add", "create")
+    )
+    if is_change and "\n" not in history.user_text.strip() and not paths.isdisjoint(find_unread_paths(history)):
+        return True
+    if action not in ("add", "edit") and not is_question(history.request):
         return False
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
-    if not known and find_file_action(history.request) == "edit" and "\n" not in history.user_text.strip():
-        return not paths.isdisjoint(find_unread_paths(history))
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
 
 

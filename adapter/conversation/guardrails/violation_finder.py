@@ -119,8 +119,9 @@ class ViolationFinder:
             next_tools = find_next_tools(history, self.tools)
             step = f"Call {join_with_or(next_tools)}" if next_tools else "Answer"
             words = render_message("unasked_action", tool=call.name, step=step)
-            if next_tools == find_readers(self.tools) != () and not sounds_like(call.name, "delete"):
-                words = render_message("unread_file", tool=next_tools[0])
+            is_unread = not {*find_unread_paths(history)}.isdisjoint(map(str, call.arguments.values()))
+            if is_unread and (readers := find_readers(self.tools)) and not sounds_like(call.name, "delete"):
+                next_tools, words = readers, render_message("unread_file", tool=readers[0])
             yield Violation("unasked_action", words, next_tools)
         if invents_text(current, history, self.tools):
             yield _build_violation("invented_text", call.name, request=shorten_to_line(history.request))
