@@ -7,6 +7,7 @@ frequent one), minus the information in the lines that the piece would delete.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from rapidfuzz.fuzz import ratio
 
 from adapter.core.text.diffs import find_changes
-from adapter.editing.repairs.reindent import measure_indent
+from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MAX_SLACK = 30
 """Maximum number of lines by which a span may exceed twice the length of its piece."""
@@ -30,11 +31,17 @@ NEAREST = 3
 NEAR = 12
 """Maximum distance, in lines, between a changed line at an end of a piece and the place where it would be unchanged."""
 ALIKE = 85.0
-"""Minimum similarity, in percent, of a changed line that is certain not to be new."""
+"""Minimum similarity, in percent, of a changed line that is certain not to be new, unless it declares another name."""
 SIMILAR = 60.0
 """Minimum similarity, in percent, between a changed line and the line that it replaces."""
 MAX_COMPARED = 20
 """Maximum number of added lines with which a deleted line is compared."""
+
+NAME = re.compile(r"[^\W\d]\w*")
+_DECLARED = re.compile(
+    r"\s*(?!(?:return|await|yield|throw|new|else|case|not|if|elif|assert|raise|for|while|except|with)\b)"
+    r"(?:[^\W\d]\w* +){1,4}[^\W\d]\w*(?=\(|\s*[:{]?$)"
+)
 
 
 class Piece(NamedTuple):
@@ -135,11 +142,16 @@ class PieceCandidates:
         nearest similar one and, if ``lines`` may also be a new block that ends at ``anchor``, the line ``anchor``."""
         near = range(max(0, place - NEAR), min(len(self._old), place + NEAR + 1))
         likeness = [(ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near]
-        best = max(likeness, default=(0.0, 0, 0))[0]
+        best, _, at = max(likeness, default=(0.0, 0, 0))
+        has_same_name = build_key(lines[0]) == build_key(self._old[at])
         similar = [each for each in likeness if each[0] >= SIMILAR]
         found = {max(similar)[2], max(similar, key=lambda each: each[1])[2]} if similar else ()
         depths = [measure_indent(line) for line in lines if line]
-        may_be_new = best < ALIKE and min(depths[:-1]) <= depths[-1] and max(depths[:-1]) > min(depths[:-1])
+        may_be_new = (
+            (best < ALIKE or not has_same_name)
+            and min(depths[:-1]) <= depths[-1]
+            and max(depths[:-1]) > min(depths[:-1])
+        )
         return (*[anchor] * may_be_new, *found)
 
     def _measure_bits(self, line: str) -> float:
@@ -164,3 +176,9 @@ class PieceCandidates:
                 score -= self._bits[index] * (1.0 if line.strip() in bare else 1.25 if is_replaced else 2)
             score -= sum(self._bits[self._places[line][0]] for line in added if self._occurs_once(line))
         return Placement(start, end, score)
+
+
+def build_key(line: str) -> tuple[str, ...]:
+    """Return the indentation and the words of a line's declaration, or an empty tuple."""
+    declared = _DECLARED.match(line)
+    return (get_indent(line), *NAME.findall(declared[0])) if declared else ()

@@ -20,7 +20,14 @@ from adapter.core.text.diffs import find_changes
 from adapter.core.text.lines import count_common_prefix
 from adapter.editing.document import format_line_range
 from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
-from adapter.editing.matching.rewrite_piece_candidates import SIMILAR, Piece, PieceCandidates, Placement
+from adapter.editing.matching.rewrite_piece_candidates import (
+    NAME,
+    SIMILAR,
+    Piece,
+    PieceCandidates,
+    Placement,
+    build_key,
+)
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
@@ -39,11 +46,6 @@ MIN_REWRITTEN = 0.5
 REPLACED = 70.0
 """Minimum similarity, in percent, between a changed line at an end of a piece and the line that it replaces."""
 
-_NAME = re.compile(r"[^\W\d]\w*")
-_DECLARED = re.compile(
-    r"\s*(?!(?:return|await|yield|throw|new|else|case|not|if|elif|assert|raise|for|while|except|with)\b)"
-    r"(?:[^\W\d]\w* +){1,4}[^\W\d]\w*(?=\(|\s*[:{]?$)"
-)
 _COMMENT = re.compile(r"\s*(?:#|//|\*|/\*|--|<!--)")
 _HEAD = re.compile(
     r"\s*(?:(?:const|let|mut|var|val|auto|final|static|export|public|private) +)*"
@@ -106,12 +108,12 @@ class PiecePlacer(PieceCandidates):
 
     def _find_removed_names(self, omitted: Set[int]) -> list[list[int]]:
         """Return, by name, the ``omitted`` lines with names that the pieces remove. A larger span would remove them."""
-        written = set(_NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
+        written = set(NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
         replaced = "\n".join(line for index, line in enumerate(self._old) if index not in omitted)
-        gone = set(_NAME.findall(replaced)) - written
+        gone = set(NAME.findall(replaced)) - written
         kept: dict[str, list[int]] = defaultdict(list)
         for index in sorted(omitted):
-            for name in gone.intersection(_NAME.findall(self._old[index])):
+            for name in gone.intersection(NAME.findall(self._old[index])):
                 kept[name].append(index)
         return [*kept.values()]
 
@@ -163,7 +165,7 @@ class PiecePlacer(PieceCandidates):
             if keeps_ends and not self._is_rewritten(piece, other, span):
                 return True
             is_changed = there.lost > 0 and not loses_name  # both change lines, and `span` scores more
-            written = [*filter(_NAME.search, self._list_changed(piece, other)[0])]
+            written = [*filter(NAME.search, self._list_changed(piece, other)[0])]
             repeated = {*written}.difference(self._list_changed(piece, span)[0])
             if len(repeated) > 1 and all(map(self._occurs_once, repeated)):
                 return min(map(measure_indent, repeated)) > min(map(measure_indent, written))
@@ -177,8 +179,8 @@ class PiecePlacer(PieceCandidates):
         added, removed = self._list_changed(piece, other)
         deleted = Counter(removed) - Counter(self._list_changed(piece, span)[1])
         code = (line for line in deleted.elements() if not _COMMENT.match(line))
-        names = Counter(_NAME.findall("\n".join(code)))
-        kept = names & Counter(_NAME.findall("\n".join(added)))
+        names = Counter(NAME.findall("\n".join(code)))
+        kept = names & Counter(NAME.findall("\n".join(added)))
         return kept.total() >= MIN_REWRITTEN * names.total()
 
     def _assigns_again(self, piece: Piece, span: Placement, other: Placement) -> bool:
@@ -210,10 +212,10 @@ class PiecePlacer(PieceCandidates):
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
         """Return whether ``piece`` lacks a name from one of the least indented lines of ``span``."""
-        named = filter(_NAME.search, self._old[span.start : span.end])
+        named = filter(NAME.search, self._old[span.start : span.end])
         depth = min(map(measure_indent, named), default=0)
         before, after = (
-            Counter(name for line in part if measure_indent(line) == depth for name in _NAME.findall(line))
+            Counter(name for line in part if measure_indent(line) == depth for name in NAME.findall(line))
             for part in (self._old[span.start : span.end], piece.lines)
         )
         return bool(before - after)
@@ -236,7 +238,7 @@ class PiecePlacer(PieceCandidates):
 
     def _keeps_distinctive(self, piece: Piece, span: Placement) -> bool:
         """Return whether the kept lines are distinctive together, or one is unique in the file."""
-        kept = [line for line in {*piece.lines}.intersection(self._old[span.start : span.end]) if _NAME.search(line)]
+        kept = [line for line in {*piece.lines}.intersection(self._old[span.start : span.end]) if NAME.search(line)]
         return sum(map(count_letters, kept)) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
     def _is_equal(self, piece: Piece, span: Placement) -> bool:
@@ -245,7 +247,7 @@ class PiecePlacer(PieceCandidates):
 
     def _find_duplicate(self, spans: Sequence[Placement]) -> str:
         """Return the reason to reject new lines that repeat lines near their piece, or an empty string."""
-        counts = Counter(map(_build_key, self._old))
+        counts = Counter(map(build_key, self._old))
         ends = [0, *(span.end for span in spans)]
         starts = [*(span.start for span in spans[1:]), len(self._old)]
         for piece, span, previous, following in zip(self._pieces, spans, ends, starts, strict=False):
@@ -254,25 +256,25 @@ class PiecePlacer(PieceCandidates):
                 *self._old[max(previous, span.start - NEXT_TO) : span.start],
                 *self._old[span.end : min(following, span.end + NEXT_TO)],
             )
-            kept = {key for key in map(_build_key, neighbors) if key and counts[key] == 1}
+            kept = {key for key in map(build_key, neighbors) if key and counts[key] == 1}
             depth = min(measure_indent(line) for line in lines if line)
             for change in find_changes(self._old[span.start : span.end], lines):
                 for line in lines[change.new_start : change.new_end]:
                     if measure_indent(line) == depth and (
-                        _build_key(line) in kept or self._is_kept_elsewhere(line, spans)
+                        build_key(line) in kept or self._is_kept_elsewhere(line, spans)
                     ):
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
         return ""
 
     def _is_kept_elsewhere(self, line: str, spans: Sequence[Placement]) -> bool:
         """Return whether ``line`` declares something that the file declares once, in lines that no piece replaces."""
-        if not _build_key(line) or not self._occurs_once(line):
+        if not build_key(line) or not self._occurs_once(line):
             return False
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
 
     def _is_sure(self, actual: Sequence[str], lines: Sequence[str]) -> bool:
         """Return whether both texts begin with the same lines, which are distinctive or unique in the file."""
-        kept = filter(_NAME.search, lines[: count_common_prefix(actual, lines)])
+        kept = filter(NAME.search, lines[: count_common_prefix(actual, lines)])
         return _count_letters_in_common(actual, lines) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
     def _find_doubt(self, piece: Piece, span: Placement, rivals: Sequence[Placement]) -> str:
@@ -291,7 +293,7 @@ class PiecePlacer(PieceCandidates):
             for line in actual[change.start : change.end]
             if line
         ]
-        names, gone = (len(_NAME.findall("\n".join(part))) for part in (actual, dropped))
+        names, gone = (len(NAME.findall("\n".join(part))) for part in (actual, dropped))
         fewer = _count_nonblank(actual) - _count_nonblank(lines)
         has_sure_ends = self._is_sure(actual, lines) and self._is_sure(actual[::-1], lines[::-1])
         if fewer >= MIN_DROPPED and gone >= MAX_DROPPED * names and not has_sure_ends:
@@ -350,12 +352,6 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
         best = [*list(accumulate((total for _, total in reversed(reached)), max))[::-1], -inf]
         before[:] = [one + other for one, other in zip(before, after, strict=True)]
     return totals
-
-
-def _build_key(line: str) -> tuple[str, ...]:
-    """Return the indentation and the words of a line's declaration, or an empty tuple."""
-    declared = _DECLARED.match(line)
-    return (get_indent(line), *_NAME.findall(declared[0])) if declared else ()
 
 
 def _build_head(line: str) -> tuple[str, str] | None:
