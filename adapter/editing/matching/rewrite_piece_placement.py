@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
 from rapidfuzz.fuzz import ratio
 
-from adapter.core.text.diffs import find_changes
+from adapter.core.text.diffs import LineChange, find_changes
 from adapter.core.text.lines import count_common_prefix
 from adapter.editing.document import format_line_range
 from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
@@ -178,10 +178,7 @@ class PiecePlacer(PieceCandidates):
         """Return whether the lines that ``piece`` adds contain most of the names that it deletes only at ``other``."""
         added, removed = self._list_changed(piece, other)
         deleted = Counter(removed) - Counter(self._list_changed(piece, span)[1])
-        code = (line for line in deleted.elements() if not _COMMENT.match(line))
-        names = Counter(NAME.findall("\n".join(code)))
-        kept = names & Counter(NAME.findall("\n".join(added)))
-        return kept.total() >= MIN_REWRITTEN * names.total()
+        return _contain_most_names(added, deleted.elements())
 
     def _assigns_again(self, piece: Piece, span: Placement, other: Placement) -> bool:
         """Return whether the least indented lines that ``piece`` adds assign a name that lines of ``other`` assign,
@@ -202,12 +199,12 @@ class PiecePlacer(PieceCandidates):
 
     def _find_changed_edges(self, piece: Piece, span: Placement) -> Iterator[tuple[list[str], list[str]]]:
         """Yield the lines of ``span`` and of ``piece`` that differ right below and right above an omission, those next
-        to the omission first."""
+        to the omission first. An equal bracket is not enough if it ends another block."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         changes = find_changes(actual, lines)
         if piece.depth is not None and actual[0] != lines[0]:
             yield actual[: changes[0].end], lines[: changes[0].new_end]
-        if not piece.is_last and actual[-1] != lines[-1]:
+        if changes and not piece.is_last and _ends_otherwise(actual, lines, changes[-1]):
             yield actual[changes[-1].start :][::-1], lines[changes[-1].new_start :][::-1]
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
@@ -299,6 +296,25 @@ class PiecePlacer(PieceCandidates):
         if fewer >= MIN_DROPPED and gone >= MAX_DROPPED * names and not has_sure_ends:
             return f"lines {span.start + 1}-{span.end} would be replaced with {fewer} fewer lines"
         return ""
+
+
+def _ends_otherwise(actual: Sequence[str], lines: Sequence[str], last: LineChange) -> bool:
+    """Return whether both texts end with different lines, or with a bracket that ends different blocks: the ``last``
+    change has its start, and few names in common."""
+    below = [line for line in lines[last.new_end :] if line]
+    if len(below) != 1 or below[0].lstrip()[0] not in ")]}":
+        return actual[-1] != lines[-1]
+    depth = measure_indent(below[0])
+    openers = (at for at, line in enumerate(lines[: last.new_end]) if line and measure_indent(line) == depth)
+    removed, added = actual[last.start : last.end], lines[last.new_start : last.new_end]
+    return max(openers, default=-1) >= last.new_start and not _contain_most_names(added, removed)
+
+
+def _contain_most_names(added: Iterable[str], removed: Iterable[str]) -> bool:
+    """Return whether the ``added`` lines contain most of the names in the ``removed`` lines of code."""
+    names = Counter(NAME.findall("\n".join(line for line in removed if not _COMMENT.match(line))))
+    kept = names & Counter(NAME.findall("\n".join(added)))
+    return kept.total() >= MIN_REWRITTEN * names.total()
 
 
 def _count_letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
