@@ -38,9 +38,10 @@ MAX_COMPARED = 20
 """Maximum number of added lines with which a deleted line is compared."""
 
 NAME = re.compile(r"[^\W\d]\w*")
+COMMENT = re.compile(r"\s*(?:#|//|\*|/\*|--|<!--)")
 _DECLARED = re.compile(
     r"\s*(?!(?:return|await|yield|throw|new|else|case|not|if|elif|assert|raise|for|while|except|with)\b)"
-    r"(?:[^\W\d]\w* +){1,4}[^\W\d]\w*(?=\(|\s*[:{]?$)"
+    r"(?:[^\W\d]\w* +(?:\([^()]*\) +)?){1,4}[^\W\d]\w*(?=\(|\s*[:{]?$)"
 )
 
 
@@ -143,7 +144,7 @@ class PieceCandidates:
         near = range(max(0, place - NEAR), min(len(self._old), place + NEAR + 1))
         likeness = [(ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near]
         best, _, at = max(likeness, default=(0.0, 0, 0))
-        has_same_name = build_key(lines[0]) == build_key(self._old[at])
+        has_same_name = _find_key(lines) == _find_key(self._old[at : at + len(lines)])
         similar = [each for each in likeness if each[0] >= SIMILAR]
         found = {max(similar)[2], max(similar, key=lambda each: each[1])[2]} if similar else ()
         depths = [measure_indent(line) for line in lines if line]
@@ -182,3 +183,8 @@ def build_key(line: str) -> tuple[str, ...]:
     """Return the indentation and the words of a line's declaration, or an empty tuple."""
     declared = _DECLARED.match(line)
     return (get_indent(line), *NAME.findall(declared[0])) if declared else ()
+
+
+def _find_key(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the key of the first line that is no comment."""
+    return build_key(next((line for line in lines if line and not COMMENT.match(line)), ""))

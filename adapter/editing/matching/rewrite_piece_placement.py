@@ -21,6 +21,7 @@ from adapter.core.text.lines import count_common_prefix
 from adapter.editing.document import format_line_range
 from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
 from adapter.editing.matching.rewrite_piece_candidates import (
+    COMMENT,
     NAME,
     SIMILAR,
     Piece,
@@ -46,7 +47,6 @@ MIN_REWRITTEN = 0.5
 REPLACED = 70.0
 """Minimum similarity, in percent, between a changed line at an end of a piece and the line that it replaces."""
 
-_COMMENT = re.compile(r"\s*(?:#|//|\*|/\*|--|<!--)")
 _HEAD = re.compile(
     r"\s*(?:(?:const|let|mut|var|val|auto|final|static|export|public|private) +)*"
     r"([^\W\d]\w*)(?:, *\w+)*\??\s*(?::?=(?!=)|:)"
@@ -312,7 +312,7 @@ def _ends_otherwise(actual: Sequence[str], lines: Sequence[str], last: LineChang
 
 def _contain_most_names(added: Iterable[str], removed: Iterable[str]) -> bool:
     """Return whether the ``added`` lines contain most of the names in the ``removed`` lines of code."""
-    names = Counter(NAME.findall("\n".join(line for line in removed if not _COMMENT.match(line))))
+    names = Counter(NAME.findall("\n".join(line for line in removed if not COMMENT.match(line))))
     kept = names & Counter(NAME.findall("\n".join(added)))
     return kept.total() >= MIN_REWRITTEN * names.total()
 
@@ -336,12 +336,18 @@ def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
 
 
 def _is_replaced(removed: Sequence[str], added: Sequence[str]) -> bool:
-    """Return whether each of the ``added`` lines replaces one similar line, or the first ones are only reindented."""
+    """Return whether each of the ``added`` lines replaces one similar line, or the first ones are only reindented,
+    and no line further left is lost."""
     before, after = ([line.strip() for line in part] for part in (removed, added))
     is_similar = len(before) == len(after) and all(
         ratio(one, other) >= REPLACED for one, other in zip(before, after, strict=True)
     )
-    return is_similar or _count_letters_in_common(before, after) >= DISTINCTIVE_LETTERS
+    if is_similar:
+        return True
+    lost = [line for line in removed if line.strip() not in after]
+    outermost = min(map(measure_indent, filter(None, added)), default=0)
+    is_inside = all(measure_indent(line) >= outermost for line in lost if line)
+    return is_inside and _count_letters_in_common(before, after) >= DISTINCTIVE_LETTERS
 
 
 def _contains(span: Placement, other: Placement) -> bool:
