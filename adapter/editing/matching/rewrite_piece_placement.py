@@ -44,6 +44,8 @@ NEXT_TO = 60
 MIN_REWRITTEN = 0.5
 """Minimum share of the names in the lines that only a larger span deletes that the added lines must contain."""
 
+MANY_NAMES = 5
+"""Number of different names with which a line is certain to be the one that new lines repeat."""
 REPLACED = 70.0
 """Minimum similarity, in percent, between a changed line at an end of a piece and the line that it replaces."""
 
@@ -249,18 +251,21 @@ class PiecePlacer(PieceCandidates):
         starts = [*(span.start for span in spans[1:]), len(self._old)]
         for piece, span, previous, following in zip(self._pieces, spans, ends, starts, strict=False):
             lines = [line.rstrip() for line in piece.lines]
-            neighbors = (
-                *self._old[max(previous, span.start - NEXT_TO) : span.start],
-                *self._old[span.end : min(following, span.end + NEXT_TO)],
-            )
-            kept = {key for key in map(build_key, neighbors) if key and counts[key] == 1}
+            above = self._old[max(previous, span.start - NEXT_TO) : span.start]
+            below = self._old[span.end : min(following, span.end + NEXT_TO)]
+            kept = {key for key in map(build_key, (*above, *below)) if key and counts[key] == 1}
             depth = min(measure_indent(line) for line in lines if line)
-            for change in find_changes(self._old[span.start : span.end], lines):
+            changes = find_changes(self._old[span.start : span.end], lines)
+            for change in changes:
                 for line in lines[change.new_start : change.new_end]:
                     if measure_indent(line) == depth and (
                         build_key(line) in kept or self._is_kept_elsewhere(line, spans)
                     ):
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
+            last = changes[-1] if changes else LineChange(0, 0, 0, 0)
+            line = next(filter(None, below), "")
+            if not any(map(NAME.search, lines[last.new_end :])) and _contain_all_names(lines[last.new_start :], line):
+                return f"{line.strip()[:80]!r} is omitted, but new lines above it may replace it"
         return ""
 
     def _is_kept_elsewhere(self, line: str, spans: Sequence[Placement]) -> bool:
@@ -308,6 +313,12 @@ def _ends_otherwise(actual: Sequence[str], lines: Sequence[str], last: LineChang
     openers = (at for at, line in enumerate(lines[: last.new_end]) if line and measure_indent(line) == depth)
     removed, added = actual[last.start : last.end], lines[last.new_start : last.new_end]
     return max(openers, default=-1) >= last.new_start and not _contain_most_names(added, removed)
+
+
+def _contain_all_names(added: Sequence[str], line: str) -> bool:
+    """Return whether several ``added`` lines contain all names of a ``line`` that has many."""
+    names = Counter(NAME.findall(line))
+    return len(added) > 1 and len(names) >= MANY_NAMES and names <= Counter(NAME.findall("\n".join(added)))
 
 
 def _contain_most_names(added: Iterable[str], removed: Iterable[str]) -> bool:
