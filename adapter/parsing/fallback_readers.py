@@ -28,19 +28,24 @@ class FallbackReader:
             return _mark_foreign((yield from self._other(source, consumed)))
         start, plain = len(consumed), source.close_at_first_marker
         result = yield from self._own(source, consumed)
-        is_parsed = result.calls or (not result.not_a_call and result.error is None)
-        if is_parsed or (source.was_cut and source.is_empty) or source.reread_characters > MAX_GIVEN_BACK:
+        if _is_parsed(result) or (source.was_cut and source.is_empty) or source.reread_characters > MAX_GIVEN_BACK:
             return result
         taken = source.give_back(consumed, start)
         source.close_at_first_marker, source.may_be_text = plain, True
         fallback_result = _mark_foreign((yield from self._other(source, consumed)))
         is_cut = source.was_cut and source.is_empty and result.not_a_call and fallback_result.error is not None
-        if fallback_result.calls or is_cut:  # the text was cut within a call
+        is_other = fallback_result.calls or (result.not_a_call and _is_parsed(fallback_result))
+        if is_other or is_cut:  # the text was cut within a call
             return fallback_result
         source.reread_characters += sum(map(len, source.give_back(consumed, start)))
         source.close_at_first_marker = plain
         source.consume_again(consumed, taken)
         return result
+
+
+def _is_parsed(result: BodyResult) -> bool:
+    """Return whether a call or other markup was parsed."""
+    return bool(result.calls) or (not result.not_a_call and result.error is None)
 
 
 def read_call_or_text(

@@ -59,6 +59,10 @@ PYTHON_FENCES = ("python", "py")
 """Languages of code fences that contain a call if they are the first text of an answer."""
 
 
+MARKER_SIGNS = "<>[]|｜"
+"""Signs around the words of a marker."""
+
+
 class MarkerTables(NamedTuple):
     """The markers of a group of formats, in lower case and grouped by role, with the marker sets built from them."""
 
@@ -136,16 +140,30 @@ def _collect_all_openers(
 
 
 def _accept_any_call(openers: Mapping[str, CallOpener]) -> Mapping[str, CallOpener]:
-    """Return ``openers`` with parsers that accept any notation after a tag that announces a call."""
-    tags = (marker for marker in openers if is_tag(marker) and announces_calls(marker[1:-1]))
-    return {**openers, **{marker: _with_any_call(openers[marker]) for marker in tags}}
+    """Return ``openers`` with parsers that accept any notation after a tag or a token that announces a call."""
+    closings = {
+        marker: find_closing_marker(marker) for marker in openers if announces_calls(marker.strip(MARKER_SIGNS))
+    }
+    return {**openers, **{marker: _with_any_call(openers[marker], end) for marker, end in closings.items() if end}}
 
 
 @lru_cache(maxsize=256)
-def _with_any_call(opener: CallOpener) -> CallOpener:
-    """Return ``opener``, a tag that announces a call, with a parser that also accepts other notations after it."""
-    read_any = build_announced_reader(opener.marker, f"</{opener.marker[1:]}")
-    return opener._replace(read=FallbackReader(opener.read, read_any))
+def _with_any_call(opener: CallOpener, closing: str) -> CallOpener:
+    """Return ``opener``, which announces a call, with a parser that also accepts other notations up to ``closing``."""
+    return opener._replace(read=FallbackReader(opener.read, build_announced_reader(opener.marker, closing)))
+
+
+def find_closing_marker(marker: str) -> str:
+    """Return the marker that ends the text after the opening marker ``marker``, or "" if its form does not show it."""
+    if is_tag(marker):
+        return f"</{marker[1:]}"
+    for word in ("start", "begin"):
+        head, found, tail = marker.rpartition(word)
+        if found and not tail.strip(MARKER_SIGNS):
+            return f"{head}end{tail}"
+    if marker.startswith("<|") and marker.endswith(">"):
+        return f"<|/{marker[2:]}" if marker.endswith("|>") else f"<{marker[2:-1]}|>"
+    return f"[/{marker[1:]}" if marker.startswith("[") and marker.endswith("]") else ""
 
 
 def _collect_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:

@@ -222,7 +222,7 @@ class UnmarkedCallReader:
     def _consume_further_calls(self, result: BodyResult, consumed: list[str]) -> Reader[BodyResult]:
         """Consume the closing markers and calls that follow the first call in a code fence."""
         closers = get_marker_set(*self._tables.stray_closers, *self._tables.fallback_closers)
-        while result.calls and consumed[-1] != FENCE:
+        while result.calls and not consumed[-1].endswith(FENCE):
             yield from self._source.skip_space(consumed)
             if (yield from self._source.consume_marker(closers, consumed)):
                 continue
@@ -258,7 +258,7 @@ class UnmarkedCallReader:
 
     def _closes_fence(self, consumed: list[str]) -> Reader[bool]:
         """Return whether the code fence was or is closed here. The end of the text also closes it."""
-        if consumed[-1] == FENCE:
+        if consumed[-1].endswith(FENCE):
             return True
         yield from self._source.skip_space(consumed)
         closing = yield from self._source.consume_marker(_closing_fence, consumed)

@@ -34,6 +34,7 @@ from adapter.parsing.json_calls import build_calls_from_json
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.parsing.wrapper_tags import is_tag
 from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
@@ -63,16 +64,18 @@ def build_announced_opener(tag: str) -> CallOpener:
 @lru_cache(maxsize=64)
 def build_announced_reader(opening: str, closing: str) -> BodyReader:
     """Return a parser of the text after ``opening``, which announces a call, up to ``closing``."""
-    close, read_python = get_marker_set(closing), PythonBlock(closing, fence="```")
+    close, read_python = get_marker_set(closing), PythonBlock(closing, fence="```", opening=opening)
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        if not source.at_line_start:
+        if not (source.at_line_start or source.after_call):
             return TEXT
         source.may_be_text = True
         if (yield from source.skip_space(consumed)) == "`":
             yield from source.consume_marker(_fence, consumed)
             if (yield from source.consume_until("\n", _FENCE_LIMIT, consumed)) is None:
                 return TEXT
+        if not is_tag(opening) and (yield from source.peek_after_space(source.openers))[1]:
+            return BodyResult()  # around a call that has markers of its own
         result = yield from read_content(source, consumed)
         if not result.calls_known_tools(source.tools):
             return TEXT

@@ -102,10 +102,11 @@ class PendingCall:
         to contain another argument or call. ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the
         opening tags of a call.
         """
-        types = list_types(self.find_schema(key) or {})
-        if types and "string" not in types and (bare := remove_repeated_close(text, key, closes)) != text:
-            self.fix("misspelt-inner-tag")
-            return bare
+        if "</" in text:
+            types = list_types(self.find_schema(key) or {})
+            if types and "string" not in types and (bare := remove_repeated_close(text, key, closes)) != text:
+                self.fix("misspelt-inner-tag")
+                return bare
         if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):
             self.problem = explain_uncertain_end(self.name, key, found)
         return text

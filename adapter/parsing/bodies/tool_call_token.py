@@ -18,6 +18,7 @@ from adapter.parsing.bodies.call_announcing_tags import build_announced_reader
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.python_scanner import read_list as read_python_list
 from adapter.parsing.bracket_delimited_json import UntaggedJson
+from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import BodyResult, BodySource, try_readers
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
@@ -41,6 +42,9 @@ def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         return call.with_fixes("foreign-body")
     tag = yield from source.consume_marker(_tag, consumed)
     result = yield from _read_lists(source, consumed)
-    if result.not_a_call and source.after_call and not tag and not source.was_cut:
+    if tag or not result.not_a_call:
+        return result
+    result = yield from read_call_or_text(_read_any, source, consumed)
+    if result.not_a_call and source.after_call and not source.was_cut:
         return BodyResult()  # the token in place of a closing marker
-    return (yield from _read_any(source, consumed)) if result.not_a_call and not tag else result
+    return result

@@ -64,6 +64,7 @@ _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|
 _TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]*\"?|'[^']*'?))+", re.IGNORECASE)
 """Matches a quoted name, without its first quote, with attributes that declare the value's type, as in DeepSeek's tags:
 ``name="KEY" string="true"``. The tool's schema gives the type."""
+_WHOLE_KEY = re.compile(r"[\w.-]+>")
 _VALUE_IN_TAG = re.compile(r"([\w.-]+)=([^<>\n]+)(?:>\s*)?</parameter>", re.IGNORECASE)
 _MAY_BE_VALUE_IN_TAG = re.compile(r"[\w.-]*+(?:=[^<>\n]*+(?:>\s*+)?(?:<[/a-z]*+)?)?", re.IGNORECASE)
 _OPEN_KEY = re.compile(r"([\w.-]+)[ \t]*\r?\n(?!\s*[<>])(?=\s*\S)")
@@ -227,20 +228,33 @@ def _consume_name_again(source: StreamBuffer, consumed: list[str], marker: str, 
     return True
 
 
+def _read_value_in_tag(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[bool]:
+    """Parse ``KEY=VALUE></parameter>`` after ``<parameter=``. Return whether there is such an argument."""
+    match = yield from source.peek_match(_VALUE_IN_TAG, NAME_LIMIT, _MAY_BE_VALUE_IN_TAG.fullmatch)
+    if match is None or not function.expects(match[1]):
+        return False
+    source.consume_match(match, consumed)
+    function.fix("value-in-attribute")
+    function.add(match[1], match[2])
+    return True
+
+
+def _consume_open_key(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[str | None]:
+    """Consume the name of a parameter whose opening tag has no bracket. Return the name, or None if there is none."""
+    match = yield from source.peek_match(_OPEN_KEY, NAME_LIMIT, _MAY_BE_OPEN_KEY.fullmatch)
+    if match is None or not function.expects(match[1]):
+        return None
+    source.consume_match(match, consumed)
+    function.fix("misspelt-inner-tag")
+    return match[1]
+
+
 def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[None]:
-    inside = yield from source.peek_match(_VALUE_IN_TAG, NAME_LIMIT, _MAY_BE_VALUE_IN_TAG.fullmatch)
-    if inside is not None and function.expects(inside[1]):
-        source.consume_match(inside, consumed)
-        function.fix("value-in-attribute")
-        function.add(inside[1], inside[2])
+    is_usual = _WHOLE_KEY.match(source.text, source.position)
+    if not is_usual and (yield from _read_value_in_tag(source, consumed, function)):
         return
-    begun = yield from source.peek_match(_OPEN_KEY, NAME_LIMIT, _MAY_BE_OPEN_KEY.fullmatch)
-    if begun is not None and function.expects(begun[1]):
-        source.consume_match(begun, consumed)
-        function.fix("misspelt-inner-tag")
-        key: str | None = begun[1]
-    else:
-        key = yield from consume_tag_name(source, consumed)
+    key = None if is_usual else (yield from _consume_open_key(source, consumed, function))
+    key = key or (yield from consume_tag_name(source, consumed))
     if not key:
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 
-from adapter.core.argument_checks import NONE, PathLike, check_types
+from adapter.core.argument_checks import NONE, PathLike, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.parsing.format import Format
 
@@ -133,7 +133,10 @@ def get_format(name: str | PathLike | Format) -> Format:
         register_format(format)
         return format
     if not isinstance(name, str):
-        raise UsageError(f"expected the name of a format, got {name!r}; docs/formats.md lists all names")
+        raise UsageError(
+            f"expected the name of a format, got {format_value(name)}; docs/formats.md lists all names. Pass tools as "
+            "tools=..."
+        )
     if name in _derived:
         return _derived[name]
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")

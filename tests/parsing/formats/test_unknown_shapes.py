@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,44 @@ def test_unknown_shape_with_known_tool_is_a_call(expected_format):
         assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
 
     each({text: text for text in TEXTS["calls"]}, is_call)
+
+
+MARKERS = {
+    "<tool_call>": "</tool_call>",
+    "<tool_calls>": "</tool_calls>",
+    "<tool>": "</tool>",
+    "<|tool_call|>": "<|/tool_call|>",
+    "<|tool_call>": "<tool_call|>",
+    "<|tool_call_start|>": "<|tool_call_end|>",
+    "<|tool_calls_section_begin|>": "<|tool_calls_section_end|>",
+    "<｜tool▁calls▁begin｜>": "<｜tool▁calls▁end｜>",
+    "<|tool_call_begin|>": "<|tool_call_end|>",
+    "<|action_start|>": "<|action_end|>",
+    "<minimax:tool_call>": "</minimax:tool_call>",
+    "<longcat_tool_call>": "</longcat_tool_call>",
+    "```tool_call\n": "\n```",
+    "[TOOL_CALLS]": "",
+}
+BODIES = (
+    'read_file(path="@")',
+    '[read_file(path="@")]',
+    '{"name": "read_file", "arguments": {"path": "@"}}',
+    'read_file {"path": "@"}',
+    '{"read_file": {"path": "@"}}',
+)
+
+
+@pytest.mark.parametrize("opening", MARKERS)
+def test_body_of_another_family_is_a_call(opening):
+    """Alone, and with a second one directly after it or on the next line."""
+    for body, between in product(BODIES, ("", "\n")):
+        first, second = (f"{opening}{body.replace('@', path)}{MARKERS[opening]}" for path in ("a.py", "b.py"))
+        for text, paths in (first, ["a.py"]), (f"I look.\n{first}{between}{second}", ["a.py", "b.py"]):
+            turn = parse(text, TOOLS, None, "stop")
+            assert [(call.name, call.arguments["path"]) for call in turn.calls] == [
+                ("read_file", path) for path in paths
+            ]
+            assert turn.content.strip() == text[: text.index(opening)].strip()
 
 
 @pytest.mark.parametrize("expected_format", [None, "hermes", "gemma4", "kimi_k2", "cohere"])
