@@ -28,12 +28,21 @@ def measure_calls(calls: Json) -> int:
 
 @dataclass(slots=True)
 class NativeCall:
-    """A call parsed by the server. ``index`` is its index for the client, None before it is sent, -1 if left out."""
+    """A call parsed by the server. ``index`` is its index for the client, None before it is sent, -1 if left out.
+    ``is_whole`` is True if its first fragment has all of its arguments."""
 
     id: str
+    is_whole: bool = False
     name: str = ""
     arguments: StringBuilder = field(default_factory=StringBuilder)
     index: int | None = None
+
+    def is_followed_by(self, call_id: str, name: str, arguments: str) -> bool:
+        """Return whether a fragment with the same index of the server belongs to another call. Ollama gives all calls
+        the index 0, and Gemini's API also no id. Other servers repeat the id or name of a call in each fragment."""
+        if not name or (call_id and call_id == self.id):
+            return False
+        return bool(call_id and self.id) or (self.is_whole and arguments.strip() != "")
 
 
 class NativeCalls:
@@ -50,9 +59,8 @@ class NativeCalls:
 
     def _add(self, index: int, call_id: str, name: str, arguments: str) -> tuple[NativeCall, str]:
         call = self._last.get(index)
-        # Ollama gives all calls the index 0. Other servers repeat the id or name of a call in each fragment.
-        if call is None or (name and call_id and call.id and call_id != call.id):
-            call = self._last[index] = NativeCall(call_id)
+        if call is None or call.is_followed_by(call_id, name, arguments):
+            call = self._last[index] = NativeCall(call_id, isinstance(read_json_or_none(arguments), dict))
             self.calls.append(call)
         call.name = call.name or name
         call.arguments.add(arguments)
@@ -176,8 +184,9 @@ class ToolCallDeltas:
         text = str(call.arguments) if call else ""
         try:
             json.loads(text or ("" if at_limit else "{}"), strict=False)
-        except (ValueError, RecursionError):
-            if at_limit or is_cut(text.encode("utf-8", "replace")):
+        except (ValueError, RecursionError) as error:
+            has_more = str(error).startswith("Extra data")  # after a complete value
+            if at_limit or (not has_more and is_cut(text.encode("utf-8", "replace"))):
                 self._held = None
                 return call.name if call else None
         return None

@@ -211,8 +211,9 @@ READ, LIST = _call(0, "read_file", '{"path": "a.py"}'), _call(1, "list", "{}")
         ({}, [_call(0, "", '{"path": "a.py"}')], [], "stop"),
         ({}, [_call(0, "", '{"path": '), _call(0, "read_file", '"a.py"}')], ["read_file"], "tool_calls"),
         ({}, [READ, LIST], ["read_file", "list"], "tool_calls"),
+        ({}, [READ, _call(0, "read_file", " ")], ["read_file"], "tool_calls"),
     ],
-    ids=["one call at a time", "no name", "late name", "two calls"],
+    ids=["one call at a time", "no name", "late name", "two calls", "name and id again"],
 )
 def test_parsed_calls_are_checked(fields, events, names, reason, streams):
     """Sources: the tests of Dynamo (``stream_converter.rs``) and of the AI SDK."""
@@ -267,6 +268,7 @@ def test_allowed_tools_are_the_only_ones_sent():
         ('```json\n{"path": "a.py"}\n```', "tool_calls", [{"path": "a.py"}]),
         ("the file a.py, please", "tool_calls", ['"arguments": the file a.py, please']),
         ("[1, 2]", "tool_calls", []),
+        ('{"path": "a.py"}{"path": "b.py"}', "tool_calls", ['{"path": "b.py"}']),
         ("", "length", []),
         ("", "tool_calls", [{}]),
     ],
