@@ -15,7 +15,7 @@ from adapter.editing.notations.apply_patch import is_apply_patch, parse_apply_pa
 from adapter.editing.notations.parsed_edit import ParsedEdit
 from adapter.editing.notations.search_replace import is_search_replace, parse_search_replace
 from adapter.editing.notations.unified_diff import is_unified_diff, parse_unified_diff
-from adapter.editing.notations.whole_file import is_whole_file, parse_whole_files
+from adapter.editing.notations.whole_file import is_whole_file, parse_whole_files, remove_edits_in_files
 from adapter.tools.operations import Patch
 
 FormatDetector: TypeAlias = Callable[[Sequence[str]], bool]
@@ -69,4 +69,5 @@ def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
 
 
 def _find_parsers(lines: Sequence[str]) -> list[FormatParser]:
-    return [parse for detects, parse in _NOTATIONS if detects(lines)]
+    left = remove_edits_in_files(lines)
+    return [parse for detects, parse in _NOTATIONS if detects(lines if parse is parse_whole_files else left)]

@@ -19,6 +19,10 @@ from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
 from adapter.tools.operations import WholeFileRewrite
 
 _INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?[\"']?(?P<path>[^\s\"'=]+)[\"']?")
+_EDIT_START = re.compile(r"<{5,9}(?: |$)|-{5,9} ?SEARCH|\*\*\* ?(?:Begin Patch|\w+ File:)|--- |\+\+\+ |@@|diff --git ")
+_EDIT_END = re.compile(r">{5,9}(?: |$)|[-+]{5,9} ?REPLACE|\*\*\* ?End Patch")
+MIN_TEXT = 3
+"""Minimum number of non-blank lines above an edit that is part of a file's text."""
 MAX_UNCLOSED = 20
 """Maximum number of unclosed fences, because searching a closing fence reads the rest of the text."""
 
@@ -42,6 +46,19 @@ def parse_whole_files(lines: Sequence[str]) -> list[ParsedEdit]:
         ParsedEdit(fence.path, patches=[WholeFileRewrite("", close_lines(lines[fence.start : fence.end]))])
         for fence in _find_file_fences(lines)
     ]
+
+
+def remove_edits_in_files(lines: Sequence[str]) -> list[str]:
+    """Return ``lines`` without the files in fences whose text contains an edit, such as the patch in a test."""
+    left, position = list[str](), 0
+    for fence in _find_file_fences(lines):
+        filled = [line for line in lines[fence.start : fence.end] if line]
+        edit = next((number for number, line in enumerate(filled) if _EDIT_START.match(line)), 0)
+        info = lines[fence.start - 1].strip("`~ \t")
+        if edit >= MIN_TEXT and not _EDIT_END.match(filled[-1]) and info not in ("diff", "patch", "udiff"):
+            left += lines[position : fence.start]
+            position = fence.end
+    return [*left, *lines[position:]]
 
 
 def find_fences(lines: Sequence[str]) -> list[tuple[int, int]]:
