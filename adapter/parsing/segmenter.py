@@ -226,6 +226,9 @@ class Segmenter:
             output.add_markup(marker)
             yield from self._read_reasoning()
             yield from self._read_first()
+        elif kind == state.answer_close:
+            output.add_markup(marker)
+            state.answer_close, state.last = "", REASONING
         elif kind in tables.reasoning.values():
             output.close_unopened_reasoning(marker)
             yield from self._read_first()
@@ -242,12 +245,9 @@ class Segmenter:
             output.add_markup(marker)
             if state.line.is_blank:
                 yield from self._read_markerless()
-        elif kind in tables.answer_tags and state.last is REASONING and not state.answer_close:
+        elif kind in tables.answer_tags and self._begins_answer(kind):
             output.add_markup(marker)
             state.answer_close = tables.answer_tags[kind]
-        elif kind == state.answer_close:
-            output.add_markup(marker)
-            state.answer_close, state.last = "", REASONING
         elif kind in tables.other_role_markers or (kind in tables.result_markers and (state.has_calls or state.held)):
             output.commit_held()
             output.add_markup(marker)
@@ -257,6 +257,11 @@ class Segmenter:
             yield from read_echoed_result(marker.replace("<", "</"), tables.opening_markers, self._source, output)
         else:
             output.add_text(marker)
+
+    def _begins_answer(self, tag: str) -> bool:
+        """Return whether ``tag`` begins the answer here: after reasoning or, if it is a token, at the start."""
+        state = self._state
+        return not state.answer_close and (state.last is REASONING or (state.last is NOTHING and tag[1] == "|"))
 
     # --------------------------------------------------------------- reasoning
 

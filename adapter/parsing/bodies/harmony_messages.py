@@ -90,6 +90,8 @@ _MAY_BE_GLUED = re.compile(r"[\w.-]*+[\s\w<|>]*+")
 _HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _CLOSING = (END, CALL, RETURN)
+_ROLES = ("assistant" + CHANNEL, "assistant" + MESSAGE, "assistant to=")
+_ROLE = re.compile(rf"assistant(?={re.escape(CHANNEL)}|{re.escape(MESSAGE)}|( to=))")
 _ANY_TOKEN = re.compile(r"<[|\w]*$")
 
 _header_end = MarkerSet(MESSAGE, START, *ENDS)
@@ -114,6 +116,12 @@ def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     text = source.text[source.position : found[0] if found else source.position + HEADER_LIMIT + 1]
     if not source.at_line_start and not _calls_tool(text, end, source.tools):
         return TEXT
+    head = text.partition("{")[0]
+    if head != text and _calls_tool(opening + head, MESSAGE, source.tools):
+        consumed.append(head)
+        source.position += len(head)
+        name = _RECIPIENT.findall(opening + head)[-1].removeprefix("functions.")
+        return (yield from _read_call(name, source, consumed)).with_fixes("missing-inner-tag")
     if end:
         if end.lower() != MESSAGE or not _HEADER.fullmatch(opening + text):
             return _read_broken_header(source, consumed, text if end.lower() in _CLOSING else "", end)
@@ -148,9 +156,15 @@ def _consume_space(source: StreamBuffer, consumed: list[str]) -> Reader[None]:
 
 
 def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse `` to=NAME...`` at the start of an answer, because the prompt ended with ``<|start|>assistant``."""
+    """Parse `` to=NAME...`` at the start of an answer, because the prompt ended with ``<|start|>assistant``. If it
+    ended with ``<|start|>``, the answer begins with ``assistant``."""
     ahead: list[str] = []
     source.may_be_text = True
+    role = yield from source.peek_match(_ROLE, HEADER_LIMIT, _may_be_role)
+    if role is not None:
+        source.consume_match(role, consumed)
+        if not role[1]:
+            return BodyResult()
     yield from source.skip_space(ahead)
     marker = yield from source.consume_marker(_to)
     source.may_be_text = not marker
@@ -158,6 +172,9 @@ def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyR
     source.push_back("".join(ahead) + marker)
     if end.lower() == MESSAGE:
         return (yield from read_message(source, consumed))
+    if role is not None:
+        source.push_back(consumed.pop())
+        return TEXT
     return (yield from _read_without_message(source, consumed)) if marker else TEXT
 
 
@@ -207,6 +224,10 @@ def read_glued_header(source: BodySource, consumed: list[str]) -> Reader[BodyRes
     source.consume_match(match, consumed)
     read = UntaggedJson("arguments", after_marker=True, name=match[1])
     return (yield from read(source, consumed)).with_fixes("missing-open-tag")
+
+
+def _may_be_role(ahead: str) -> bool:
+    return any(role.startswith(ahead) for role in _ROLES)
 
 
 def _may_be_without_tokens(ahead: str) -> bool:
