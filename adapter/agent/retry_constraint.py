@@ -17,6 +17,7 @@ from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.requested_file_changes import (
     CHANGES,
     find_change_tools,
+    find_file_action,
     find_needed_action,
     find_readers,
     find_replaced_names,
@@ -106,6 +107,10 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
         return build_no_call_constraint(client)
     if is_misread and last is not None:
         change_tools = (last.name,)
+    elif not find_file_action(history.request) and not any(
+        key[1] in NEW_TEXT for key in find_named_values(history, tools, is_small=True) if isinstance(key, tuple)
+    ):
+        return {}  # the request may not ask for an edit
     elif find_needed_action(history) in CHANGES and not any(find_known_lines(path, history) for path in paths):
         is_read = any(line for path in paths for line in list_known_lines(path, history))
         change_tools = () if is_read else find_readers(tools)

@@ -340,6 +340,9 @@ def test_very_small_model_has_the_basic_tools_and_answers_without_them(tmp_path,
         ("Put the code into b.ini: 7", EDITED.replace("settings.ini", "b.ini"), "write_file"),
         ("settings.ini can go", '{"name": "read_file", "arguments": {"path": "the file settings.ini"}}', "read_file"),
         ("Explain settings.ini", EDITED, ""),
+        ("settings.ini kann weg", EDITED, ""),
+        ("settings.ini: {{a}} ist 80", EDITED, "edit-file"),
+        ("settings.ini: port 80", EDITED.replace('"x"', '"port"'), ""),
     ],
 )
 def test_very_small_model_is_held_to_the_next_step_after_a_failed_call(tmp_path, request_, first, held_to):

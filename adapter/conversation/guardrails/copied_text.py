@@ -55,6 +55,8 @@ _INVENTED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches paths, names and addresses that are used in examples."""
+_INSTRUCTION = re.compile(r"(?m)^[A-Z][a-z]+(?: [\w,]+){3,}\.$")
+"""Matches a line of an error that tells the model what to do."""
 _SENTENCE_END = re.compile(r"(?<=[.:])\s+")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
@@ -191,13 +193,17 @@ def _read_definitions(tools: ToolSet) -> tuple[str, frozenset[tuple[str, ...]]]:
 
 
 def copies_error(call: PastCall, history: CallHistory) -> bool:
-    """Return whether an argument begins like the error message of an earlier call, so that the model has probably
-    copied it.
+    """Return whether an argument begins like the error message of an earlier call, or contains its instructions, so
+    that the model has probably copied it.
 
     The earlier call must have called the same tool, or have an argument in common with ``call``: a model may search for
     the errors of other calls.
     """
     texts = [*list_strings(call.arguments)]
+    failed = [other.result for other in history.recent if not other.ok and other.name == call.name]
+    told = {part for error in failed for part in _INSTRUCTION.findall(error)}
+    if any(part in text for part in told for text in texts) and not any(part in history.given_text for part in told):
+        return True
     beginnings = {run for text in texts for run in itertools.islice(_find_runs(text), 1)}
     errors = (
         _find_runs(other.result[:BEGINNING])

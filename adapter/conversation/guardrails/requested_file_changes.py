@@ -23,7 +23,8 @@ from adapter.tools.tool_set import ToolSet
 
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)*(?![\w.,]*\w)")
 _INSIDE = re.compile(
-    r"(?i)\b(?:at|from|in|inside|into|(?<!\brid\s)(?<!dispose\s)of|to|within|aus|im|von|zu[mr]?|dans|du|de|del|di|da|em|en|nel|sur)\s+\W*\Z"
+    r"(?i)\b(?:at|from|in|inside|into|(?<!\brid\s)(?<!dispose\s)of|to|within|an|aus|im|von|zu[mr]?|à|au|dans|du|de|sur"
+    r"|(?<!add\s)a|al|alla|del|di|da|nel|ao|em|en|aan)\s+\W*\Z"
 )
 ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
 """Matches the text before a path if the request concerns a change within the file, or a text about it."""

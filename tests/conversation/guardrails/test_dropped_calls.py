@@ -10,7 +10,7 @@ import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
-from adapter.conversation.guardrails.copied_text import find_placeholder
+from adapter.conversation.guardrails.copied_text import copies_error, find_placeholder
 from adapter.conversation.guardrails.guardrails import Guardrails
 from adapter.conversation.guardrails.loop_detection import is_recent_repeat
 from adapter.conversation.guardrails.registry import parse_guardrails
@@ -495,6 +495,16 @@ def test_repeated_change_is_answered_with_the_rest_of_the_request():
 
 
 GROWN = PastCall("edit_file", {"path": "a.md", "old_content": "a", "new_content": "a, b"}, changes=True)
+
+
+def test_instruction_of_an_error_is_no_text_of_a_file():
+    """`Qwen2.5-Coder-0.5B` added it to a line."""
+    error = "old was not found in:\n1: Dear all,\nCopy old from there, without line numbers.\nNothing was changed."
+    failed = PastCall("edit_file", {"path": "a.md", "old": "x", "new": "y"}, error, ok=False)
+    for new, is_copy in (("Dear all, Copy old from there, without line numbers.", True), ("Dear all, hi.", False)):
+        call = PastCall("edit_file", {"path": "a.md", "old": "Dear all,", "new": new})
+        assert copies_error(call, CallHistory("Fix a.md", (failed,))) == is_copy
+        assert not copies_error(call, CallHistory(f"Fix a.md:\n{error}", (failed,)))
 
 
 def test_same_edit_by_another_tool_is_a_repetition():
