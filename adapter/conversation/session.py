@@ -183,7 +183,7 @@ class Session:
         step = self.on_tool_results([])
         if not isinstance(step, AskModel):
             return step
-        in_words = self._is_repeating and not self._held_to
+        in_words = not self._held_to and not self._may_be_held and (self._is_repeating or self._has_answer)
         self._was_in_words |= in_words
         return replace(step, held_to=self._held_to, in_words=in_words)
 
@@ -207,13 +207,20 @@ class Session:
         is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
         return content if is_used or is_count else f"{content}\n\n{self._repeated_result}"
 
-    def _give_up(self, reason: Reason) -> Step:
-        """End the turn. If the user asked a question and there are results, first query the model once more, without
-        tools."""
-        request = self._history.request
+    def _limit(self, held_to: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tools to which to constrain an answer. After a question, they change no files."""
+        is_asked = is_question(self._history.request)
+        return tuple(name for name in held_to if not is_asked or self.tools[name].effect not in ("write", "delete"))
+
+    @property
+    def _has_answer(self) -> bool:
+        """True if the user asked a question, and there are results."""
         has_results = any(call.ok and not call.changes for call in self._history.recent)
-        is_asked = has_results and (is_question(request) or expects_information(request))
-        if self._was_in_words or not is_asked or self._turns >= self.limits.turns:
+        return has_results and (is_question(self._history.request) or expects_information(self._history.request))
+
+    def _give_up(self, reason: Reason) -> Step:
+        """End the turn. If there may be an answer in the results, first query the model once more, without tools."""
+        if self._was_in_words or not self._has_answer or self._turns >= self.limits.turns:
             return self._finish(reason)
         self._was_in_words = True
         self._show_results([])
@@ -287,7 +294,7 @@ class Session:
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
         self._entries += [*rejected, HistoryEntry("user", message, is_temporary=True)]
         self._is_corrected = True
-        return replace(self._build_query(), again=retry.guardrail, held_to=retry.held_to)
+        return replace(self._build_query(), again=retry.guardrail, held_to=self._limit(retry.held_to))
 
     def _remember_message(self, message: str, answer: CandidateAnswer) -> None:
         self._active_guardrails.remember_message(message, self._history, answer)
@@ -401,7 +408,7 @@ class Session:
                 error = violation.wordings[min(self._refused_turns, len(violation.wordings) - 1)]
                 self._remember_message(error, CandidateAnswer("", (call,)))
                 self._may_be_held = violation.is_free_first and not self._refused_turns
-                self._held_to = () if self._may_be_held else violation.held_to
+                self._held_to = () if self._may_be_held else self._limit(violation.held_to)
                 self._is_repeating = violation.guardrail in LOOPS
                 is_one = violation.guardrail in ("made_already", "repeated_call")
                 self._repeated_result = self._history.last_result if is_one and not violation.held_to else ""

@@ -228,6 +228,27 @@ def test_empty_answer_after_the_whole_change_ends_the_turn():
         assert (session.on_answer(turn("")) == Finished("answered", "Wrote a.py.")) == is_complete
 
 
+def test_question_is_never_answered_by_a_forced_change():
+    """A refused change is followed by a query for words. `Qwen2.5-Coder-0.5B` was limited to edits."""
+    session = new_session()
+    session.start("Which port is set in a.py?")
+    assert isinstance(run_calls(session, CALL, "port = 4711"), AskModel)
+    step = session.on_answer(turn(WRITE.replace("a.py", "/path/to/file")))
+    assert isinstance(step, AskModel)
+    assert (step.held_to, step.in_words) == ((), True)
+
+
+def test_question_that_got_stuck_is_answered_from_its_results():
+    session = new_session()
+    session.start("Which port is set in a.py?")
+    assert isinstance(run_calls(session, CALL, "port = 4711"), AskModel)
+    step: Step = session.on_answer(turn(""))
+    while isinstance(step, AskModel) and not step.in_words:
+        step = session.on_answer(turn(""))
+    assert isinstance(step, AskModel)
+    assert session.on_answer(turn("Port 4711.")) == Finished("answered", "Port 4711.")
+
+
 def test_copied_message_is_not_the_last_answer():
     """Not even if the model then repeats its call."""
     session = new_session()
