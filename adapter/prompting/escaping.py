@@ -68,6 +68,7 @@ _SHAPES = {
         rf"tools>{_SPACES}*[\[{{<]", r"invoke(?!\w)", r"[a-z_][\w.-]{0,30}:invoke\s", r"/?seed:\w",
         r"/?longcat_\w", r"tokens_unused_\d", r"(?<=!<)function_call:",
         r"(?:special_|extra_id_|unused|reserved_?|mask:)\d", r"function>\s*<name>",
+        rf"user>{_SPACES}*(?:\{{|[\w.:/-]+{_SPACES}*<)",
         r"role>(?:assistant|human|user|system|observation|tool|function)</role>",
         r"(?<=▁<)(?:PRE|SUF|MID|EOT)>",  # Code Llama: tokenizer_config.json of codellama/CodeLlama-7b-hf
     ),

@@ -90,7 +90,7 @@ def test_every_marker_and_token_is_escaped():
         *(f"{bold}{word}{end}" for word in LABELS for bold, end in (("", ":"), ("**", ":**"), ("**", "**:"))),
         "action: ```json",
         "tool_name:",
-        "<function>",
+        *("<function>", "<user>"),
         *(f"<{name} " for name in KNOWN),
         *(f"\n{name}\n{{" for name in KNOWN),
         *(f"functions.{name}:" for name in KNOWN),

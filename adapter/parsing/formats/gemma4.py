@@ -47,7 +47,7 @@ FORMAT = Format(
     read_stripped_start=_read_call.read_unmarked,
     encode_calls=build_calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
     encode_result=build_result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
-    reasoning={"<|channel>thought": "<channel|>", "<|channel><|channel>thought": "<channel|>"},
+    reasoning=dict.fromkeys(("<|channel>thought", "<|channel><|channel>thought", "<|channel>"), "<channel|>"),
     answer_tags={f"<|channel>{name}": "<channel|>" for name in ("content", "final", "response")},
     stray_closers=(CLOSE,),
     end_tokens=(END, "<eos>"),
