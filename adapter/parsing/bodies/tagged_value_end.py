@@ -36,6 +36,9 @@ _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 _GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|(?:\s*+</[^<>]+>)++(?=[\s<]|\Z)")
 """Matches text that follows a closing tag in a sentence about tags, or in a series of closing tags."""
 
+_QUOTED_END = re.compile(r"(?:</[^<>]+>)*+([\"'`])")
+"""Matches the text after a quoted tag, up to the quotation mark."""
+
 _WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>\]])")
 _MAY_BE_WRONG_CLOSE = re.compile(r"(?:<|\[|\|)?/?[^\s<>\[\]]{0,40}+[>\]]?\s*")
 
@@ -94,6 +97,9 @@ class RawValue:
             kind = tag.lower()
             if not tag:
                 return None
+            if (quote := _find_open_quote(value)) and (yield from self._is_quoted(source, quote)):
+                value.append(tag)
+                continue
             if kind in self._closes:
                 has_tags, begun_calls = holds_call or open_parameters > 0, 0  # no parameter follows: only mentioned
                 if (yield from self._is_end(source, has_tags, may_begin, is_nested=open_calls > 0)):
@@ -147,6 +153,16 @@ class RawValue:
             ends = False  # it may have closed a value of a nested call
         source.push_back("".join(ahead))
         return ends
+
+    def _is_quoted(self, source: StreamBuffer, quote: str) -> Reader[bool]:
+        """Return whether ``quote`` directly follows the tag that was just consumed, or the closing tags after it."""
+        ahead: list[str] = []
+        while (yield from source.consume_marker(self._begun_closes, ahead)):
+            pass
+        yield from source.wait_for_character()
+        is_quoted = source.text.startswith(quote, source.position)
+        source.push_back("".join(ahead))
+        return is_quoted
 
     def _is_begun_close(self, source: StreamBuffer) -> bool:
         """Return whether the rest of the text is the start of a tag that closes the call, and not of an opening tag."""
@@ -210,6 +226,16 @@ def _is_at_line_start(parts: list[str]) -> bool:
     return True
 
 
+def _find_open_quote(parts: list[str]) -> str:
+    """Return the quotation mark at the end of the text, if it opens a quotation on its line, or an empty string."""
+    tail, start = "", len(parts)
+    while start and len(tail) < TAIL and "\n" not in tail:
+        start -= 1
+        tail = parts[start][-TAIL:] + tail
+    line = tail[tail.rfind("\n") + 1 :]
+    return line[-1:] if line[-1:] in ('"', "'", "`") and line.count(line[-1]) % 2 else ""
+
+
 def _ends_in_tag(parts: list[str]) -> bool:
     return next((part for part in reversed(parts) if part.strip()), "").rstrip().endswith(">")
 
@@ -246,6 +272,9 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
     if not is_opened and not any(tag.lower() in lowered for tag in (*closes, *calls)):
         return ""
     for match in _compile_tags(tuple(opens), tuple(closes)).finditer(value):
+        quoted = _QUOTED_END.match(value, match.end())
+        if quoted is not None and value[max(0, match.start() - 1) : match.start()] == quoted[1]:
+            continue
         first = first or match.group()
         depth += 1 if match["open"] else -1
         if depth < 0:
