@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
@@ -10,6 +9,7 @@ from adapter.cli.change_flaws import find_change_flaw
 from adapter.cli.folder_changes import NO_CHANGES, FolderChanges
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, has_content
 from adapter.conversation.guardrails.requested_file_changes import find_file_action
+from adapter.conversation.guardrails.unused_tool import RUNS
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.text.words import find_words
 from adapter.prompting.intent.text_values import find_paths
@@ -31,7 +31,6 @@ NO_CALL_HINT = "if you expected a change, try --constraint required, another --f
 EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}
 """Exit codes by end reason; 1 for all others."""
 
-_RUNS = re.compile(r"(?i)\b(?:run|execute)\s+(?!me\b|us\b|by\b|down\b|over\b|through\b)")
 LONG_RESULT = 6
 """Number of words of results above which an answer may be a copy of them."""
 _ENDED: tuple[Reason, ...] = ("answered", "exited", "finished")
@@ -76,7 +75,7 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
     if (
-        _RUNS.search(task)
+        RUNS.search(task)
         and find_requested_action(task)[0] == "run"
         and any(tool.effect == "execute" for tool in tally.tools.values())
     ):

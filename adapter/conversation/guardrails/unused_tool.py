@@ -20,6 +20,8 @@ from adapter.tools.tool_set import ToolSet
 MAX_LENGTH = 300
 """Maximum length of such an answer, in characters. A longer one may contain what the user wants."""
 _REASON = re.compile(r"\?|\b(?:because|since|there\s+(?:is|are)\s+no|already|instead|only)\b", re.IGNORECASE)
+RUNS = re.compile(r"(?i)\b(?:run|execute)\s+(?!me\b|us\b|by\b|down\b|over\b|through\b)")
+"""Matches a request to run something."""
 _FIRST_WORD = re.compile(r"\W*(?:please\W+)?(\w+)", re.IGNORECASE)
 
 
@@ -41,8 +43,11 @@ def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool
     first = _FIRST_WORD.match(history.request)
     literal = {stem_word(first[1].lower())} if first else set()
     related = {stem_word(verb) for verb in ACTIONS.get(find_requested_action(history.request)[0], ())}
+    is_run = first is not None and RUNS.match(history.request, first.start(1)) is not None
     for name, tool in tools.items():
         stems, objects = _split_name(name, prefixes)
+        if is_run and tool.effect == "execute" and "run" in stems:
+            return tool
         if not stems.isdisjoint(literal | related if objects else literal) and objects <= asked:
             return tool
     return None

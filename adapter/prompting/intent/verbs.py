@@ -56,7 +56,7 @@ _FOREIGN = {stem: name for name, stems in _parse_table(_STEMS_TABLE) for stem in
 """Actions by the stems of verbs in German, French, Spanish, Italian, Portuguese, Dutch and Polish, as in requests for
 files."""
 _UNACCENTED = str.maketrans("áéíóú", "aeiou")
-_ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ir", "ire", "n", "r"])
+_ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ia", "ir", "ire", "n", "r"])
 READS = ("read", "look")
 """Actions that change nothing."""
 _READING = frozenset(verb for name, verbs in _LINES if name in READS for verb in verbs.partition("/")[0].split())

@@ -15,6 +15,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_tools_for_omitted_change,
     list_result_lines,
 )
+from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.dialects import get_dialect
 
 
@@ -60,6 +61,7 @@ from adapter.dialects import get_dialect
         ("a.log ist alt. Lösche die Datei.", "delete"),
         ("borra el archivo viejo.bak por favor", "delete"),
         ("Supprime la deuxième ligne de a.md", "edit"),
+        ("renomeia a variável x para y em a.py", "edit"),
         ("Ajoute une ligne à a.csv : x,y", "add"),
         ("Añade pan a a.txt", "add"),
         ("Add a a.md", "update"),
@@ -139,3 +141,12 @@ def test_edit_that_the_model_began_shows_the_action(request_, arguments, found):
     began = PastCall("apply_edit", arguments, "error: x", ok=False, changes=True)
     assert find_started_action(CallHistory(request_, (began,))) == found
     assert find_started_action(CallHistory(request_)) == ("delete" if found == "delete" else "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_asked"),
+    [("run sh a.sh, what's missing?", True), ("Please run `make`", True), ("Run me through a.sh", False)],
+)
+def test_command_that_the_user_asks_for_is_run(request_, is_asked):
+    tool = find_unused_tool("Nothing is missing.", CallHistory(request_), get_dialect("blade").tools)
+    assert (tool is not None and tool.name == "run_command") == is_asked
