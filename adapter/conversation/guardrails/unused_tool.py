@@ -36,18 +36,19 @@ def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool
         return None
     asked = {stem_word(word) for word in split_words(history.request)}
     prefixes = Counter(words[0] for name in tools if (words := split_words(name)))
+    first = _FIRST_WORD.match(history.request)
+    if first and RUNS.match(history.request, first.start(1)):
+        runners = [tool for tool in tools.values() if tool.effect == "execute"]
+        if len(runners) == 1:
+            return runners[0]
     if is_question(history.request):
         has_invented = any(number not in history.text for number in re.findall(r"\d+", content))
         found = (name for name in tools if has_invented and not may_change(name, tools))
         return next((tools[name] for name in found if not asked.isdisjoint(_find_object(name, prefixes))), None)
-    first = _FIRST_WORD.match(history.request)
     literal = {stem_word(first[1].lower())} if first else set()
     related = {stem_word(verb) for verb in ACTIONS.get(find_requested_action(history.request)[0], ())}
-    is_run = first is not None and RUNS.match(history.request, first.start(1)) is not None
     for name, tool in tools.items():
         stems, objects = _split_name(name, prefixes)
-        if is_run and tool.effect == "execute" and "run" in stems:
-            return tool
         if not stems.isdisjoint(literal | related if objects else literal) and objects <= asked:
             return tool
     return None
