@@ -216,8 +216,8 @@ def _replace_names(path: str, lines: Sequence[str], history: CallHistory) -> Ite
     if find_started_action(history) != "edit":
         return
     request = history.request
-    for path in find_paths(request):
-        request = request.replace(path, " ")
+    for named in find_paths(request):
+        request = request.replace(named, " ")
     replaced = find_replaced_names(history)
     asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
     text = "\n".join(list_known_lines(path, history))

@@ -236,9 +236,8 @@ def test_item_is_added_below_the_heading_that_the_request_names():
 def test_new_text_of_a_constrained_edit_can_be_parsed():
     """`Qwen2.5-Coder-0.5B` chose "Box Crate:"."""
     tools = ToolSet([get_dialect("blade").tools["edit_file"]])
-    past = CallHistory(
-        "Rename the class Crate to Box in a.py", (PastCall("read_file", {"path": "a.py"}, "class Crate:\n    a = 1\n"),)
-    )
+    read = PastCall("read_file", {"path": "a.py"}, "class Crate:\n    a = 1\n")
+    past = CallHistory("Rename the class Crate to Box in a.py and b.py", (read,))
     assert find_named_values(past, tools, is_small=True)["edit_file", "new_content"] == ["class Box:"]
 
 
