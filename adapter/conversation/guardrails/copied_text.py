@@ -174,7 +174,7 @@ class SentMessages:
 
     def is_mostly_copied(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied, or one of its lines begins like the error of a tool."""
-        if any(line.lstrip().startswith(ERROR_LABEL) for line in content.splitlines()):
+        if any(line.lstrip(" \t.*`").startswith(ERROR_LABEL) for line in content.splitlines()):
             return True
         if any(
             sentence == content.strip() or (sentence in content and sentence.count(" ") >= WORDS)
