@@ -14,5 +14,6 @@ __all__ = [
     "required_steps",
     "retry_messages",
     "unparsed_calls",
+    "unused_tool",
     "verdicts",
 ]
