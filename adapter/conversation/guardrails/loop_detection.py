@@ -189,6 +189,8 @@ def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
 
 
 def _adds_again(one: PastCall, two: PastCall) -> bool:
+    if two.arguments.keys().isdisjoint(OLD_TEXT):  # most calls
+        return False
     (old, new), (later, newest) = ((find_text(call, OLD_TEXT), find_text(call, NEW_TEXT)) for call in (one, two))
     if not old or not later or not (new.startswith(old) and newest.startswith(later) and new in later):
         return False
