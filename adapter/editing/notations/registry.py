@@ -1,7 +1,8 @@
 """The text formats in which models write edits, and their detection.
 
 The formats are ``*** Begin Patch`` envelopes (`apply_patch`), SEARCH/REPLACE blocks (`search_replace`), unified diffs
-(`unified_diff`) and whole files in a code fence (`whole_file`). `parse_edits` also handles JSON.
+(`unified_diff`), whole files in a code fence (`whole_file`), and pairs of an old and a new text (`text_pairs`).
+`parse_edits` also handles JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from adapter.editing.document import normalize_newlines
 from adapter.editing.notations.apply_patch import is_apply_patch, parse_apply_patch
 from adapter.editing.notations.parsed_edit import ParsedEdit
 from adapter.editing.notations.search_replace import is_search_replace, parse_search_replace
+from adapter.editing.notations.text_pairs import has_text_pairs, parse_text_pairs
 from adapter.editing.notations.unified_diff import is_unified_diff, parse_unified_diff
 from adapter.editing.notations.whole_file import is_whole_file, parse_whole_files, remove_edits_in_files
 from adapter.tools.operations import Patch
@@ -26,6 +28,7 @@ _NOTATIONS: tuple[tuple[FormatDetector, FormatParser], ...] = (
     (is_search_replace, parse_search_replace),
     (is_unified_diff, parse_unified_diff),
     (is_whole_file, parse_whole_files),
+    (has_text_pairs, parse_text_pairs),
 )
 """The detector and the parser of each format. Text is parsed by the first format whose detector accepts it and whose
 parser finds changes in it."""
