@@ -73,6 +73,36 @@ def test_a_diff_without_headers_or_numbers_is_read():
     assert parse_patches("@@\n one\n-two\n+2\n") == (Hunk("one\ntwo\n", "one\n2\n"),)
 
 
+def test_a_text_of_only_one_hunk_needs_no_header():
+    assert parse_patches("\n one\n-two\n+2\n three\n") == (Hunk("one\ntwo\nthree\n", "one\n2\nthree\n"),)
+
+
+@pytest.mark.parametrize("text", ["--- OLD\n two\n+++ NEW\n 2", "Do this:\n-two\n+2", "- one\n- two", "+ one\n two"])
+def test_other_lines_with_diff_markers_are_no_hunk(text):
+    assert not is_known_notation(text)
+
+
+REPAIRED = {
+    "trailing comma": '{"old_text": "two", "new_text": "2",}',
+    "Python": "[{'old_text': 'two', 'new_text': '2', 'replace_all': False}]",
+    "names without quotes": '{old_text: "two", new_text: "2"}',
+    "line feed in a string": '{"old_text": "one\ntwo", "new_text": "one\n2"}',
+}
+
+
+@pytest.mark.parametrize("text", REPAIRED.values(), ids=REPAIRED)
+def test_json_with_certain_repairs_is_read(text):
+    assert patch_text("one\ntwo\n", text).text == "one\n2\n"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"old_text": "a "b" c", "new_text": "d"}', '{"old_text": "a", "new_text": "\\d"}', "{}}"]
+)
+def test_json_with_uncertain_repairs_is_rejected(text):
+    with pytest.raises(FormatError):
+        parse_patches(text)
+
+
 def test_no_newline_markers_and_fences_are_not_lines():
     """They belong to the notation."""
     text = "```diff\n@@ -1 +1 @@\n-two\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n```\n"

@@ -215,8 +215,8 @@ def test_file_edits_name_their_files():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 100_000, "nested too deeply"),
-        ("[" * 500 + '{"old_text": "a", "new_text": "b", "x": 1}' + "]" * 500, "unknown key 'x'"),
+        ("[" * 100_000, "nested more than 64 levels deep"),
+        ("[" * 50 + '{"old_text": "a", "new_text": "b", "x": 1}' + "]" * 50, "unknown key 'x'"),
         ("<<<<<<< SEARCH\n" + "=======\n" * 1_000 + ">>>>>>> REPLACE\n", "too many ======= lines"),
         (
             "*** Begin Patch\n*** Update File: f\n" + "@@ a\n" * 1_000 + "-x\n*** End Patch\n",

@@ -119,7 +119,7 @@ def test_patch_text_accepts_every_edit_format(written):
     [
         ("make it better", "expected a unified diff"),
         ("", "expected a unified diff"),
-        ("{'old_text': 'a'}", "neither valid JSON nor a known edit format"),
+        ("{'old_text: 'a'}", "neither valid JSON nor a known edit format"),
         ([], "no patches given"),
         (7, "expected a text, or a list of patches, got '7'"),
         ("*** Begin Patch\n*** Delete File: f\n*** End Patch", "got 'delete'"),

@@ -32,7 +32,7 @@ PAIRS = {
     "original and updated": f"I print the time.\n\n<original>\n{OLD}</original>\n<updated>\n{NEW}</updated>\n",
     "in capital letters": f"<OLD>\n{OLD}</OLD>\n<NEW>\n{NEW}</NEW>",
     "replace and with": f"Replace:\n```python\n{OLD}```\nwith:\n```python\n{NEW}```\n",
-    "in a sentence": f"In `wait.py`, change this line\n```python\n{OLD}```\nto this:\n\n```python\n{NEW}```\nIt prints more.",
+    "in a sentence": f"In `wait.py`, change this line\n```python\n{OLD}```\nto this:\n\n```python\n{NEW}```\nDone.",
     "before and after": f"**Before:**\n```\n{OLD}```\n\n**After:**\n```\n{NEW}```",
     "headings": f"### Original code\n\n~~~python\n{OLD}~~~\n\n### Updated code\n\n~~~python\n{NEW}~~~",
     "words": f"SEARCH:\n{OLD}REPLACE:\n{NEW}",
@@ -63,8 +63,8 @@ def test_several_pairs_are_applied(text):
 
 FILES = {
     "elements": "<path>a.py</path>\n<old>x</old>\n<new>y</new>\n<path>b.py</path>\n<old>x</old>\n<new>y</new>",
-    "attributes": '<edit path="a.py"><old>x</old><new>y</new></edit>\n<edit path="b.py"><old>x</old><new>y</new></edit>',
-    "sentences": "In `a.py`, replace\n```\nx\n```\nwith\n```\ny\n```\nIn `b.py`, replace\n```\nx\n```\nwith\n```\ny\n```\n",
+    "attributes": "\n".join(f'<edit path="{path}"><old>x</old><new>y</new></edit>' for path in ("a.py", "b.py")),
+    "sentences": "".join(f"In `{path}`, replace\n```\nx\n```\nwith\n```\ny\n```\n" for path in ("a.py", "b.py")),
 }
 
 

@@ -6,13 +6,13 @@ the whole text or be in a code fence. The names that other tools have for the ke
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
+from adapter.core.json.decode import decode_json
 from adapter.editing.notations.apply_patch import is_apply_patch
 from adapter.editing.notations.filename_detection import find_path_above
 from adapter.editing.notations.parsed_edit import TWO_FORMATS, ParsedEdit
@@ -30,6 +30,18 @@ _REPLACE_ALL = "replace_all"
 _FIELDS = (*_TEXT_FIELDS, *_LINE_FIELDS, _REPLACE_ALL)
 _LISTS = ("patches", "edits", "changes", "replacements", "files", "modifications", "updates")
 _NESTED = ("patch", "diff", "input")
+_CERTAIN_REPAIRS = frozenset(
+    {
+        "comment",
+        "curly-quotes",
+        "python-literal",
+        "raw-control-character",
+        "single-quotes",
+        "trailing-comma",
+        "unquoted-key",
+    }
+)
+"""Repairs that change no text of an edit."""
 _IGNORED = {"description", "explanation", "reason", "comment", "title"}
 """Keys of explanations that models add to an edit."""
 
@@ -63,17 +75,10 @@ def parse_file_edits(text: str) -> tuple[FileEdit, ...]:
 
 def parse_edits(text: str) -> list[ParsedEdit]:
     """Return the edits of ``text`` in order. Raises FormatError if its format is unknown."""
-    try:
-        return _parse_edits(text)
-    except RecursionError as error:
-        raise FormatError("the JSON is nested too deeply") from error
-
-
-def _parse_edits(text: str) -> list[ParsedEdit]:
     if text.lstrip()[:1] in ("{", "["):
         try:
-            value = json.loads(text)
-        except ValueError as error:
+            value = _decode(text)
+        except FormatError as error:
             if not is_known_notation(text):
                 raise FormatError(f"neither valid JSON nor a known edit format: {error}") from error
         else:
@@ -96,8 +101,8 @@ def _parse_fenced_edits(text: str) -> tuple[list[ParsedEdit], list[str]]:
         if body[:1] not in ("{", "["):
             continue
         try:
-            value = json.loads(body)
-        except ValueError:
+            value = _decode(body)
+        except FormatError:
             continue
         if _is_edit_json(value):
             path_above = find_path_above(lines, start - 1)
@@ -105,6 +110,15 @@ def _parse_fenced_edits(text: str) -> tuple[list[ParsedEdit], list[str]]:
             outside += lines[position:start]
             position = end
     return edits, [*outside, *lines[position:]]
+
+
+def _decode(text: str) -> Json:
+    """Decode JSON. Raises FormatError if it needs a repair that could change a text, or if text follows it."""
+    decoded = decode_json(text, len(text) - len(text.lstrip()))
+    uncertain = [fix for fix in decoded.fixes if fix not in _CERTAIN_REPAIRS]
+    if uncertain or text[decoded.end :].strip():
+        raise FormatError(f"the JSON is damaged ({', '.join(uncertain) or 'more text follows it'})")
+    return decoded.value
 
 
 def _is_edit_json(value: Json) -> bool:
@@ -142,8 +156,8 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
     """Yield each edit with the path of its file. A list or an edit may be encoded as JSON a second time."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            value = json.loads(value)
-        except ValueError as error:
+            value = _decode(value)
+        except FormatError as error:
             raise FormatError(f"expected edits, got a text that is not valid JSON ({error}): {value[:60]!r}") from error
     if isinstance(value, list):
         for item in value:

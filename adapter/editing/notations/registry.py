@@ -16,7 +16,7 @@ from adapter.editing.notations.apply_patch import is_apply_patch, parse_apply_pa
 from adapter.editing.notations.parsed_edit import ParsedEdit
 from adapter.editing.notations.search_replace import is_search_replace, parse_search_replace
 from adapter.editing.notations.text_pairs import has_text_pairs, parse_text_pairs
-from adapter.editing.notations.unified_diff import is_unified_diff, parse_unified_diff
+from adapter.editing.notations.unified_diff import is_bare_hunk, is_unified_diff, parse_bare_hunk, parse_unified_diff
 from adapter.editing.notations.whole_file import is_whole_file, parse_whole_files, remove_edits_in_files
 from adapter.tools.operations import Patch
 
@@ -29,6 +29,7 @@ _NOTATIONS: tuple[tuple[FormatDetector, FormatParser], ...] = (
     (is_unified_diff, parse_unified_diff),
     (is_whole_file, parse_whole_files),
     (has_text_pairs, parse_text_pairs),
+    (is_bare_hunk, parse_bare_hunk),
 )
 """The detector and the parser of each format. Text is parsed by the first format whose detector accepts it and whose
 parser finds changes in it."""

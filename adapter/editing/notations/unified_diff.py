@@ -9,8 +9,9 @@
     -old
     +new
 
-Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header. Line numbers
-are only hints. The line counts in ``@@`` lines are often wrong and are ignored, with these exceptions:
+Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header, or if the text
+has nothing but one hunk. Line numbers are only hints. The line counts in ``@@`` lines are often wrong and are ignored,
+with these exceptions:
 
 - ``-3,0`` inserts after line 3.
 - Added lines without context are rejected if the counts claim that the hunk has context.
@@ -103,6 +104,19 @@ def has_hunks(lines: Sequence[str]) -> bool:
 def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:
     """Return the edits of a diff. Raises FormatError for a hunk that has neither context nor a line number."""
     return _DiffParser(lines).parse()
+
+
+def is_bare_hunk(lines: Sequence[str]) -> bool:
+    """Return whether all of ``lines`` are lines of one hunk, with removed and added ones."""
+    marks = {line[:1] for line in lines if line.strip()}
+    has_header = any(line.startswith(("--- ", "+++ ")) for line in lines)
+    return {"-", "+"} <= marks <= {"-", "+", " "} and not has_header
+
+
+def parse_bare_hunk(lines: Sequence[str]) -> list[ParsedEdit]:
+    """Return the edit of a hunk without a header."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return [ParsedEdit(None, patches=[parse_hunk(lines[filled[0] : filled[-1] + 1])])]
 
 
 def _changes_whole_file(line: str) -> bool:
