@@ -107,15 +107,22 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
         return build_no_call_constraint(client)
     if is_misread and last is not None:
         change_tools = (last.name,)
-    elif not find_file_action(history.request) and not any(
-        key[1] in NEW_TEXT for key in find_named_values(history, tools, is_small=True) if isinstance(key, tuple)
-    ):
-        return {}  # the request may not ask for an edit
-    elif find_needed_action(history) in CHANGES and not any(find_known_lines(path, history) for path in paths):
-        is_read = any(line for path in paths for line in list_known_lines(path, history))
-        change_tools = () if is_read else find_readers(tools)
+    elif find_needed_action(history) in CHANGES and not _has_new_texts(history, tools):
+        is_read = any(
+            call.ok and not call.changes and path in call.arguments.values()
+            for call in history.recent
+            for path in paths
+        )
+        is_known = find_file_action(history.request) and any(find_known_lines(path, history) for path in paths)
+        change_tools = find_readers(tools) if not is_read else change_tools if is_known else ()
     held_to = ToolSet(tools[name] for name in change_tools if name in tools)
     return build_retry_constraint(client, format, history, held_to)
+
+
+def _has_new_texts(history: CallHistory, tools: ToolSet) -> bool:
+    """Return whether the new text of an edit can be limited to texts that follow from the request."""
+    choices = find_named_values(history, tools, is_small=True)
+    return any(isinstance(key, tuple) and key[1] in NEW_TEXT for key in choices)
 
 
 def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:

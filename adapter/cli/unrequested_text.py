@@ -177,6 +177,9 @@ class TextComparison:
         for path, line, old, new in found if self.values and self.values <= words else ():
             if old != new and (old | new).isdisjoint(asked) and (old - new, new - old) not in explained:
                 yield f"{path} was also changed where the task names nothing ({line.strip() or min(old)})"
+        for path, before, line in pairs if explained and self.values and self.values <= words else ():
+            if before != line and before.split() == line.split() != []:
+                yield f"{path} was also changed where the task names nothing ({line.strip()})"
 
     def _find_quoted_values(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
         """Describe the numbers and truth values that a change put into quotes, if the task names nothing else."""

@@ -274,6 +274,7 @@ ALSO = "a.txt was also changed where the task names nothing"
         ("Rename Rome to Oslo", {"a.txt": "Rome\nRome"}, {"a.txt": "Oslo\nRome # new"}, "Rome in a.txt"),
         ("Set port to 6 in a.txt", {"a.txt": "port 3\nretries: 3"}, {"a.txt": "port 6\nretries: 5"}, ALSO),
         ("Set port to 6 in a.txt", {"a.txt": "port 3\nretries: 3"}, {"a.txt": "port 6\nretries: 6"}, ""),
+        ("Set port to 6 in a.txt", {"a.txt": "port 3\nx\n  b: 1"}, {"a.txt": "port 6\nx\n b: 1"}, ALSO),
         ("Set port to 6 and log it in a.txt", {"a.txt": "port 3\nx: 3"}, {"a.txt": "port 6\nx: 5"}, ""),
         ("Set port to 6 in a.txt", {"a.txt": "port = 3"}, {"a.txt": 'port = "6"'}, "the text '6' in place of a value"),
         ("Make port 6 a string in a.txt", {"a.txt": "port = 6"}, {"a.txt": 'port = "6"'}, ""),

@@ -65,6 +65,7 @@ _LINE_NUMBER = re.compile(r"^(?:[\w./-]+\.\w+:)?\s*\d+[:|\t] ?")
 _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 """Matches placeholders in an answer: "The author is [Your Name]."."""
+_FAILED = re.compile("Command (?:failed|timed out)")
 _MISSING = re.compile(r"(?i)does not exist|no such file|not found|ENOENT")
 _EMPTIES = re.compile(r"(?i)\b(?:blank|empt|leer|vac[ií]|vid[ae]|vuot|leeg|vazi)")
 """Matches requests that may ask to empty a file."""
@@ -129,8 +130,8 @@ def list_result_lines(text: str) -> list[str]:
 
 
 def has_changed(history: CallHistory) -> bool:
-    """Return whether a call has changed something since the user's message."""
-    return any(call.ok and call.changes for call in history.recent)
+    """Return whether a call has changed something since the user's message. A command that failed has not."""
+    return any(call.ok and call.changes and not _FAILED.match(call.result) for call in history.recent)
 
 
 def find_unused_values(history: CallHistory) -> list[str]:

@@ -106,6 +106,14 @@ def test_lines_of_results_are_known_without_their_positions(line, text):
     assert list_result_lines("File: b.md\nLines 1-3 (of 3):\n1: one\n2: \n3: two") == ["one", "", "two"]
 
 
+def test_failed_command_makes_no_change():
+    tools, text = get_dialect("blade").tools, "Command failed with exit code 1:\ncp: cannot stat 'b/a.md'"
+    failed = PastCall("run_command", {"command": "cp b/a.md b/a.md"}, text, changes=True)
+    history = CallHistory("Move a.md to b/a.md", (failed,))
+    assert find_tools_for_omitted_change("I marked it.", history, tools) == ("move_file",)
+    assert not find_tools_for_omitted_change("Moved.", replace(history, calls=(replace(failed, result=""),)), tools)
+
+
 def test_missing_file_is_created_to_add_something():
     tools, request = get_dialect("blade").tools, "Put the password into wifi.txt: x"
     missing = PastCall("read_file", {"path": "wifi.txt"}, "tool_error: wifi.txt does not exist", ok=False)
