@@ -13,7 +13,7 @@ from typing import TypeAlias
 from adapter.core.errors import FormatError
 from adapter.editing.document import normalize_newlines
 from adapter.editing.notations.apply_patch import is_apply_patch, parse_apply_patch
-from adapter.editing.notations.parsed_edit import ParsedEdit
+from adapter.editing.notations.parsed_edit import TWO_FORMATS, ParsedEdit
 from adapter.editing.notations.search_replace import is_search_replace, parse_search_replace
 from adapter.editing.notations.text_pairs import has_text_pairs, parse_text_pairs
 from adapter.editing.notations.unified_diff import is_bare_hunk, is_unified_diff, parse_bare_hunk, parse_unified_diff
@@ -44,6 +44,8 @@ def parse_notation(text: str) -> list[ParsedEdit]:
     """Return the edits of ``text`` in order. Raises FormatError if its format is unknown, or if it has no changes."""
     lines = normalize_newlines(text).split("\n")
     parsers = _find_parsers(lines)
+    if parsers[:1] != [parse_whole_files] and len(remove_edits_in_files(lines)) < len(lines):
+        raise FormatError(TWO_FORMATS)
     if not parsers:
         raise FormatError(
             "expected a unified diff, a '*** Begin Patch' envelope, SEARCH/REPLACE blocks, JSON with old_text and "
