@@ -90,7 +90,10 @@ def parse_hunk_header(text: str) -> _Head | None:
 
 def is_unified_diff(lines: Sequence[str]) -> bool:
     """Return whether ``lines`` contain a diff: changed lines with a header, an ``@@`` line or a diff fence."""
-    if any(line.startswith("diff --git ") for line in lines) and any(map(_changes_whole_file, lines)):
+    whole_file = (_RENAME, _MODE, _UNSUPPORTED)
+    if any(line.startswith("diff --git ") for line in lines) and any(
+        pattern.match(line) for line in lines for pattern in whole_file
+    ):
         return True
     return has_hunks(lines) or (any(map(_opens_diff, lines)) and has_changes(lines))
 
@@ -117,10 +120,6 @@ def parse_bare_hunk(lines: Sequence[str]) -> list[ParsedEdit]:
     """Return the edit of a hunk without a header."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     return [ParsedEdit(None, patches=[parse_hunk(lines[filled[0] : filled[-1] + 1])])]
-
-
-def _changes_whole_file(line: str) -> bool:
-    return bool(_RENAME.fullmatch(line) or _MODE.match(line) or _UNSUPPORTED.fullmatch(line))
 
 
 def _is_header(lines: Sequence[str], number: int) -> bool:
@@ -282,20 +281,16 @@ def _find_insertion_line(head: _Head) -> int:
 
 def _strip_prose(lines: Sequence[str]) -> list[str]:
     """Drop trailing blank lines, and the text that follows a diff whose lines all have a marker."""
-    lines_left = list(lines)
-    while lines_left and not lines_left[-1]:
-        lines_left.pop()
-    last_marked = max(
-        (number for number, text in enumerate(lines_left) if text[:1] in ("-", "+", " ", "\\")), default=-1
-    )
-    rest = lines_left[last_marked + 1 :]
-    if (
-        rest
-        and not rest[0]
-        and all(text[:1] in ("-", "+", " ", "\\") or not text for text in lines_left[: last_marked + 1])
-    ):
-        lines_left = lines_left[: last_marked + 1]
-    return lines_left
+    left = list(lines)
+    while left and not left[-1]:
+        left.pop()
+    end = next((number for number in range(len(left), 0, -1) if _is_marked(left[number - 1])), 0)
+    is_text = not any(left[end : end + 1]) and all(_is_marked(text) or not text for text in left[:end])
+    return left[:end] if is_text else left
+
+
+def _is_marked(text: str) -> bool:
+    return text.startswith((" ", "-", "+", "\\"))
 
 
 def _find_text_below(lines: Sequence[str], head: _Head) -> int | None:
@@ -303,8 +298,8 @@ def _find_text_below(lines: Sequence[str], head: _Head) -> int | None:
     end = head.find_end(lines)
     first, second = (*(text for text in lines[end:] if text), "", "")[:2]
     if first.startswith("--") and not first.strip("- "):
-        return None if second[:1] in ("", " ", "-", "+", "\\") else end
-    return None if first[:1] in ("", " ", "-", "+", "\\") or has_changes(lines[end:]) else end
+        return end if second and not _is_marked(second) else None
+    return end if first and not _is_marked(first) and not has_changes(lines[end:]) else None
 
 
 def _parse_git_path(line: str) -> str:

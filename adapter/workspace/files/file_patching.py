@@ -93,8 +93,7 @@ def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refus
         isinstance(patch, WholeFileRewrite)
         or (
             isinstance(patch, Hunk)
-            and not (patch.old_text or patch.below or patch.at_end)
-            and (patch.start_line or 1) == 1
+            and not (patch.old_text or patch.below or patch.at_end or patch.start_line not in (None, 1))
         )
         for patch in patches
     )
