@@ -16,7 +16,7 @@
     *** Delete File: path
     *** End Patch
 
-``@@`` quotes a line somewhere above the hunk. Several ``@@`` lines are nested, outermost first. A hunk that only adds
+``@@`` quotes a line somewhere above the hunk; the space after it may be missing. Several ``@@`` lines are nested, outermost first. A hunk that only adds
 lines is inserted below the innermost quoted line, or at the end of the file if no line is quoted. Whitespace around
 markers is ignored.
 """
@@ -49,6 +49,7 @@ _FILE = re.compile(r"\*\*\* ?(?P<verb>\w+) File:(?P<path>.*?\S)(?:[ \t]+\*{3})?[
 _MOVE = re.compile(r"\*\*\* ?Move to:(?P<path>.*\S)[ \t]*")
 _BEGIN = re.compile(r"\*\*\* ?Begin Patch[ \t]*(?:\*{3}[ \t]*)?")
 _END = re.compile(r"\*\*\* ?End Patch[ \t]*(?:\*{3}[ \t]*)?")
+_SPACELESS_HEAD = re.compile(r"^@@(?=[\w\[#/<])")
 _END_OF_FILE = re.compile(r"\*\*\* ?End of File[ \t]*(?:\*{3}[ \t]*)?")
 
 
@@ -126,7 +127,7 @@ def _read_hunks(edit: ParsedEdit, body: Sequence[str]) -> None:
     line: int | None = None
     at_end = False
     for text in [*body, "@@"]:
-        head = parse_hunk_header(text)
+        head = parse_hunk_header(_SPACELESS_HEAD.sub("@@ ", text))
         if head is not None:
             if has_changes(hunk):
                 _add(edit, hunk, line, tuple(below), at_end)
