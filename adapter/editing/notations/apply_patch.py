@@ -16,9 +16,9 @@
     *** Delete File: path
     *** End Patch
 
-``@@`` quotes a line somewhere above the hunk; the space after it may be missing. Several ``@@`` lines are nested, outermost first. A hunk that only adds
-lines is inserted below the innermost quoted line, or at the end of the file if no line is quoted. Whitespace around
-markers is ignored.
+``@@`` quotes a line somewhere above the hunk; the space after it may be missing. Several ``@@`` lines are nested,
+outermost first. A hunk that only adds lines is inserted below the innermost quoted line, or at the end of the file if
+no line is quoted. Whitespace around markers is ignored.
 """
 
 from __future__ import annotations
