@@ -16,7 +16,7 @@ with these exceptions:
 - ``-3,0`` inserts after line 3.
 - Added lines without context are rejected if the counts claim that the hunk has context.
 - Changed lines that look like a header belong to the hunk if it is not complete yet.
-- A complete hunk may be followed by text without markers, a mail signature or half a header.
+- A complete hunk may be followed by text with list items, a mail signature or half a header.
 - A file without lines on the side on which its time is 0 is new or deleted.
 
 Git's extended headers are parsed for new, deleted and renamed files. Copies and binary files are rejected.
@@ -45,6 +45,7 @@ _TIME = re.compile(
     r"(?:\t| +\d{4}-\d\d-\d\d[ T]\d\d:| +\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d | +\((?:revision \d+|working copy)\)).*"
 )
 _TIME_0 = re.compile(r"[^\t]*[\t ](?:1969-12-31|1970-01-01) \d\d:\d\d:00(?:\.0+)?(?: .*)?")
+_LIST_ITEM = re.compile(r"[-+] \S")
 _OCTAL = re.compile(r'\\([0-7]{3}|["\\tn])')
 _ESCAPED = {'"': b'"', "\\": b"\\", "t": b"\t", "n": b"\n"}
 _GIT_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"))
@@ -181,6 +182,8 @@ class _DiffParser:
         fence = FENCE.fullmatch(text)
         if fence is None or (self.hunk is not None and text[0] in " \t"):
             return False
+        if self.hunk and (fence["info"].strip() or not self.fence):
+            return False
         if not self.fence and self.hunk is None:
             self.fence = fence["marks"]
             self.hunk = [] if _opens_diff(text) else None
@@ -258,10 +261,13 @@ class _DiffParser:
         line, below = head.line or None, (head.section,) if head.section else ()
         hunk = parse_hunk(lines, line, below)
         if end := _find_text_below(written, head):
-            shorter = parse_hunk(written[:end], line, below)
+            lines = written[:end]
+            shorter = parse_hunk(lines, line, below)
             is_new = self.edit.action == "add"
             hunk = shorter if is_new else replace(hunk, others=(*hunk.others, shorter, *shorter.others))
         if self.edit.action == "add":
+            if not _is_marked(lines[-1]):
+                raise FormatError(f"{lines[-1][:60]!r} in a new file has no leading +, but other lines do; add it")
             is_closed = hunk.final_newline is not False
             hunk = replace(hunk, new_text=hunk.new_text if is_closed else hunk.new_text.removesuffix("\n"))
         elif not hunk.old_text:
@@ -280,9 +286,9 @@ def _find_insertion_line(head: _Head) -> int:
 
 
 def _strip_prose(lines: Sequence[str]) -> list[str]:
-    """Drop trailing blank lines, and the text that follows a diff whose lines all have a marker."""
+    """Drop trailing blank lines and code fences, and the text that follows a diff whose lines all have a marker."""
     left = list(lines)
-    while left and not left[-1]:
+    while left and left[-1] in ("", "```"):
         left.pop()
     end = next((number for number in range(len(left), 0, -1) if _is_marked(left[number - 1])), 0)
     is_text = not any(left[end : end + 1]) and all(_is_marked(text) or not text for text in left[:end])
@@ -299,7 +305,8 @@ def _find_text_below(lines: Sequence[str], head: _Head) -> int | None:
     first, second = (*(text for text in lines[end:] if text), "", "")[:2]
     if first.startswith("--") and not first.strip("- "):
         return end if second and not _is_marked(second) else None
-    return end if first and not _is_marked(first) and not has_changes(lines[end:]) else None
+    is_text = all(_LIST_ITEM.match(text) for text in lines[end:] if text[:1] in ("-", "+"))
+    return end if first and not _is_marked(first) and is_text else None
 
 
 def _parse_git_path(line: str) -> str:
