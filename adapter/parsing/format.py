@@ -235,7 +235,8 @@ class Format:
     starts_in_reasoning: bool = False
     """True if the chat template always opens reasoning in the prompt."""
     answer_tags: Mapping[str, str] = field(default_factory=dict)
-    """Tags around an answer that follows reasoning. In any other position, they are content."""
+    """Tags around an answer that follows reasoning. In any other position, they are content. Control tokens also end
+    unclosed reasoning, and begin an answer without reasoning."""
     stray_closers: tuple[str, ...] = ()
     """Closing markers that are never content on their own."""
     end_tokens: tuple[str, ...] = ()

@@ -174,6 +174,11 @@ def _collect_tool_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -
     return _map_by_marker(_build_tool_openers(entry, names) for entry in formats)
 
 
+def is_token(tag: str) -> bool:
+    """Return whether ``tag`` is a control token, which also ends unclosed reasoning, rather than ordinary XML."""
+    return tag.startswith("<|")
+
+
 def _build_tool_openers(format: Format, names: tuple[str, ...]) -> tuple[CallOpener, ...]:
     return format.build_tool_openers(names) if format.build_tool_openers else ()
 
@@ -203,6 +208,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
     answer_tags = {
         opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()
     }
+    answer_tokens = [tag for tag in answer_tags if is_token(tag)]
     text_markers = WeakMarkerSet(
         _build_weak_markers(openers, ()),
         *openers, *stray_closers, *fallback_closers, *reasoning, *reasoning.values(), *answer_tags,
@@ -225,8 +231,8 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         other_role_markers=other_role_markers,
         result_markers=result_markers,
         text_markers=text_markers,
-        reasoning_ends=get_marker_set(*reasoning.values(), *channels),
-        reasoning_markers=text_markers.select_subset((*openers, *reasoning.values(), *channels)),
+        reasoning_ends=get_marker_set(*reasoning.values(), *channels, *answer_tokens),
+        reasoning_markers=text_markers.select_subset((*openers, *reasoning.values(), *channels, *answer_tokens)),
         opening_markers=text_markers.select_subset(openers),
         closing_tags={marker: f"</{marker[1:]}" for marker in openers if is_tag(marker)},
         build_namespace_opener=_find_namespace_opener(formats, fallback),

@@ -24,7 +24,7 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import get_marker_set
-from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
+from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables, is_token
 from adapter.parsing.mention_detection import consume_mentioned_closers, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
@@ -261,7 +261,7 @@ class Segmenter:
     def _begins_answer(self, tag: str) -> bool:
         """Return whether ``tag`` begins the answer here: after reasoning or, if it is a token, at the start."""
         state = self._state
-        return not state.answer_close and (state.last is REASONING or (state.last is NOTHING and tag[1] == "|"))
+        return not state.answer_close and (state.last is REASONING or (state.last is NOTHING and is_token(tag)))
 
     # --------------------------------------------------------------- reasoning
 
@@ -291,6 +291,7 @@ class Segmenter:
                 marker = yield from self._read_draft(marker)
             if marker and marker.lower() not in openers:
                 output.add_markup(marker)
+                state.answer_close = self._tables.answer_tags.get(marker.lower(), "")
                 break
             output.add_reasoning(marker)
             if marker:
