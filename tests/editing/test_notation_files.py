@@ -68,6 +68,15 @@ def test_name_in_a_fence_or_next_to_the_marker_is_found():
     assert parse_notation(BLOCK.format("a", "b").replace("SEARCH", "SEARCH src/b.py"))[0].path == "src/b.py"
 
 
+def test_heading_above_a_sentence_names_the_file():
+    """Other lines above the sentence do not: they may list several files."""
+    edits = parse_notation("### `src/a.py`\n\nThe loop changes:\n\n```python\n" + BLOCK.format("a", "b") + "```\n")
+    assert [edit.path for edit in edits] == ["src/a.py"]
+    for above in ("- src/a.py\n- src/b.py", "## Changes", "### Step 2"):
+        edits = parse_notation(f"{above}\n\nThe loop changes:\n\n```python\n" + BLOCK.format("a", "b") + "```\n")
+        assert [edit.path for edit in edits] == [None]
+
+
 def test_block_does_not_use_the_name_inside_the_previous_one():
     """The text written by another block is not a name."""
     text = "a.py\n" + BLOCK.format("x", "b.py") + BLOCK.format("y", "z")

@@ -39,6 +39,7 @@ from adapter.editing.notations.parsed_edit import (
 )
 from adapter.editing.notations.search_replace import has_blocks_or_hunks
 from adapter.editing.notations.unified_diff import parse_hunk_header
+from adapter.editing.repairs.reindent import get_indent
 from adapter.tools.operations import FileAction
 
 MAX_BELOW = 10
@@ -66,10 +67,8 @@ def parse_apply_patch(lines: Sequence[str]) -> list[ParsedEdit]:
     edits: list[ParsedEdit] = []
     outside: list[str] = []
     body: list[str] | None = None
-    if next(filter(str.strip, lines), "").startswith((" ", "\t")):
-        from textwrap import dedent  # slow to import
-
-        lines = dedent("\n".join(lines)).split("\n")  # an envelope in a list or command is indented
+    indent = get_indent(next(filter(str.strip, lines), ""))
+    lines = [line.removeprefix(indent) for line in lines]  # an envelope in a list or command is indented
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     for number, line in enumerate([*lines, "*** End Patch"]):
         text = line if body and number != last else line.strip()  # in a hunk, an indented marker is a context line

@@ -62,11 +62,12 @@ def is_unambiguous_path(path: str) -> bool:
 
 
 def find_path_above(lines: Sequence[str], number: int) -> str | None:
-    """Return the path in the nearest line above ``number``, or None. Code fences and blank lines are skipped."""
-    for above in range(number - 1, max(-1, number - 6), -1):
-        if lines[above].strip() and not FENCE.fullmatch(lines[above]):
-            return find_path(lines[above])
-    return None
+    """Return the path in the nearest line above ``number``, or in a heading above that line, or None. Code fences and
+    blank lines are skipped."""
+    near = (line for line in lines[max(0, number - 6) : number][::-1] if line.strip() and not FENCE.fullmatch(line))
+    path = find_path(next(near, ""))
+    headings = (find_bare_path(line) for line in near if line.startswith("#"))
+    return path or next((each for each in headings if each and is_unambiguous_path(each)), None)
 
 
 def _strip_markup(text: str) -> str:
