@@ -88,9 +88,10 @@ def build_no_call_constraint(client: ChatClient) -> JsonObject:
 def build_edit_constraint(client: ChatClient, format: str, history: CallHistory, tools: ToolSet) -> JsonObject:
     """Return the request fields that constrain the next answer of a very small model, or no fields.
 
-    If the last call completed the requested change, the answer cannot contain another call. If the last edit failed,
-    the answer must be an edit of known text or, if no file was read, the call that reads one. If the request asks for
-    no edit, it must be the requested action. A lookup with a misspelt path of the request must be repeated.
+    If the last call completed the requested change, the answer cannot contain another call. If it replaced a name that
+    still occurs elsewhere, the answer must be the next edit. If the last edit failed, the answer must be an edit of
+    known text or, if no file was read, the call that reads one. If the request asks for no edit, it must be the
+    requested action. A lookup with a misspelt path of the request must be repeated.
     """
     from adapter.backends.small_model_detection import invents_values
 
@@ -101,10 +102,13 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
     is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
     paths = find_paths(history.request)
     is_misread = last is not None and not (last.ok or last.changes) and any(f"mean '{p}'" in last.result for p in paths)
-    if not (is_made or is_failed or is_misread) or not invents_values(client.endpoint, client.model):
+    is_unfinished = is_change and bool(change_tools and list_paths_with_replaced_names(history))
+    if not (is_made or is_failed or is_misread or is_unfinished) or not invents_values(client.endpoint, client.model):
         return {}
     if is_made:
         return build_no_call_constraint(client)
+    if is_unfinished and not _has_new_texts(history, tools):
+        return {}
     if is_misread and last is not None:
         change_tools = (last.name,)
     elif find_needed_action(history) in CHANGES and not _has_new_texts(history, tools):
