@@ -17,6 +17,8 @@ ACTING = frozenset({"write", "delete", "execute"})
 """Effects of tools that change something. A run fails if all calls with such an effect failed."""
 FAILED = ("exit_code", "exitCode", "timed_out")
 """Fields of a command's result of which one is not 0 or False if the command failed."""
+NOT_RUN = (126, 127)
+"""Exit codes of shells for a command that does not exist or cannot be run."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,8 @@ class CallTally:
         ):
             self.results.append(result.content)
         if tool is not None and tool.effect in ACTING:
-            self.acted += result.ok
+            output = result.data if isinstance(result.data, dict) else {}
+            self.acted += result.ok and not any(output.get(name) in NOT_RUN for name in FAILED)
             self.changed += result.ok and tool.effect != "execute"
             self.stopped += not result.ok
             arguments = self._arguments.get(result.call_id, {})
@@ -77,7 +80,6 @@ class CallTally:
             self.acting_calls.append(call)
             if result.ok and NO_LONGER_PARSES in result.content:
                 self.broken[find_text(call, PATH)] = None
-            output = result.data if isinstance(result.data, dict) else {}
             is_needless = any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
             self.last_failed = (not result.ok and not is_needless) or any(map(output.get, FAILED))
 

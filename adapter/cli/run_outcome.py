@@ -74,11 +74,8 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
     if find_file_action(task):
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
-    if (
-        RUNS.search(task)
-        and find_requested_action(task)[0] == "run"
-        and any(tool.effect == "execute" for tool in tally.tools.values())
-    ):
+    asks_to_run = RUNS.match(task) or (RUNS.search(task) and find_requested_action(task)[0] == "run")
+    if asks_to_run and any(tool.effect == "execute" for tool in tally.tools.values()):
         return f"nothing was run, although the task asks for it: {NO_CALL_HINT}"
     if done.reason == "answered" and not tally.calls and any(map(read_file, find_paths(task))):
         return f"nothing was done, although the task names a file: {NO_CALL_HINT}"

@@ -163,6 +163,15 @@ def test_answer_without_a_call_fails_if_the_task_names_a_file(calls, task, code)
     assert (found, line.startswith("nothing was done")) == (code, bool(code))
 
 
+@pytest.mark.parametrize(("exit_code", "code"), [(127, 1), (126, 1), (1, 0), (0, 0)])
+def test_command_that_does_not_exist_was_not_run(exit_code, code):
+    """`Qwen2.5-Coder-0.5B` ran "run sh a.sh". Tests that fail have been run."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolResult("run_command", content="", ok=True, data={"exit_code": exit_code}))
+    found, line = describe_run_outcome(Finished("answered", "Install it."), tally, "run sh a.sh, what's missing?")
+    assert (found, line.startswith("nothing was run")) == (code, bool(code))
+
+
 INCOMPLETE = "the change is incomplete; left to change: "
 
 
