@@ -41,7 +41,7 @@ from adapter.core.text.words import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, find_requested_action, is_question, sounds_like
-from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT, PATH
+from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT, PATH, SOURCE
 
 MAX_DIGITS = 18
 """Maximum number of digits of a number that is compared. Python limits the conversion of longer ones."""
@@ -188,7 +188,7 @@ class Comparison:
         return bool(others) and len(others) == len(self.changes)
 
     def _find_unrequested_deletions(self) -> Iterator[str]:
-        """Describe the deletions that the task does not ask for. A file may be deleted if a new one has its text."""
+        """Describe deletions and moves that the task does not ask for. A file may be deleted if a new one has its text."""
         lost = find_words(self.texts.removed)
         is_moved = any(change.is_new for change in self.changes) and not (lost and lost.isdisjoint(self.added_words))
         for call in self.tally.acting_calls:
@@ -198,6 +198,10 @@ class Comparison:
                 is_asked = (asks_for(self.task, "delete", "reset") or is_short) and not self._is_other_file(path)
                 if not is_asked or loses_text(call, CallHistory(self.task), self.tally.tools):
                     yield f"{path or 'a file'} was deleted, which the task does not ask for"
+        is_edit = find_file_action(self.task) in CHANGES and not asks_for(self.task, "move", "delete")
+        for call in self.tally.acting_calls if is_edit else ():
+            if call.ok and sounds_like(call.name, "move") and find_text(call, SOURCE) in self.paths:
+                yield f"{find_text(call, SOURCE)} was moved, which the task does not ask for"
         is_asked = not find_file_action(self.task) or asks_for(self.task, "delete", "move", "reset")
         for path in self.deleted if not is_moved else ():
             if self._is_other_file(path) or not (is_asked or path in self.paths):

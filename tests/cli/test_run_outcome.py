@@ -163,6 +163,15 @@ def test_answer_without_a_call_fails_if_the_task_names_a_file(calls, task, code)
     assert (found, line.startswith("nothing was done")) == (code, bool(code))
 
 
+@pytest.mark.parametrize(("task", "code"), [("Fix a.txt", 1), ("Rename f to g in a.txt", 0), ("Put a.txt in b/", 0)])
+def test_file_is_moved_only_if_the_task_asks_for_it(task, code):
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("1", "move_file", {"source": "a.txt", "destination": "b/a.txt"}, ""))
+    tally(ToolResult("move_file", content="", ok=True, call_id="1"))
+    found, line = describe_run_outcome(Finished("answered", "Done."), tally, task)
+    assert (found, "was moved, which" in line) == (code, bool(code))
+
+
 @pytest.mark.parametrize(("exit_code", "code"), [(127, 1), (126, 1), (1, 0), (0, 0)])
 def test_command_that_does_not_exist_was_not_run(exit_code, code):
     """`Qwen2.5-Coder-0.5B` ran "run sh a.sh". Tests that fail have been run."""

@@ -228,8 +228,10 @@ class ViolationFinder:
         if fitting and is_valid(ToolCall("", fitting.name, arguments, ""), self.tools):
             values = {"name": name, "tool": fitting.name, "example": examples.describe(fitting, arguments)}
             return Violation("unknown_tool", render_message("misnamed_tool", **values), (fitting.name,))
-        meant = self._find_meant_tool(name)
-        likely = (meant,) if meant else find_next_tools(history, self.tools) or self._find_runners(name)
+        meant, next_tools = self._find_meant_tool(name), find_next_tools(history, self.tools)
+        if next_tools and meant not in next_tools and may_change(meant, self.tools):
+            meant = ""  # a change that the user did not ask for
+        likely = (meant,) if meant else next_tools or self._find_runners(name)
         likely = likely or (find_readers(self.tools) if find_unread_paths(history) else ())
         instead = suggest_tools(meant, self.tools, examples, likely or self._find_likely_tools(history))
         words = render_message("unknown_tool", name=name, instead=instead, tools=list_tools(self.tools))

@@ -580,6 +580,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
             "unasked_action",
             ("read_file",),
         ),
+        (FIX, (READ_A,), [("demo", {"content": "x"})], "unknown_tool", ("edit_file",)),
         ("Fix a.md", (READ_A, FIXED), ".tool_error: a.md: old was not found.", "own_words", ()),
         ("Do it", (READ_A,), [("write_file", {"path": "a.md", "content": ""})], "unasked_action", ()),
         ("Do it", (READ_A,), [("write_file", {"path": "a.md", "content": "x"})], "", ()),
