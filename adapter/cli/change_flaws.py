@@ -188,7 +188,7 @@ class Comparison:
         return bool(others) and len(others) == len(self.changes)
 
     def _find_unrequested_deletions(self) -> Iterator[str]:
-        """Describe deletions and moves that the task does not ask for. A file may be deleted if a new one has its text."""
+        """Describe unrequested deletions and moves. A file may be deleted if a new one has its text."""
         lost = find_words(self.texts.removed)
         is_moved = any(change.is_new for change in self.changes) and not (lost and lost.isdisjoint(self.added_words))
         for call in self.tally.acting_calls:
