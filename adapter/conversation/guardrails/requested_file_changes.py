@@ -66,7 +66,7 @@ _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
 """Matches placeholders in an answer: "The author is [Your Name]."."""
 _FAILED = re.compile("Command (?:failed|timed out)")
-_MISSING = re.compile(r"(?i)does not exist|no such file|not found|ENOENT")
+_MISSING = re.compile(r"(?i)does not exist|no such file|file not found|ENOENT")
 _EMPTIES = re.compile(r"(?i)\b(?:blank|empt|leer|vac[ií]|vid[ae]|vuot|leeg|vazi)")
 """Matches requests that may ask to empty a file."""
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")

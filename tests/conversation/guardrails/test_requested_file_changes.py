@@ -118,7 +118,8 @@ def test_missing_file_is_created_to_add_something():
     tools, request = get_dialect("blade").tools, "Put the password into wifi.txt: x"
     missing = PastCall("read_file", {"path": "wifi.txt"}, "tool_error: wifi.txt does not exist", ok=False)
     assert find_next_tools(CallHistory(request, (missing,)), tools) == ("write_file",)
-    for other in (replace(missing, result="tool_error: a.txt does not exist"), replace(missing, ok=True)):
+    text = replace(missing, result="tool_error: wifi.txt: old_content was not found")
+    for other in (replace(missing, result="tool_error: a.txt does not exist"), replace(missing, ok=True), text):
         assert find_next_tools(CallHistory(request, (other,)), tools) == ("edit_file", "apply_edit")
 
 
