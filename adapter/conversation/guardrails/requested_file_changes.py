@@ -342,8 +342,9 @@ def find_readers_for_invented_content(content: str, history: CallHistory, tools:
     """
     if history.recent or not is_question(history.request) or not find_paths(history.request):
         return ()
+    plain = re.sub("|".join(f"`{re.escape(path)}`" for path in find_paths(history.request)), "", content)
     is_general = _HOW_TO.search(history.request) or _VALUE.search(history.request) or _EXPLAINS.search(content)
-    if 0 < len(content) <= MAX_UNREAD and not is_general and not history.calls and "`" not in content:
+    if 0 < len(content) <= MAX_UNREAD and not is_general and not history.calls and "`" not in plain:
         return find_readers(tools)
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)
     invented = [*numbers, *_YOUR.findall(content), *_QUOTATION.findall(content)]
