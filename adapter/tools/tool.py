@@ -17,6 +17,7 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
 from adapter.tools.coercion import find_member_schema, list_required
+from adapter.tools.definition_shapes import find_schema
 from adapter.tools.schema_refs import dereference
 
 if TYPE_CHECKING:  # a parser needs tools, but not their operations
@@ -137,8 +138,7 @@ class Tool:
 
     @classmethod
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
-        """Build a Tool from an OpenAI definition (nested or flat), an Anthropic definition or an MCP definition.
-        Return a Tool unchanged.
+        """Build a Tool from a definition in any shape of `adapter.tools.definition_shapes`. Return a Tool unchanged.
 
         Raises UsageError if the name is missing or the parameters are not a JSON object.
         """
@@ -149,13 +149,13 @@ class Tool:
                 f"a tool definition must be a dict or a Tool, got {repr(definition)[:80]}; "
                 "for a function, use adapter.tool"
             )
-        inner = definition.get("function", definition)
+        inner = definition.get("function", definition.get("toolSpec", definition))
         if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
             raise UsageError(
                 f"a tool definition needs a name, got {str(definition)[:80]!r}; "
                 'expected {"type": "function", "function": {"name": ..., "parameters": {...}}}'
             )
-        parameters = inner.get("parameters") or inner.get("input_schema") or inner.get("inputSchema")
+        parameters = find_schema(inner)
         if parameters and not isinstance(parameters, Mapping):
             raise UsageError(
                 f"the parameters of tool {inner['name']!r} are {str(parameters)[:80]!r}; "

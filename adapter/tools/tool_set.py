@@ -11,6 +11,7 @@ from typing import TypeAlias
 from adapter.core.argument_checks import check_types
 from adapter.core.events import Json
 from adapter.core.text.truncate import shorten
+from adapter.tools.definition_shapes import iter_definitions
 from adapter.tools.tool import Tool
 
 MAX_NAMESPACES = 8
@@ -22,15 +23,15 @@ MAX_NAME = 200
 MAX_LISTED = 40
 """Maximum number of tool names in a message. If there are more, the most similar names come first."""
 
-ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]]"
+ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]] | Mapping[str, Json]"
 
 
 class ToolSet(Mapping[str, Tool]):
     """The tools of one session by name, in the order of their definitions."""
 
     def __init__(self, definitions: ToolDefinitions = ()) -> None:
-        each = definitions.values() if isinstance(definitions, ToolSet) else definitions
-        check_types("tools", definitions=(each, Iterable))
+        check_types("tools", definitions=(definitions, Iterable))
+        each = definitions.values() if isinstance(definitions, ToolSet) else iter_definitions(definitions)
         self._tools = {tool.name: tool for tool in map(Tool.from_definition, each)}
         self._spellings: dict[str, set[str]] = {}
         self._local_spellings: dict[str, set[str]] = {}
