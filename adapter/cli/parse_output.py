@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from adapter.cli.escaped_output import print_escaped
@@ -27,6 +28,13 @@ MAX_REASONS = 5
 _NO_CALL_HINT = (
     "If you expected a call: --explain shows how each part of the text was parsed. `adapter derive TEMPLATE` infers "
     "the format from a chat template, and `adapter learn` from three examples."
+)
+
+
+_RESPONSE = re.compile(r"\s*(?:data:\s*)?\{[^{]{0,1000}\"(?:choices|message|output)\"\s*:\s*[\[{]")
+_RESPONSE_HINT = (
+    "This looks like the response of a server. Pass only the model's text, for example with `jq -r "
+    "'.choices[0].message.content'`. `adapter serve` and `adapter.wrap` parse the responses themselves."
 )
 
 
@@ -67,7 +75,8 @@ def print_parse_result(
         print_escaped(_render_turn(turn))
     if not turn.calls:
         if not (as_json or explain) and turn.content:
-            print_escaped(_NO_CALL_HINT, to_stderr=True)
+            hint = _RESPONSE_HINT if _RESPONSE.match(turn.content) else _NO_CALL_HINT
+            print_escaped(hint, to_stderr=True)
         raise SystemExit(1)
 
 
@@ -105,7 +114,7 @@ def _load_tools(
                 definitions = json.load(opened)
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"cannot read tool definitions from {file!r}: {explain_read_error(error)}") from error
-        if not isinstance(definitions, list):
+        if not isinstance(definitions, list | dict):
             raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
         return definitions
     from adapter.dialects import load_tools_for_parsing

@@ -292,6 +292,14 @@ def test_without_a_call_the_reason_and_the_next_step_are_shown(tmp_path):
     assert all(word in done.stderr for word in ("--explain", "adapter derive", "adapter learn"))
 
 
+@pytest.mark.parametrize("text", ['{"id": "1", "choices": [{"message": {}}]}', 'data: {"choices": [{"delta": {}}]}\n'])
+def test_parse_explains_that_a_response_is_not_the_text_of_a_model(tmp_path, text):
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    done = shell(f"{PYTHON} -m adapter parse a.json", tmp_path)
+    assert done.returncode == 1
+    assert "response of a server" in done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", ["parse a.txt", "--help"])
 def test_full_disk_is_reported(tmp_path, words):
