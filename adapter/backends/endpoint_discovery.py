@@ -174,8 +174,12 @@ def build_api_url(url: str) -> str:
         is_address = False
     if not is_address:
         raise UsageError(f"invalid server URL {remove_password(url)!r}; expected a URL like http://127.0.0.1:8080/v1")
-    # Accept the URL of a request, and the URL of Ollama's own API.
-    path = re.sub(r"/(chat/completions|completions|models|api(/chat)?)$", "", parts.path.rstrip("/"))
+    # Accept the URL of a request, and the URLs of Ollama's and LM Studio's own APIs.
+    path = re.sub(
+        r"/(chat/completions|completions|responses|messages|models|embeddings|api(/(chat|generate|tags|v0))?)$",
+        "",
+        parts.path.rstrip("/"),
+    )
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
 

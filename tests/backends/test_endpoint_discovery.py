@@ -37,6 +37,10 @@ PROPS = as_json(200, {"default_generation_settings": {"n_ctx": 4096}}, server="l
         ("https://example.com/v1beta/openai", "https://example.com/v1beta/openai"),
         ("http://127.0.0.1:8080/v1/chat/completions", "http://127.0.0.1:8080/v1"),
         ("http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434/v1"),
+        ("http://127.0.0.1:11434/api/generate", "http://127.0.0.1:11434/v1"),
+        ("http://127.0.0.1:1234/api/v0", "http://127.0.0.1:1234/v1"),
+        ("http://127.0.0.1:8000/v1/responses", "http://127.0.0.1:8000/v1"),
+        ("http://127.0.0.1:8000/v1/messages/", "http://127.0.0.1:8000/v1"),
         ("http://127.0.0.1:11434/api", "http://127.0.0.1:11434/v1"),
     ],
 )
