@@ -69,17 +69,19 @@ MAX_PAUSE_S = 5.0
 
 
 class ChatClient:
-    """A connection to one model on one server.
+    """A connection to one model on one server, which may be given by its URL.
 
     Without ``model``, the server's first model that is not an embedding model is used. ``api_key`` defaults to
     ``OPENAI_API_KEY``, which is never sent to a local server. ``timeout_s`` is the maximum time without data; a slow
     machine needs minutes for a long prompt. ``patience_s`` is the maximum time to retry a request while the server is
     loading or busy. ``template`` renders the user's chat template, if the server cannot render one.
+
+    Raises UsageError for an invalid URL, and TransportError if no server answers at it.
     """
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: Endpoint | str,
         model: str | None = None,
         *,
         api_key: str | None = None,
@@ -89,15 +91,15 @@ class ChatClient:
     ) -> None:
         check_types(
             "ChatClient",
-            endpoint=(endpoint, Endpoint),
+            endpoint=(endpoint, Endpoint, str),
             model=(model, str, NONE),
             api_key=(api_key, str, NONE),
             timeout_s=(timeout_s, float),
             patience_s=(patience_s, float),
         )
-        self.endpoint = endpoint
+        self.endpoint = find_endpoint(endpoint) if isinstance(endpoint, str) else endpoint
         self.template = template
-        self._own = PromptDiscoverer(endpoint, template)
+        self._own = PromptDiscoverer(self.endpoint, template)
         self._model = model
         self._api_key = api_key
         self._timeout_s = timeout_s

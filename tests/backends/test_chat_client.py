@@ -144,6 +144,11 @@ def test_default_model_is_the_first_that_can_chat(scripted):
         assert client.models() == ["nomic-embed-text", "qwen3:4b"]
 
 
+def test_server_may_be_given_by_its_url(scripted):
+    with ChatClient(scripted.url, "m") as client:
+        assert client.endpoint.base_url == f"{scripted.url}/v1"
+
+
 def test_server_without_models_raises(scripted):
     scripted.on(MODELS, as_json(200, {"data": []}))
     with ChatClient(Endpoint(f"{scripted.url}/v1")) as client, pytest.raises(TransportError, match="serves no model"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from adapter.core.errors import UsageError
@@ -15,7 +17,7 @@ SCHEMA = {
 }
 CAPITALS = {"type": "OBJECT", "properties": {"town": {"type": "STRING"}, "days": {"type": "INTEGER"}}}
 NAMED = {"name": "forecast", "description": "d"}
-SHAPES = {
+SHAPES: dict[str, Any] = {
     "OpenAI": [{"type": "function", "function": {**NAMED, "parameters": SCHEMA}}],
     "OpenAI's Responses": [{"type": "function", **NAMED, "parameters": SCHEMA, "strict": True}],
     "one definition": {"type": "function", "function": {**NAMED, "parameters": SCHEMA}},

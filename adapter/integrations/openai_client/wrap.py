@@ -110,7 +110,10 @@ def wrap(
     from openai import AsyncOpenAI, OpenAI
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
-        raise UsageError(f"wrap() expects an OpenAI or AsyncOpenAI client, got {format_value(client)}")
+        raise UsageError(
+            f"wrap() expects an OpenAI or AsyncOpenAI client, got {format_value(client)}. For any other client, run "
+            "`adapter serve` and set its base URL"
+        )
     check_types(
         "wrap",
         profile=(profile, str),
