@@ -36,6 +36,6 @@ def test_each_edit_format_makes_the_same_change(written):
     assert patch_text(STORE, written).text == STORE.replace("self.rows[key]\n\n", "self.rows.get(key)\n\n")
 
 
-def test_all_six_edit_formats_are_found():
+def test_all_edit_formats_are_found():
     """A wrong pattern would make these tests pass."""
-    assert len(EDIT_FORMATS) == 6
+    assert len(EDIT_FORMATS) == 7
