@@ -72,10 +72,10 @@ class ChatClient:
     """A connection to one model on one server.
 
     ``endpoint`` may be the server's URL. Without ``model``, the server's first model that is not an embedding model is
-    used. ``api_key`` defaults to ``OPENAI_API_KEY``, which is never sent to a local server. ``timeout_s`` is the maximum
-    time without data; a slow machine needs minutes for a long prompt. ``patience_s`` is the maximum time to retry a
-    request while the server is loading or busy. ``template`` renders the user's chat template, if the server cannot
-    render one.
+    used. ``api_key`` defaults to ``OPENAI_API_KEY``, which is never sent to a local server. ``timeout_s`` is the
+    maximum time without data; a slow machine needs minutes for a long prompt. ``patience_s`` is the maximum time to
+    retry a request while the server is loading or busy. ``template`` renders the user's chat template, if the server
+    cannot render one.
 
     Raises UsageError for an invalid URL, and TransportError if no server answers at it.
     """
