@@ -325,7 +325,9 @@ def list_known_lines(path: str, history: CallHistory) -> Iterator[str]:
 
     Lines are known from the results of reading the file, and from errors that quote it.
     """
-    calls = [call for call in history.calls if path in map(str, call.arguments.values())]
+    calls = [
+        call for call in history.calls if path in {str(value).removeprefix("./") for value in call.arguments.values()}
+    ]
     replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]
     for call in calls:
         lines = list_result_lines(call.result) if call.ok else _NUMBERED.findall(call.result)

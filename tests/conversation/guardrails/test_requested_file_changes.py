@@ -13,6 +13,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_next_tools,
     find_started_action,
     find_tools_for_omitted_change,
+    list_known_lines,
     list_result_lines,
 )
 from adapter.conversation.guardrails.unused_tool import find_unused_tool
@@ -104,6 +105,11 @@ def test_lines_of_results_are_known_without_their_positions(line, text):
     """A small model was limited to edits of lines as a search shows them."""
     assert list_result_lines(line) == [text]
     assert list_result_lines("File: b.md\nLines 1-3 (of 3):\n1: one\n2: \n3: two") == ["one", "", "two"]
+
+
+def test_lines_of_a_file_are_known_by_its_path_with_a_dot():
+    read = PastCall("read_file", {"path": "./a.md"}, "one\ntwo")
+    assert [*list_known_lines("a.md", CallHistory("Fix a.md", (read,)))] == ["one", "two"]
 
 
 def test_failed_command_makes_no_change():
