@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from adapter.core.errors import EditError
@@ -73,6 +76,36 @@ def test_pairs_of_several_files(text):
     assert [edit.path for edit in parse_file_edits(text)] == ["a.py", "b.py"]
 
 
+TAGS = {
+    "new text on lines of its own": (f"<old>{OLD.strip()}</old>\n<new>\n{NEW.strip()}\n</new>", CHANGED),
+    "old text on lines of its own": (f"<old>\n{OLD}</old>\n<new>{NEW.rstrip()}</new>", CHANGED),
+    "a blank line as new text": (f"<old>\n{OLD}</old>\n<new>\n\n  </new>", TEXT.replace(OLD, "\n")),
+    "an empty new text": (f"<old>\n{OLD}</old>\n<new>\n  </new>", TEXT.replace(OLD, "")),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), TAGS.values(), ids=TAGS)
+def test_line_ends_of_tags_are_not_in_the_text(text, expected):
+    assert patch_text(TEXT, text).text == expected
+
+
+def test_labels_in_elements_are_text():
+    """And elements below labels."""
+    labeled = "OLD\nwait\nNEW\nrun\n"
+    assert patch_text(f"{labeled}wait\n", f"<old>\n{labeled}</old>\n<new>\nx\n</new>").text == "x\nwait\n"
+    element = "<old>1</old><new>2</new>\n"
+    assert patch_text(element, f"SEARCH:\n{element}REPLACE:\n{element.replace('2', '3')}").text == (
+        "<old>1</old><new>3</new>\n"
+    )
+
+
+def test_paragraphs_of_a_new_text_below_words():
+    """They are indented or repeat an old line."""
+    new = f"{OLD}\n    print(seconds)\n\n    time.sleep(seconds)\n\n\ndef main():\n"
+    old = "".join(TEXT.splitlines(keepends=True)[4:9])
+    assert patch_text(TEXT, f"SEARCH:\n{old}REPLACE:\n{new}").text == TEXT.replace(old, new)
+
+
 REJECTED = {
     "element without a new text": f"<old_text>\n{OLD}</old_text>",
     "new text without its closing tag": f"<old_text>\n{OLD}</old_text>\n<new_text>\n{NEW}",
@@ -84,6 +117,10 @@ REJECTED = {
     "fences without labels": f"It was\n```\n{OLD}```\nwhich prints:\n```\nwaiting\n```",
     "fence without an old text": f"Replace\n```\n```\nwith\n```\n{NEW}```",
     "block without a divider": f"<<<<<<< SEARCH\n{OLD}>>>>>>> REPLACE\n",
+    "sentence below the new text": f"SEARCH:\n{OLD}REPLACE:\n{NEW}\nThis prints the time.",
+    "sentence between pairs": f"OLD\n{OLD}NEW\n{NEW}\nThen call it:\n\nOLD\nwait(3)\nNEW\nwait(4)\n",
+    "label in the new text": f"OLD\n{OLD}NEW\nNEW\n{NEW}",
+    "path between pairs": f"a.py\nOLD\n{OLD}NEW\n{NEW}\nb.py\nOLD\nwait(3)\nNEW\nwait(4)\n",
     "words without a new text": f"SEARCH:\n{OLD}REPLACE:\n",
 }
 
@@ -92,3 +129,12 @@ REJECTED = {
 def test_unclear_pair_is_rejected(text):
     with pytest.raises(EditError):
         patch_text(TEXT, text)
+
+
+def test_long_lines_take_linear_time():
+    """In elements and above fences, where a search for the end of each match was slow."""
+    for above in ("<path>" + " " * 30_000, "old " * 50 + " " * 300_000 + "x"):
+        started = time.process_time()
+        with suppress(EditError):
+            patch_text(TEXT, f"{above}<old>{OLD}</old><new>{NEW}</new>\n```\na\n```\nwith:\n```\nb\n```")
+        assert time.process_time() - started < 2

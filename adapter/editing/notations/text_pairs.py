@@ -13,7 +13,8 @@
 
 Models write them where no format is prescribed; Zed prescribes the elements. The names of the elements are those of the
 fields in JSON. All code fences of a text must belong to pairs, because any other fence may be an explanation or a file.
-Labels without a fence are capital words on a line of their own.
+Labels without a fence are capital words on a line of their own. Below a blank line in such a new text, other text may
+begin: each further paragraph must be indented, or repeat a line of the old text.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from adapter.core.errors import FormatError
-from adapter.editing.notations.filename_detection import find_path, find_path_above
+from adapter.editing.notations.filename_detection import FENCE, find_path, find_path_above
 from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
 from adapter.editing.notations.whole_file import find_fences
 from adapter.tools.operations import Hunk, Patch
@@ -37,11 +38,12 @@ _NEW = rf"new{_KINDS}|replace(?:ment)?|updated{_KINDS}|modified{_KINDS}|after"
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>(?P<old>{_OLD})|(?:{_NEW}))(?P<attributes>(?:\s[^<>\n]{{0,200}})?)>", re.I)
 _LINE = re.compile(r"\b(?:start_)?line\s*=\s*[\"']?(\d+)")
 _PATH_KEY = r"(?:path|file|file_?path|file_?name)"
-_PATH = re.compile(rf"<{_PATH_KEY}>\s*([^<>\n]+?)\s*</|\s{_PATH_KEY}=[\"']([^\"'\n]+)", re.I)
+_PATH = re.compile(rf"<{_PATH_KEY}>([^<>]+)</|\s{_PATH_KEY}=[\"']([^\"'\n]+)", re.I)
 _MARGIN = re.compile(r"\n[ \t]*\Z")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 _OLD_LABEL = re.compile(
-    r"\b(?:replace|change|find|search|original|before|old|existing|current|update|modify)\b[^.!?]{0,200}\W*\Z", re.I
+    r"\b(?:replace|change|find|search|original|before|old|existing|current|update|modify)\b[^.!?]{0,200}+\W*+\Z", re.I
 )
 _NEW_LABEL = re.compile(
     r"\W*(?:(?:and |then )?(?:replace|change|update|swap)?(?:d| it| this| them)? ?(?:with|to|by|into)"
@@ -78,15 +80,22 @@ def _parse_elements(text: str) -> Iterator[_Pair]:
         if text[old_close.end() : new_open.start()].strip():
             raise FormatError(f"there is text between {old_close.group()} and {new_open.group()}; remove it")
         old, new = text[old_open.end() : old_close.start()], text[new_open.end() : new_close.start()]
-        if old.startswith("\n"):  # the tags are on lines of their own
-            old, new = (_MARGIN.sub("\n", part.removeprefix("\n")) if part.strip() else "" for part in (old, new))
+        is_block = new.startswith("\n")
+        old, new = (_strip_margins(part) for part in (old, new))
+        if is_block and not old.endswith("\n"):
+            new = new.removesuffix("\n")
         line = _LINE.search(old_open["attributes"])
         above = text[end : old_open.end()]
-        paths = [element or attribute for element, attribute in _PATH.findall(above)]
+        paths = [(element or attribute).strip() for element, attribute in _PATH.findall(above)]
         outside = above.split("\n")[:-1]
         path = paths[-1] if paths else find_path_above(outside, len(outside))
         yield path, Patch(old, new, int(line[1]) if line else None)
         end = new_close.end()
+
+
+def _strip_margins(text: str) -> str:
+    """Return ``text`` without the line ends of tags that are on lines of their own."""
+    return _MARGIN.sub("\n", text).removeprefix("\n") if text.startswith("\n") else text
 
 
 def _take_element(tags: list[re.Match[str]], *, is_old: bool) -> tuple[re.Match[str], re.Match[str]]:
@@ -109,7 +118,11 @@ def _take_element(tags: list[re.Match[str]], *, is_old: bool) -> tuple[re.Match[
 
 
 def _parse_labeled_pairs(lines: Sequence[str]) -> list[_Pair]:
-    """Return the pairs below labels. Return an empty list if the text has anything else that may be an edit."""
+    """Return the pairs below labels. Return an empty list if the text has anything else that may be an edit, or if the
+    labels are in elements."""
+    tag = next((number for number, line in enumerate(lines) if _TAG.search(line)), len(lines))
+    if tag < len(lines) and not any(_OLD_WORD.fullmatch(line) or FENCE.fullmatch(line) for line in lines[:tag]):
+        return []
     fences = find_fences(lines)
     return _parse_fenced_pairs(lines, fences) if fences else _parse_worded_pairs(lines)
 
@@ -137,10 +150,18 @@ def _parse_worded_pairs(lines: Sequence[str]) -> list[_Pair]:
     pairs: list[_Pair] = []
     for old, new, end in zip(labels[::2], labels[1::2], [*labels[2::2], len(lines)], strict=False):
         texts = (_strip_blank_lines(lines[old + 1 : new]), _strip_blank_lines(lines[new + 1 : end]))
-        if not all(texts):
+        if not all(texts) or _is_ambiguous(*texts):
             return []
         pairs.append((find_path_above(lines[:old], old) if not pairs else None, _build_hunk(*texts)))
     return [] if len(labels) % 2 else pairs
+
+
+def _is_ambiguous(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Return whether the texts contain a label, or other text may follow the new one."""
+    if any(_OLD_WORD.fullmatch(line) or _NEW_WORD.fullmatch(line) for line in (*old, *new)):
+        return True
+    paragraphs = _BLANK_LINES.split("\n".join(new))[1:]
+    return any(not text[0].isspace() and not {*old}.intersection(text.split("\n")) for text in paragraphs)
 
 
 def _strip_blank_lines(lines: Sequence[str]) -> Sequence[str]:
