@@ -26,7 +26,7 @@ def measure_calls(calls: Json) -> int:
     return sum(1 + len(name) + len(arguments) for _, _, name, arguments in _iter_fragments(calls))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class NativeCall:
     """A call parsed by the server. ``index`` is its index for the client, None before it is sent, -1 if left out.
     ``is_whole`` is True if its first fragment has all of its arguments."""
@@ -113,7 +113,7 @@ class ToolCallDeltas:
         self._open: str | None = None
         self._unescaper = StreamingUnescaper()
         self.native = NativeCalls()
-        self._held: NativeCall | None = None
+        self._held: dict[NativeCall, None] = {}
         self.unreadable: list[InvalidToolCall] = []
         """The server's calls whose arguments are no JSON object, and cannot be repaired."""
 
@@ -144,31 +144,36 @@ class ToolCallDeltas:
     def add_native_calls(self, calls: Json, *, streams: bool) -> list[JsonObject]:
         """Add calls, or fragments of calls, that the server parsed. Return the deltas for the complete calls.
 
-        A call is complete when the next one begins; `release_native` returns the last call. If ``streams`` is True,
-        fragments are returned at once.
+        A call with a JSON object is complete when the next one begins; `release_native` returns the other calls. If
+        ``streams`` is True, fragments are returned at once.
         """
         deltas: list[JsonObject] = []
         for call, text in self.native.add(calls):
             if call.index is not None:
                 deltas += [_build_arguments(call.index, text)] if call.index >= 0 else []
                 continue
-            if call is not self._held:
-                deltas += self.release_native()
-                self._held = call
-            deltas += self.release_native(is_complete=False) if streams and call.name else []
+            if call not in self._held:
+                if len(self._held) == 1 and _has_object(next(iter(self._held))):
+                    deltas += self.release_native()
+                self._held[call] = None
+            if streams and call.name:
+                del self._held[call]
+                deltas += self._send_native(call, is_complete=False)
         return deltas
 
-    def release_native(self, *, is_complete: bool = True) -> list[JsonObject]:
-        """Return the deltas for the held call parsed by the server. The call is numbered again, because other calls may
-        precede it. Complete arguments are repaired if they are not a JSON object."""
-        call, self._held = self._held, None
-        if call is None:
-            return []
+    def release_native(self) -> list[JsonObject]:
+        """Return the deltas for the held calls parsed by the server. Their arguments are repaired if they are not a
+        JSON object."""
+        held, self._held = self._held, {}
+        return [delta for call in held for delta in self._send_native(call, is_complete=True)]
+
+    def _send_native(self, call: NativeCall, *, is_complete: bool) -> list[JsonObject]:
+        """Return the deltas for a call, which is numbered again, because other calls may precede it."""
         call.index = -1
         if not call.name or self._is_excluded(call.name):
             return []
         arguments = str(call.arguments)
-        if is_complete and not isinstance(read_json_or_none(arguments), dict):
+        if is_complete and not _has_object(call):
             event = _build_event(call, "", None)
             if isinstance(event, InvalidToolCall):
                 self.unreadable.append(event)
@@ -178,22 +183,30 @@ class ToolCallDeltas:
         return [self._build_header(call.id or f"call_{self._turn[:23]}{call.index}", call.name, arguments)]
 
     def drop_cut_native(self, *, at_limit: bool) -> str | None:
-        """Drop the held call if its arguments are incomplete, or missing or invalid because a limit was reached. Return
-        its name, or None if no call was dropped."""
-        call = self._held
-        text = str(call.arguments) if call else ""
-        try:
-            json.loads(text or ("" if at_limit else "{}"), strict=False)
-        except (ValueError, RecursionError) as error:
-            has_more = str(error).startswith("Extra data")  # after a complete value
-            if at_limit or (not has_more and is_cut(text.encode("utf-8", "replace"))):
-                self._held = None
-                return call.name if call else None
-        return None
+        """Drop the held calls whose arguments are incomplete, or missing or invalid because a limit was reached. Return
+        the last one's name, or None if no call was dropped."""
+        dropped = [call for call in self._held if _is_cut(call, at_limit=at_limit)]
+        for call in dropped:
+            del self._held[call]
+        return dropped[-1].name if dropped else None
 
     def _build_header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._ids.append(call_id)
         return self._kinds.build_call(len(self._ids) - 1, call_id, name, arguments)
+
+
+def _has_object(call: NativeCall) -> bool:
+    return isinstance(read_json_or_none(str(call.arguments)), dict)
+
+
+def _is_cut(call: NativeCall, *, at_limit: bool) -> bool:
+    text = str(call.arguments)
+    try:
+        json.loads(text or ("" if at_limit else "{}"), strict=False)
+    except (ValueError, RecursionError) as error:
+        has_more = str(error).startswith("Extra data")  # after a complete value
+        return at_limit or (not has_more and is_cut(text.encode("utf-8", "replace")))
+    return False
 
 
 def _build_arguments(index: int, text: str) -> JsonObject:
