@@ -1,5 +1,7 @@
 """Edits in other notations become the same patches."""
 
+import time
+
 import pytest
 
 from adapter import Workspace, patch_text
@@ -184,3 +186,42 @@ def test_apply_edit_takes_a_diff(tmp_path):
         assert path.read_text() == "one\n2\nthree\n"
         refused = workspace.run("apply_edit", {"path": "x.py", "patches": ENVELOPE})
     assert "one call for each file" in refused.content
+
+
+def test_removed_line_that_looks_like_a_header_is_no_header():
+    """Although ``@@`` follows, because its hunk is not complete."""
+    (edit,) = parse_notation("--- q.sql\n+++ q.sql\n@@ -1 +0,0 @@\n--- foo\n@@ -4 +3 @@\n-b\n+c\n")
+    assert (edit.path, [patch.old_text for patch in edit.patches]) == ("q.sql", ["-- foo\n", "b\n"])
+
+
+@pytest.mark.parametrize(("header", "path"), [("--- a/b/x.py", "b/x.py"), ("+++ b/a/x.py", "a/x.py")])
+def test_half_a_header_has_one_prefix(header, path):
+    """Without the prefix, the path may begin like one."""
+    assert [edit.path for edit in parse_notation(f"{header}\n@@ -1 +1 @@\n-a\n+b\n")] == [path]
+
+
+def test_only_the_first_line_of_an_envelope_is_indented():
+    """Its hunks are not, and keep their indentation."""
+    hunk = "@@\n-    b = 2\n+    b = 4\n+    if b:\n+        d = 4\n     if x:\n         c = 3\n"
+    file = "def f():\n    b = 2\n    if x:\n        c = 3\n"
+    changed = file.replace("b = 2\n", "b = 4\n    if b:\n        d = 4\n")
+    assert patch_text(file, f"  *** Begin Patch\n*** Update File: a.py\n{hunk}*** End Patch").text == changed
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "--- a" + " " * 20_000 + "x\n+++ b\n@@ -1 +1 @@\n-a\n+b\n",
+        "--- a\n+++ a\n@@ -1,900000 +1,900000 @@\n" + "--- a\n+++ a\n" * 20_000,
+    ],
+    ids=["spaces in a path", "lines like headers"],
+)
+def test_long_diff_takes_linear_time(patch):
+    started = time.process_time()
+    parse_notation(patch)
+    assert time.process_time() - started < 2
+
+
+def test_long_line_number_is_a_heading():
+    """Python converts at most 4300 digits."""
+    assert parse_patches("@@ -" + "1" * 5000 + " +1 @@\n-a\n+b\n")[0].old_text == "a\n"

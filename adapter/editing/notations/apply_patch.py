@@ -67,7 +67,7 @@ def parse_apply_patch(lines: Sequence[str]) -> list[ParsedEdit]:
     edits: list[ParsedEdit] = []
     outside: list[str] = []
     body: list[str] | None = None
-    indent = get_indent(next(filter(str.strip, lines), ""))
+    indent = min(map(get_indent, filter(str.strip, lines)), key=len, default="")
     lines = [line.removeprefix(indent) for line in lines]  # an envelope in a list or command is indented
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     for number, line in enumerate([*lines, "*** End Patch"]):

@@ -34,7 +34,9 @@ from adapter.editing.notations.filename_detection import FENCE
 from adapter.editing.notations.parsed_edit import ParsedEdit, has_changes, is_no_newline_marker, parse_hunk
 
 _HUNK = re.compile(r"(?:@@(?=$|[ \t-])|@@@(?= ?-[\d,]+ \+))(?P<rest>.*)")
-_NUMBERS = re.compile(r" ?-(?P<line>\d+)(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))?(?: ?@@@?(?P<section>.*))?")
+_NUMBERS = re.compile(
+    r" ?-(?P<line>\d{1,9})(?:,(?P<old>\d{1,9}))? \+\d+(?:,(?P<new>\d{1,9}))?(?: ?@@@?(?P<section>.*))?"
+)
 _MODE = re.compile(r"(?P<action>new|deleted) file mode")
 _NOISE = re.compile(
     r"(?:diff |index [0-9a-f]+\.\.|(?:old|new|deleted file|new file) mode|(?:dis)?similarity |Index: |={60,})"
@@ -42,7 +44,8 @@ _NOISE = re.compile(
 _RENAME = re.compile(r"rename (?P<side>from|to) (?P<path>.+)")
 _UNSUPPORTED = re.compile(r"GIT binary patch|Binary files .+ differ|copy from .+")
 _TIME = re.compile(
-    r"(?:\t| +\d{4}-\d\d-\d\d[ T]\d\d:| +\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d | +\((?:revision \d+|working copy)\)).*"
+    r"(?:\t|(?<! ) +(?:\d{4}-\d\d-\d\d[ T]\d\d:|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d "
+    r"|\((?:revision \d+|working copy)\))).*"
 )
 _TIME_0 = re.compile(r"[^\t]*[\t ](?:1969-12-31|1970-01-01) \d\d:\d\d:00(?:\.0+)?(?: .*)?")
 _LIST_ITEM = re.compile(r"[-+] \S")
@@ -140,6 +143,7 @@ class _DiffParser:
         self.edit = ParsedEdit(None)
         self.hunk: list[str] | None = None
         self.head: _Head | None = None
+        self.old_left = 0  # lines of the old text that the hunk lacks according to its head
         self.fence = ""
 
     def parse(self) -> list[ParsedEdit]:
@@ -151,9 +155,10 @@ class _DiffParser:
                 self._start_file(header, self.lines[number + 1 : number + 2])
             elif head := parse_hunk_header(text):
                 self._finish_hunk()
-                self.hunk, self.head = [], head
+                self.hunk, self.head, self.old_left = [], head, head.old_count or 0
             elif not self._consume_git_line(text) and not self._consume_fence(text) and self.hunk is not None:
                 self.hunk.append(text)
+                self.old_left -= text[:1] in ("", " ", "-")
             number += 1
         self._finish_edit()
         return self.edits
@@ -162,20 +167,16 @@ class _DiffParser:
         """Return the lines of the header that starts at a line: one or two, or none if there is no header."""
         text, following, below = (*self.lines[number : number + 3], "", "")[:3]
         if _is_header(self.lines, number):
-            return () if self._is_in_hunk(below) else (text, following)
+            is_in_hunk = self.old_left > 0 and parse_hunk_header(below) is None
+            return () if is_in_hunk else (text, following)
         is_reversed = following.startswith("--- ")
         if not text.startswith(("--- ", "+++ ")) or not parse_hunk_header(below if is_reversed else following):
             return ()
-        if self.hunk and (self.head is None or self.head.find_end(self.hunk) != len(self.hunk) or " " in text[4:]):
-            return ()
+        if self.hunk or self.head:
+            hunk, head = self.hunk or [], self.head or _Head("")
+            if head.find_end(hunk) != len(hunk) or " " in text[4:]:
+                return ()
         return () if "/dev/null" in text else (following, text) if is_reversed else (text,)
-
-    def _is_in_hunk(self, below: str) -> bool:
-        """Return whether header-like lines are changed lines, because the hunk is incomplete and no ``@@`` follows."""
-        if self.hunk is None or self.head is None or self.head.old_count is None:
-            return False
-        old_count = sum(text[:1] in ("", " ", "-") for text in self.hunk)
-        return old_count < self.head.old_count and parse_hunk_header(below) is None
 
     def _consume_fence(self, text: str) -> bool:
         """Handle a code fence around the diff. Return False for other lines, and for an indented fence in a hunk."""
@@ -221,7 +222,7 @@ class _DiffParser:
         """Start the edit of the file that the header lines name, unless git's header has already started it."""
         before, after = header[0][4:], header[-1][4:]
         if len(header) == 1:
-            before, after = (prefix + before.removeprefix("a/").removeprefix("b/") for prefix in ("a/", "b/"))
+            before, after = (prefix + re.sub(r"\A[ab]/", "", before) for prefix in ("a/", "b/"))
         old, new = _parse_header_paths(before, after)
         head = next(filter(None, map(parse_hunk_header, below)), _Head(""))
         if head.old_count == 0 and _TIME_0.fullmatch(before):
@@ -255,7 +256,7 @@ class _DiffParser:
         """Add the current hunk to the current edit."""
         written, head = self.hunk or [], self.head or _Head("without @@")
         lines = _strip_prose(written)
-        self.hunk = self.head = None
+        self.hunk, self.head, self.old_left = None, None, 0
         if not has_changes(lines):
             return
         line, below = head.line or None, (head.section,) if head.section else ()
