@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.text_input import read_text
-from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.core.rejection_codes import REJECTION_REASONS
 from adapter.core.text.display_escaping import dump_for_display
@@ -109,14 +108,9 @@ def _load_tools(
 
         return resolve_dialect(dialect, file if dialect == "promptly" else None, include, exclude).tools
     if file is not None:
-        try:
-            with open(file, "rb") as opened:  # noqa: PTH123  # pathlib takes a third of an empty program's time
-                definitions = json.load(opened)
-        except (OSError, ValueError, RecursionError) as error:
-            raise UsageError(f"cannot read tool definitions from {file!r}: {explain_read_error(error)}") from error
-        if not isinstance(definitions, list | dict):
-            raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
-        return definitions
+        from adapter.cli.tool_definitions import read_tool_definitions
+
+        return read_tool_definitions(file)
     from adapter.dialects import load_tools_for_parsing
 
     return load_tools_for_parsing(dialect)

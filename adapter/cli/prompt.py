@@ -13,6 +13,7 @@ from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
     from adapter.dialects import Dialect
+    from adapter.tools.tool_set import ToolSet
 
 
 def prompt(
@@ -29,7 +30,13 @@ def prompt(
         ),
     ] = "compact",
     prompts: Annotated[Path | None, option("DIR", options.PROMPTS_HELP)] = None,
-    tools: options.ToolsBasename = None,
+    tools: Annotated[
+        str | None,
+        option(
+            "FILE",
+            "Describe the tools in this JSON file (with `--dialect promptly`: in files with this base name).",
+        ),
+    ] = None,
     include_tools: options.IncludeTools = None,
     exclude_tools: options.ExcludeTools = None,
     template: Annotated[
@@ -46,26 +53,29 @@ def prompt(
     model: Annotated[Path | None, option("FILE", "With `--tokens`: use the tokenizer in this GGUF file.")] = None,
 ) -> None:
     """Print a system prompt that teaches a model its tools."""
-    from adapter.prompting.system_prompt import system_prompt
+    from adapter.cli.tool_definitions import read_tool_definitions
+    from adapter.prompting.system_prompt import load_default_tools, system_prompt
+    from adapter.tools.tool_set import ToolSet
 
-    described = resolve_dialect(dialect, tools, include_tools, exclude_tools)
+    own = ToolSet(read_tool_definitions(tools)) if tools is not None and dialect != "promptly" else None
+    described = resolve_dialect(dialect, tools if own is None else None, include_tools, exclude_tools)
+    offered = load_default_tools(described) if own is None else own
     if template is not None:
-        text = _print_template_prompt(template, described, ask)
+        text = _print_template_prompt(template, described, offered, ask)
     else:
-        text = system_prompt(described, format, style, prompts=str(prompts) if prompts else None)
+        text = system_prompt(described, format, style, tools=offered, prompts=str(prompts) if prompts else None)
         print_escaped(text, end="")
     if tokens:
         print(_describe_token_count(text, model, base_url), file=sys.stderr)
 
 
-def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
-    """Render a dialect's tools with a chat template. Print and return the prompt."""
+def _print_template_prompt(path: Path, dialect: Dialect, tools: ToolSet, ask: str) -> str:
+    """Render ``tools`` with a chat template. Print and return the prompt."""
     from adapter.backends.prompt_discovery import render_system_prompt
     from adapter.backends.template_files import TemplateWorker, load_chat_template
     from adapter.prompting.chat_template import ChatTemplateError
-    from adapter.prompting.system_prompt import load_default_tools, system_prompt
+    from adapter.prompting.system_prompt import system_prompt
 
-    tools = load_default_tools(dialect)
     system = system_prompt(dialect, style="native", tools=tools)
     with TemplateWorker(load_chat_template(path)) as worker:
         try:

@@ -16,7 +16,7 @@ from adapter.core.argument_checks import NONE, PATH, check_types
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.program_lookup import find_program
-from adapter.dialects import Dialect, get_dialect
+from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens, map_strings
@@ -48,7 +48,8 @@ def system_prompt(
 ) -> str:
     """Return a system prompt that teaches a text-only model to call tools.
 
-    ``tools`` replace the dialect's default tools. The folder ``prompts`` has templates that replace packaged ones with
+    ``tools`` replace the dialect's default tools; if none of them is the dialect's, the prompt does not mention the
+    dialect's work in a folder. The folder ``prompts`` has templates that replace packaged ones with
     the same name. ``session`` is added to the values in the example call, so that none is a real file, command or word.
     Raises UsageError for an unknown name or an unusable template.
     """
@@ -58,11 +59,11 @@ def system_prompt(
     offered = ToolSet(load_default_tools(dialect) if tools is None else tools)
     if not offered:
         raise UsageError("a system prompt needs at least one tool, got none; pass tools or another dialect")
-    chosen = get_format(format)
+    chosen, own = get_format(format), get_dialect(dialect)
     described = [ToolDescription(_escape(tool, chosen, offered)) for tool in offered.values()]
     example = min(described, key=lambda tool: (not tool.has_example, not (tool.has_example or tool.has_known_values)))
     values = {
-        "dialect": get_dialect(dialect).name,
+        "dialect": NO_TOOLS.name if own.tools and own.tools.keys().isdisjoint(offered) else own.name,
         "format": chosen.name,
         "tools": described,
         "example": {

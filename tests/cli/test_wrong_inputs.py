@@ -117,7 +117,7 @@ CASES = {
         *((["prompt", "--template", file], 2, "") for file in ("missing", "dir", "binary.bin", "deep.json", "empty")),
         *((["prompt", "--prompts", file], 2, "folder of prompt templates not found") for file in ("missing", "a.txt")),
         (["prompt", "--style", "compat"], 2, "compact"),
-        (["prompt", "--tools", "x"], 2, "--dialect promptly"),
+        (["prompt", "--tools", "x"], 2, "cannot read tool definitions from 'x'"),
         *((["prompt", "--tokens", "--model", file], 2, "") for file in ("missing", "dir", "a.txt", LONG)),
         (["prompt", "--tokens", "--base-url", DEAD], 3, "nothing answers"),
     ],

@@ -346,4 +346,4 @@ def test_small_prompt_explains_client_tools():
     prompt = system_prompt(Dialect("client", "the client's", ()), style="small", tools=[tool])
     assert 'switch_light(room, on: boolean, mode?: "soft"|"bright"): Switch a light\n  room: Which one.\n' in prompt
     assert "coding" not in prompt
-    assert "boolean" not in system_prompt("blade", style="small", tools=[tool])
+    assert "boolean" not in system_prompt("blade", style="small")
