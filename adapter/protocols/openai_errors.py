@@ -49,9 +49,9 @@ def _get_choice_error(answer: JsonObject) -> Json:
     return first.get("error") if isinstance(first, dict) else None
 
 
-def convert_to_error_object(error: JsonObject) -> JsonObject:
-    """Convert an error to OpenAI's format: Ollama sends ``{"error": "text"}``, vLLM the fields alone, with
-    ``"object": "error"``, and llama.cpp a number as the code, which strict clients reject."""
+def convert_to_error_object(error: JsonObject, status: int | None = None) -> JsonObject:
+    """Convert an error, and its HTTP status if known, to OpenAI's format. Ollama sends ``{"error": "text"}``, vLLM the
+    fields alone, with ``"object": "error"``, and llama.cpp a number as the code, which strict clients reject."""
     detail = error.get("error") or _get_choice_error(error) or error
     fields: JsonObject = detail if isinstance(detail, dict) else {}
     kind, code, metadata = fields.get("type"), fields.get("code"), fields.get("metadata")
@@ -61,7 +61,7 @@ def convert_to_error_object(error: JsonObject) -> JsonObject:
         message or "the model server reported an error",
         kind if isinstance(kind, str) else "upstream_error",
         fields.get("param"),
-        _find_code(code, message),
+        _find_code(code, status, message),
     )
     return {"error": {**fields, **converted["error"]}}
 
@@ -82,9 +82,9 @@ def find_error_status(error: JsonObject) -> int:
     return int(code) if re.fullmatch("[45][0-9]{2}", code) else _STATUSES.get(code, 502)
 
 
-def _find_code(code: Json, message: str) -> str | None:
+def _find_code(code: Json, status: int | None, message: str) -> str | None:
     """Return the code of an error: OpenAI's, by which agents recognize it, if the prompt is too long."""
-    if is_context_failure(message) and (code is None or str(code).isdigit()):
+    if (code is None or str(code).isdigit()) and is_context_failure(str(status or code), message):
         return CONTEXT_CODE
     return None if code is None else str(code)
 
@@ -100,9 +100,9 @@ def relay_error(status: int, body: bytes) -> JsonObject:
     text = body.decode("utf-8", "replace").strip()
     value = read_json_or_none(text)
     if isinstance(value, dict) and (isinstance(value.get("error"), dict) or value.get("object") == "error"):
-        return convert_to_error_object(value)
+        return convert_to_error_object(value, status)
     message = find_reason(value) or " ".join(_TAGS.sub(" ", text).split())[:500]
     advice = classify_failure(status, message).advice
-    kind, code = "upstream_error" if status >= 500 else "invalid_request_error", _find_code(None, message)
+    kind, code = "upstream_error" if status >= 500 else "invalid_request_error", _find_code(None, status, message)
     message = f"the model server returned {status}: {message or 'no message'}. {advice}".strip()
     return build_error_object(message, kind, code=code)

@@ -44,7 +44,7 @@ _TOOLS_ADVICE = "This model does not support `tools`; with --profile none, the a
 _CONSTRAINT_ADVICE = "The server rejects the constraint on the answer; omit it, or report the tool's schema."
 
 _FAILURES: tuple[tuple[str, str, Retry, str], ...] = (
-    ("4..|500", _CONTEXT, "never", _CONTEXT_ADVICE),
+    ("4(?!29)..|500", _CONTEXT, "never", _CONTEXT_ADVICE),  # 429: too many tokens in a minute or day
     ("...", "does not support tools", "never", _TOOLS_ADVICE),
     ("5..", "Failed to parse input", "never", _PARSE_ADVICE),
     ("400", "grammar|samplers|json_schema|response_format", "never", _CONSTRAINT_ADVICE),
@@ -77,9 +77,9 @@ def refuses_tools(status: int, message: str) -> bool:
     return status >= 400 and _REFUSED_TOOLS.search(message) is not None
 
 
-def is_context_failure(message: str) -> bool:
-    """Return whether an error means that the prompt does not fit into the model's context."""
-    return re.search(_CONTEXT, message, re.IGNORECASE) is not None
+def is_context_failure(status: str, message: str) -> bool:
+    """Return whether an error means that the prompt does not fit into the model's context. ``status`` may be empty."""
+    return status != "429" and re.search(_CONTEXT, message, re.IGNORECASE) is not None
 
 
 UNKNOWN = UpstreamFailure("never", "This response is not from an OpenAI-compatible server; check the address.")

@@ -616,6 +616,15 @@ def test_relay_error_returns_openai_shape(body):
     assert {type(error["type"]), type(error["code"])} <= {str, type(None)}
 
 
+@pytest.mark.parametrize(("status", "code"), [(400, "context_length_exceeded"), (429, None)])
+@pytest.mark.parametrize("body", [b"Too many tokens, please wait.", b'{"error": {"message": "Too many tokens"}}'])
+def test_only_a_long_prompt_has_its_code(status, code, body):
+    """Agents shorten the conversation then. Status 429 means too many tokens in a minute or day."""
+    error = relay_error(status, body)["error"]
+    assert error["code"] == code
+    assert status == 400 or "does not fit" not in error["message"]
+
+
 @pytest.mark.parametrize("reason", ["stop", "length", None])
 def test_incomplete_streamed_call_is_an_error(reason):
     """Sent arguments cannot be retracted: the stream fails or ends as cut, never as if it had a call."""
