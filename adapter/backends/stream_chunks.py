@@ -81,8 +81,9 @@ class NativeCallWriter:
             return [chunk]
         calls = "\n".join(self._encode_call(call.name, str(call.arguments)) for call in self._native.calls)
         self._native = NativeCalls()
-        last = replace(chunk, text="", finish_reason=_REASONS.get(chunk.finish_reason, chunk.finish_reason))
-        return [Chunk(f"{chunk.text}\n{calls}"), last]
+        reason = _REASONS.get(chunk.finish_reason, chunk.finish_reason)
+        last = replace(chunk, text="", reasoning="", finish_reason=reason)
+        return [Chunk(f"{chunk.text}\n{calls}", chunk.reasoning), last]
 
     def _encode_call(self, name: str, arguments: str) -> str:
         """Write a call as text. Truncated or malformed arguments are copied, so that the parser reports them. Their

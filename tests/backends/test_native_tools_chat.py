@@ -21,6 +21,7 @@ from adapter.cli.run_task import run_task
 from adapter.cli.serve import ServeSettings
 from adapter.conversation.session_steps import Finished
 from adapter.core.errors import TransportError, UsageError
+from adapter.parsing.formats import get_format
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -193,3 +194,12 @@ def test_calls_with_ids_that_share_an_index_are_separate(server, root):
     )
     assert run(server, root) == Finished("answered", "Done.")
     assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt", "c.txt"]
+
+
+def test_reasoning_precedes_calls_in_the_same_chunk():
+    """As in the only chunk of a server that does not stream."""
+    call = {"index": 0, "function": {"name": "write_file", "arguments": "{}"}}
+    chunk = stream_chunks.parse_chunk(delta("Now.", "tool_calls", reasoning_content="I write it.", tool_calls=[call]))
+    first, last = stream_chunks.NativeCallWriter(get_format("hermes")).convert(chunk)
+    assert (first.reasoning, first.text.startswith("Now.\n<tool_call>")) == ("I write it.", True)
+    assert (last.reasoning, last.text, last.finish_reason) == ("", "", "stop")
