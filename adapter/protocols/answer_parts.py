@@ -52,7 +52,7 @@ class AnswerParts:
         self.usage: JsonObject = {}
         self.notice: JsonObject = {}
         self._is_open = False
-        self._blank: tuple[Kind, str] = ("text", "")  # whitespace that may begin a part
+        self._blank: tuple[Kind, list[str]] = ("text", [])  # whitespace that may begin a part
 
     @classmethod
     def from_completion(cls, completion: JsonObject) -> AnswerParts:
@@ -78,10 +78,12 @@ class AnswerParts:
             for key, kind in _TEXT_KINDS:
                 if text := delta.get(key):
                     if not self._is_open or self.parts[-1].kind != kind:
-                        text = self._blank[1] + text if self._blank[0] == kind else text
+                        if self._blank[0] != kind:
+                            self._blank = (kind, [])
+                        self._blank[1].append(text)
                         if text.isspace():
-                            self._blank = (kind, text)
                             continue
+                        text = "".join(self._blank[1])
                         yield from self._open(kind)
                     yield self._add(text)
             for call in delta.get("tool_calls") or ():
@@ -93,15 +95,15 @@ class AnswerParts:
 
     def close(self) -> Iterator[Step]:
         if self._blank[1] and not self.parts:
-            kind, text = self._blank
+            kind, pieces = self._blank
             yield from self._open(kind)
-            yield self._add(text)
+            yield self._add("".join(pieces))
         if self._is_open:
             self._is_open = False
             yield "close", self.parts[-1], ""
 
     def _open(self, kind: Kind, call_id: str = "", name: str = "") -> Iterator[Step]:
-        self._blank = ("text", "")
+        self._blank = ("text", [])
         yield from self.close()
         self.parts.append(AnswerPart(kind, len(self.parts), call_id, name))
         self._is_open = True

@@ -279,13 +279,13 @@ async def retry_until_ready(
     now = asyncio.get_running_loop().time
     began, max_pause_s, waits = now(), 0.25, 0
     while True:
-        pause_s = random.uniform(0, max_pause_s)
+        pause_s, limit_s = random.uniform(0, max_pause_s), retry_s
         try:
             response = await ask()
         except aiohttp.ClientConnectorError:
-            if now() - began + pause_s > min(retry_s, REFUSED_S):
+            reason, limit_s = "refuses connections", min(retry_s, REFUSED_S)
+            if now() - began + pause_s > limit_s:
                 raise
-            reason = "refuses connections"
         else:
             reason = f"answers {response.status}"
             header = response.headers.get("Retry-After", "")
@@ -298,6 +298,6 @@ async def retry_until_ready(
         get_current_request().retries += 1
         waits += 1
         if waits == 2:
-            log_message(f"{shown} {reason}; a request is retried for up to {retry_s:g} s")
+            log_message(f"{shown} {reason}; a request is retried for up to {limit_s:g} s")
         await asyncio.sleep(pause_s)
         max_pause_s = min(2 * max_pause_s, MAX_PAUSE_S)

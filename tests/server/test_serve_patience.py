@@ -66,6 +66,14 @@ def test_second_wait_is_logged(upstream, capsys):
     assert logged.count(f"{upstream.url}/v1 answers 429; a request is retried for up to 15 s\n") == 1
 
 
+def test_log_of_a_refused_connection_has_its_own_limit(capsys):
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        with serving_here(f"http://127.0.0.1:{reserved.getsockname()[1]}") as url:
+            assert post(url, WITH_TOOLS)[0] == 502
+    assert "refuses connections; a request is retried for up to 3 s\n" in capsys.readouterr().err
+
+
 @streamed_and_whole
 def test_late_retry_after_is_passed_on(upstream, url, stream):
     """With the server's message: the client's SDK knows how to retry."""
