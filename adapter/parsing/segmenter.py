@@ -227,6 +227,7 @@ class Segmenter:
             yield from self._read_reasoning()
             yield from self._read_first()
         elif kind == state.answer_close:
+            output.commit_held()
             output.add_markup(marker)
             state.answer_close, state.last = "", REASONING
         elif kind in tables.reasoning.values():
@@ -246,6 +247,7 @@ class Segmenter:
             if state.line.is_blank:
                 yield from self._read_markerless()
         elif kind in tables.answer_tags and self._begins_answer(kind):
+            output.commit_held()
             output.add_markup(marker)
             state.answer_close = tables.answer_tags[kind]
         elif kind in tables.other_role_markers or (kind in tables.result_markers and (state.has_calls or state.held)):

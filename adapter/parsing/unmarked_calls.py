@@ -35,7 +35,7 @@ _OUTSIDE_BRACKETS = "\"';,"
 _separators = get_marker_set("; ", ", ")
 _call_starts = get_marker_set("\n{", "\n[", "\n\n", "; {", ", {", FENCE)
 _WORD = re.compile(r"[\w.-]+")
-_NAMED_ARGUMENTS = re.compile(r"(?:@[\w.-]+(?:\([\w-]+\))?:|[\w.-]+) ?\{|[\w.-]+\((?:\s*\w+\s*=|\s*\{|\))")
+_NAMED_ARGUMENTS = re.compile(r"(?:@[\w.-]+(?:\([\w-]+\))?:|[\w.-]+) ?\{|[\w.-]+\(\s*(?:\w+\s*=|\{)")
 """Matches the start of a call that names its arguments: ``NAME {...``, ``NAME(KEY=...`` or ``@NAME(ID): {...``."""
 _closing_fence = get_marker_set(FENCE)
 _FIRST_FENCED = re.compile(rf"([\w+#.:-]{{0,{FENCE_KIND}}})[ \t]{{0,9}}(?:\r?\n|(?=[{{\[]))")

@@ -57,7 +57,7 @@ _LABELED = (
     r"(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
 )
 """The name of a tool and the label of its arguments, after a label such as ``Action``."""
-_NUMBERED = r"s\.[\w.-]+:\d{1,6}\s*\{"
+_NUMBERED = r"s\.[\w.-]{1,200}+:\d{1,6}\s*\{"
 """Kimi K2's id of a call and the start of its arguments, after ``function``."""
 _WHOLE = r"\s*(?:```\w*\s*)?(?:[\w.-]+(?:[(\[]|[,:]?[ \t]{0,3}\{)|[{\[]\s*[{\[\"'])"
 """A whole call, after a label and its colon."""
@@ -127,7 +127,7 @@ _BARE = re.compile(
 )
 """Matches the start of a possible bare call, up to its first key or its first parenthesis."""
 
-_PYTHON_CALL = rf"[{_LINE_SPACE}]*+([^\W\d][\w.-]*+)\((?=\s*+(?:[){{]|\w++\s*+=(?!=)))"
+_PYTHON_CALL = rf"[{_LINE_SPACE}*#@]*+([^\W\d][\w.-]*+)\s*+\((?=\s*+(?:[){{]|\w++\s*+=(?!=)))"
 _FIRST_PYTHON_CALL, _LATER_PYTHON_CALL = re.compile(_PYTHON_CALL), re.compile(rf"\n{_PYTHON_CALL}")
 _MARKED_PARENTHESIS = re.compile(rf"\((?={MARK})")
 

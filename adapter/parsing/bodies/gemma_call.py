@@ -44,7 +44,7 @@ VALUE_LIMIT = 2_000
 
 _API = "default_api"
 """Namespace that Gemini, and models trained on its answers, write before a name."""
-_NEXT_HEAD = re.compile(r"\s*[,;]?\s*call:([\w.:/-]+)(?=[{(])(?![{(]¤)")
+_NEXT_HEAD = re.compile(r"\s*+(?:[,;]\s*+)?call:([\w.:/-]+)(?=[{(])(?![{(]¤)")
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # the mark of an escaped result
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)

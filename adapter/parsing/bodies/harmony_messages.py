@@ -87,7 +87,10 @@ _GLUED = re.compile(
     rf"(?:functions\.)?([\w.-]+)\s*+(?:{re.escape(CONSTRAIN)})?+(?:code|json)?+\s*+(?:{re.escape(MESSAGE)})?+\s*+(?=\{{)"
 )
 _MAY_BE_GLUED = re.compile(r"[\w.-]*+[\s\w<|>]*+")
-_HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
+_HEADER_WORDS = re.compile(
+    r"\bto=[^\s<]+|<\|(?:channel|constrain)\|>|<\|start\|> ?assistant|analysis|commentary|final|\b(?:json|code)\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _CLOSING = (END, CALL, RETURN)
 _ROLES = ("assistant" + CHANNEL, "assistant" + MESSAGE, "assistant to=")
@@ -117,7 +120,8 @@ def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if not source.at_line_start and not _calls_tool(text, end, source.tools):
         return TEXT
     head = text.partition("{")[0]
-    if head != text and _calls_tool(opening + head, MESSAGE, source.tools):
+    is_plain = _WORD.search(_HEADER_WORDS.sub("", opening + head)) is None
+    if head != text and is_plain and _calls_tool(opening + head, MESSAGE, source.tools):
         consumed.append(head)
         source.position += len(head)
         name = _RECIPIENT.findall(opening + head)[-1].removeprefix("functions.")

@@ -33,10 +33,10 @@ _LAST_TAG = re.compile(r"[<＜\[][^\s<>＜＞\[\]]{1,60}[>＞\])]?\Z")
 _SIGNS = str.maketrans("\\[])-=", "/<>>_:")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
-_GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|(?:\s*+</[^<>]+>)++(?=[\s<]|\Z)")
+_GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|(?:\s*+</[^<>]+>){1,16}+(?=[\s<]|\Z)")
 """Matches text that follows a closing tag in a sentence about tags, or in a series of closing tags."""
 
-_QUOTED_END = re.compile(r"(?:</[^<>]+>)*+([\"'`])")
+_QUOTED_END = re.compile(r"(?:</[^<>]+>){0,16}+([\"'`])")
 """Matches the text after a quoted tag, up to the quotation mark."""
 
 _WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>\]])")
@@ -231,7 +231,7 @@ def _find_open_quote(parts: list[str]) -> str:
     tail, start = "", len(parts)
     while start and len(tail) < TAIL and "\n" not in tail:
         start -= 1
-        tail = parts[start][-TAIL:] + tail
+        tail = (parts[start][-TAIL:] + tail)[-TAIL:]
     line = tail[tail.rfind("\n") + 1 :]
     return line[-1:] if line[-1:] in ('"', "'", "`") and line.count(line[-1]) % 2 else ""
 
@@ -319,14 +319,11 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def remove_repeated_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return ``value`` without the closing tags at its end, and without the line break before each of them.
-
-    A closing tag is one of ``closes``, or ``</KEY>``.
-    """
-    tags = (f"</{key}>", *closes)
-    while (bare := value.rstrip()).lower().endswith(tuple(tag.lower() for tag in tags)):
-        value = strip_line_break(bare[: bare.rindex("</")])
-    return value
+    """Return ``value`` without the tags at its end that are one of ``closes``, or ``</KEY>``."""
+    pieces = re.split(f"({'|'.join(map(re.escape, (f'</{key}>', *closes)))})", value, flags=re.IGNORECASE)
+    while len(pieces) > 1 and not pieces[-1].strip():
+        del pieces[-2:]
+    return "".join(pieces)
 
 
 def explain_uncertain_end(name: str, key: str, tag: str) -> str:

@@ -71,7 +71,8 @@ _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
 _LABEL = re.compile(r"\W+|\w+(?: \w+)?\s?[^\w\s]|\w+_\w+|[A-Z]{3}")
 _QUOTES = re.compile(
     r"\b(?:previous|earlier|example|logs?|history|transcript|wrote|said|says|printed|shows|looks|look like|would|"
-    r"format|syntax|schema|definition|documentation|output|such as|e\.g)\b|\blike:\Z",
+    r"format|syntax|schema|definition|documentation|output|such as|e\.g|like this|as follows|"
+    r"you (?:can|could|should|may|might|must|need))\b|\blike:\Z",
     re.IGNORECASE,
 )
 """Matches words of a line below which a call is only quoted."""

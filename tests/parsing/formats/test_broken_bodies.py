@@ -415,6 +415,7 @@ M3 = "]<]minimax[>["
     [
         ("gemma4", f"<|tool_call>call:second_tool{{text{SPACES}b}}<tool_call|>"),
         ("gemma4", f'<|tool_call>call:second_tool{{text:<|"|>x<|"|>{SPACES}y}}<tool_call|>'),
+        ("gemma4", f'<|tool_call>call:second_tool{{text:<|"|>x<|"|>}}{3 * SPACES}y<tool_call|>'),
         ("pythonic", f"[second_tool(count={'1' * 20_000}x)]"),
         ("pythonic", "[second_tool(count=!)," + "\n" * 20_000 + ")]"),
         ("harmony", ("assistantcommentary to=a" + " " * 370 + "x\n") * 30),
@@ -425,8 +426,17 @@ M3 = "]<]minimax[>["
             "<tool_call>\n<function=second_tool>\n<parameter=text>\n" + "<function=f></function> x" * 20_000,
         ),
         ("minimax_m3", f'{M3}<tool_call>\n{M3}<invoke name="second_tool">' + f"a{M3}</b>" * 20_000),
+        ("qwen3_coder", "<tool_call>\n<function=second_tool>\n<parameter=count>\n3" + "</parameter>" * 20_000),
+        (
+            "qwen3_coder",
+            f"<tool_call>\n<function=second_tool>\n<parameter=text>\n{'<parameter=a>' * 20_000}"
+            f'"{"</parameter>" * 20_000}"\n</parameter>\n</function>\n</tool_call>',
+        ),
     ],
-    ids=["key", "delimiter", "digits", "lines", "header", "arrows", "invoke", "function", "elements"],
+    ids=[
+        *("key", "delimiter", "next", "digits", "lines", "header", "arrows", "invoke", "function", "elements"),
+        *("closes", "quoted"),
+    ],
 )
 def test_damaged_bodies_take_linear_time(name, text):
     """Whitespace and digits were matched in every division, and the end of a value was searched from its start."""
