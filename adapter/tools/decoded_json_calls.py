@@ -256,7 +256,7 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
             values = [decode_json(value, closed=False)]
             rest = value[values[0].end :].strip(' \t\r\n"')  # strict servers write ``{}""``
             has_more = rest != "" and not (isinstance(values[0].value, dict) and _COMMENT.fullmatch(rest))
-            has_more = has_more and not _repeats(rest, value[: values[0].end])
+            has_more = has_more and not _repeats(rest, value[: values[0].end], values[0].value)
             more = ("text-in-tag",) if rest and not has_more else ()
         if has_more:
             raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_quote(value)}")
@@ -273,10 +273,11 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
             raise FormatError(f"the arguments must be a JSON object, got {_quote(value)}")
 
 
-def _repeats(rest: str, written: str) -> bool:
-    """Return whether ``rest`` is the object ``written`` once more, or the beginning of it."""
-    again, first = ("".join(text.split()) for text in (rest, written))
-    return again.startswith("{") and first.startswith(again)
+def _repeats(rest: str, written: str, value: Json) -> bool:
+    """Return whether ``rest`` is the object ``value`` once more, or the beginning of its text, ``written``."""
+    again = decode_strict(rest, 0)
+    is_copy = again is not None and again.end == len(rest) and again.value == value
+    return rest.startswith("{") and (is_copy or written.startswith(rest))
 
 
 def _quote(value: Json) -> str:

@@ -30,6 +30,11 @@ _TYPES = {
     "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
     "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object",
 }  # fmt: skip
+_TYPES |= {name: name for name in ("string", "integer", "number", "boolean", "array", "object", "null")}
+_VALUES = frozenset({"const", "default", "enum", "example", "examples"})
+"""Keys of a schema whose value is not a schema."""
+_MAX_DEPTH = 100
+"""Depth of a schema below which its types are not changed."""
 
 
 def iter_definitions(value: Iterable[T] | Mapping[str, Json]) -> Iterator[T | Mapping[str, Json]]:
@@ -52,20 +57,23 @@ def iter_definitions(value: Iterable[T] | Mapping[str, Json]) -> Iterator[T | Ma
 def find_schema(definition: Mapping[str, Json]) -> Json:
     """Return the schema of the parameters, or any other value under its key, or None."""
     found = next((definition[key] for key in _SCHEMAS if definition.get(key)), None)
-    if isinstance(found, Mapping) and isinstance(found.get("json"), Mapping):
+    if isinstance(found, Mapping) and found.keys() == {"json"}:
         found = found["json"]
-    if not isinstance(found, Mapping) or (found.get("type") == "object" and not _are_properties(found)):
-        return found
-    if not _are_properties(found):
-        return _with_plain_types(found) if isinstance(found.get("type"), str) else found
-    required = [name for name, each in found.items() if isinstance(each, Mapping) and each.get("required") is True]
-    properties = {
-        name: {key: item for key, item in dict(each).items() if key != "required" or isinstance(item, list)}
-        for name, each in found.items()
-        if isinstance(each, Mapping)
-    }
-    schema: JsonObject = {"type": "object", "properties": properties, **({"required": required} if required else {})}
-    return _with_plain_types(schema)
+    if isinstance(found, Mapping) and found and _are_properties(found):
+        found = _build_schema(found)
+    return _with_plain_types(found, 0)
+
+
+def _build_schema(members: Mapping[str, Json]) -> JsonObject:
+    """Return the schema of an object with the properties ``members``, which may have a member ``required``."""
+    required: list[Json] = []
+    properties: JsonObject = {}
+    for name, each in members.items():
+        property = dict(each) if isinstance(each, Mapping) else {}
+        if isinstance(property.get("required"), bool) and property.pop("required"):
+            required.append(name)
+        properties[name] = property
+    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
 def _are_properties(schema: Mapping[str, Json]) -> bool:
@@ -75,14 +83,16 @@ def _are_properties(schema: Mapping[str, Json]) -> bool:
     )
 
 
-def _with_plain_types(value: Json) -> Json:
+def _with_plain_types(value: Json, depth: int) -> Json:
     """Return a copy of a schema with the types of JSON Schema in place of Python's and Gemini's."""
+    if depth > _MAX_DEPTH:
+        return value
     if isinstance(value, list):
-        return [_with_plain_types(item) for item in value]
+        return [_with_plain_types(item, depth + 1) for item in value]
     if not isinstance(value, Mapping):
         return value
-    copied = {key: _with_plain_types(item) for key, item in value.items()}
+    copied = {key: item if key in _VALUES else _with_plain_types(item, depth + 1) for key, item in value.items()}
     if isinstance(kind := value.get("type"), str):
         word = kind.lower().partition(",")[0].partition("[")[0].strip()  # "List[str], optional"
-        copied["type"] = _TYPES.get(word, word)
+        copied["type"] = _TYPES.get(word, kind)
     return copied

@@ -60,3 +60,15 @@ def test_required_properties_are_declared():
 def test_other_values_are_rejected(definitions):
     with pytest.raises(UsageError):
         ToolSet(definitions)
+
+
+def test_parameter_with_the_name_of_a_wrapper_is_kept():
+    (tool,) = ToolSet([{**NAMED, "parameters": {"json": {"type": "str"}, "days": {"type": "int"}}}]).values()
+    assert tool.properties == {"json": {"type": "string"}, "days": {"type": "integer"}}
+
+
+def test_only_types_are_renamed():
+    """Not the values of a parameter, and not a word that is no type."""
+    town = {"type": "STRING", "default": {"type": "INT"}, "items": {"type": "Town"}}
+    (tool,) = ToolSet([{**NAMED, "parameters": {"type": "object", "properties": {"town": town}}}]).values()
+    assert tool.properties == {"town": {**town, "type": "string"}}

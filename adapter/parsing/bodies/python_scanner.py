@@ -105,8 +105,14 @@ class PythonBlock:
         except FormatError as error:
             is_cut = isinstance(error, UnterminatedError) and not closed
             return self._reject(CUT_OFF if is_cut else explain_error(error), text, source)
-        if result.error and not closed and (paragraph := self._read_paragraph(text, source, consumed, start)):
-            return paragraph
+        if result.error and not closed:
+            if paragraph := self._read_paragraph(text, source, consumed, start):
+                return paragraph
+            end = result.calls[-1].end if result.calls else None
+            if end is not None and "(" not in text[end - start :]:  # text follows the calls
+                source.push_back(text[end - start :])
+                consumed[:] = ["".join(consumed)[:end]]
+                result = result._replace(error=None)
         return result if closed else result.with_repairs("missing-close-tag")
 
     def _read_hidden(self, text: str, source: BodySource, consumed: list[str], start: int) -> BodyResult | None:

@@ -465,3 +465,10 @@ def test_a_parameter_that_accepts_everything_is_known_after_a_repair():
     tools = [{"type": "function", "function": {"name": "keep", "parameters": schema}}]
     turn = parse("[keep(value='x' 'y')]", tools, "pythonic", "stop")
     assert [call.arguments for call in turn.calls] == [{"value": "xy"}]
+
+
+def test_arguments_that_differ_in_a_space_are_no_copy():
+    written = r'{"name": "first_tool", "arguments": "{\"text\": \"a b\"}{\"text\": \"ab\"}"}'
+    turn = parse(f"<tool_call>\n{written}\n</tool_call>", TOOLS, "hermes", "stop")
+    assert not turn.calls
+    assert len(turn.invalid) == 1

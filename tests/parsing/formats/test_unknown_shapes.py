@@ -70,6 +70,13 @@ def test_body_of_another_family_is_a_call(opening):
             assert turn.content.strip() == text[: text.index(opening)].strip()
 
 
+def test_text_after_a_call_whose_marker_has_no_end_is_content():
+    (call, text) = read('[TOOL_CALLS] read_file(path="a.py")\nIt is short.', tools=TOOLS, text_may_follow=False)
+    assert isinstance(call, ToolCall)
+    assert isinstance(text, TextDelta)
+    assert (call.name, call.arguments, text.text) == (*CALL, "It is short.")
+
+
 @pytest.mark.parametrize("expected_format", [None, "hermes", "gemma4", "kimi_k2", "cohere"])
 def test_text_similar_to_unknown_shape_is_content(expected_format):
     def is_answer(text: str) -> None:
