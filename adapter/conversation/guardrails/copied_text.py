@@ -12,7 +12,7 @@ from functools import lru_cache
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.events import ERROR_LABEL, Json, JsonObject
 from adapter.prompting.intent.text_values import find_paths
-from adapter.tools.argument_synonyms import DESTINATION, PATH, SOURCE
+from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, PATH, SOURCE
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -24,6 +24,8 @@ WORDS = 4
 """Number of consecutive words that a text must have in common with a message to count as a copy of it."""
 BEGINNING = 200
 """Number of characters at the start of an error message that are compared with the beginning of an argument."""
+SHORT = 120
+"""Maximum length of a text to write that is compared as a whole, in characters."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 
@@ -37,6 +39,7 @@ number org owner param parameter password path placeholder project query repo st
 user username value
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
+_WRITTEN = frozenset({*CONTENT, *NEW_TEXT})
 """Words of placeholders, in addition to the name of the parameter."""
 _FILLER_WORDS = """
 a an any example for goes here is my new of old sample some the this your
@@ -193,8 +196,8 @@ def _read_definitions(tools: ToolSet) -> tuple[str, frozenset[tuple[str, ...]]]:
 
 
 def copies_error(call: PastCall, history: CallHistory) -> bool:
-    """Return whether an argument begins like the error message of an earlier call, or contains its instructions, so
-    that the model has probably copied it.
+    """Return whether an argument begins like the error message of an earlier call, or contains its instructions, or a
+    short text to write contains a part of it, so that the model has probably copied it.
 
     The earlier call must have called the same tool, or have an argument in common with ``call``: a model may search for
     the errors of other calls.
@@ -204,13 +207,17 @@ def copies_error(call: PastCall, history: CallHistory) -> bool:
     told = {part for error in failed for part in _INSTRUCTION.findall(error)}
     if any(part in text for part in told for text in texts) and not any(part in history.given_text for part in told):
         return True
+    written_texts = (value for key, value in call.arguments.items() if key in _WRITTEN and isinstance(value, str))
+    short_texts = [text for text in written_texts if len(text) <= SHORT]
     beginnings = {run for text in texts for run in itertools.islice(_find_runs(text), 1)}
+    beginnings |= {run for text in short_texts for run in _find_runs(text)}
     errors = (
         _find_runs(other.result[:BEGINNING])
         for other in history.recent
         if not other.ok and (other.name == call.name or not {*texts}.isdisjoint(list_strings(other.arguments)))
     )
-    copied = beginnings.intersection(run for error in errors for run in itertools.islice(error, WORDS))
+    compared = None if short_texts else WORDS
+    copied = beginnings.intersection(run for error in errors for run in itertools.islice(error, compared))
     if not copied:
         return False  # the usual case, which avoids searching the conversation (15 ms if it is long)
     written = (text for other in history.recent for text in list_strings(other.arguments))

@@ -507,6 +507,24 @@ def test_instruction_of_an_error_is_no_text_of_a_file():
         assert not copies_error(call, CallHistory(f"Fix a.md:\n{error}", (failed,)))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_copy"),
+    [
+        ("password; list the workspace root to see what is there", True),
+        ("kolibri-2291", False),
+        ("The list of rooms is there", False),
+        (f"{'A longer text. ' * 10}list the workspace root to see what is there", False),
+    ],
+)
+def test_part_of_an_error_is_no_short_text_of_a_file(text, is_copy):
+    """`Qwen2.5-Coder-0.5B` wrote it, and the run ended as a success."""
+    error = "wifi.txt does not exist; list the workspace root to see what is there"
+    failed = PastCall("edit_file", {"path": "wifi.txt", "old": "password", "new": "x"}, error, ok=False)
+    call = PastCall("write_file", {"path": "wifi.txt", "content": text})
+    assert copies_error(call, CallHistory("Put the password into wifi.txt", (failed,))) == is_copy
+    assert not copies_error(call, CallHistory(f"Put this into wifi.txt: {text}", (failed,)))
+
+
 def test_same_edit_by_another_tool_is_a_repetition():
     """Also with an argument that the tool ignores."""
     tools = get_dialect("blade").tools
