@@ -88,9 +88,25 @@ class TextComparison:
             blocks = change.blocks if not change.is_new and not _SEVERAL.search(self.task) else ()
             if twice := next((line for _, added in blocks for line in self._find_doubles(added)), ""):
                 yield f"{change.path} got a line twice ({twice.strip()})"
+            for old, new in change.pairs if not change.is_new else ():
+                if meant := self._find_meant_line(old, new, text):
+                    yield f"{change.path} got {new.strip()!r} in place of {old.strip()!r}, not of {meant.strip()!r}"
         pairs = [(change.path, *pair) for change in self.changes if not change.is_new for pair in change.pairs]
         yield from self._find_unrequested_changes(pairs)
         yield from self._find_quoted_values(pairs)
+
+    def _find_meant_line(self, old: str, new: str, text: str) -> str:
+        """Return the line of ``text`` that the line ``new``, which replaced ``old``, is with one value of the task in
+        place of another word, or "" if there is none."""
+        words, replaced = re.findall(r"\w+", new), re.findall(r"\w+", old)
+        if "\n" in old + new or len(words) < 3 or len(replaced) < 2 or len({*words} & {*replaced}) * 2 > len(words):
+            return ""
+        for line in text.splitlines():
+            pairs = zip(words, others, strict=True) if len(others := re.findall(r"\w+", line)) == len(words) else ()
+            changed = [(own.lower(), other.lower()) for own, other in pairs if own != other]
+            if len(changed) == 1 and changed[0][0] in self.task_words and changed[0][1] not in self.task_words:
+                return line
+        return ""
 
     def _is_joined(self, change: DiffedFile, text: str) -> bool:
         """Return whether several lines were written as one. A change that only joins lines is not an error, because the

@@ -311,6 +311,13 @@ ALSO = "a.txt was also changed where the task names nothing"
         ("Add go() to a.py", {"a.py": "x = 1"}, {"a.py": "x = 1\ndef go():\n    # your code here\n    pass"}, TODO),
         ("Add go() to a.js", {"a.js": "x()"}, {"a.js": "x()\nfunction go() {\n  // TODO: write it\n}"}, TODO),
         ("Add a stub for go() to a.py", {"a.py": "x = 1"}, {"a.py": "x = 1\ndef go():\n    # TODO\n    pass"}, ""),
+        (
+            "Bump db to 16",
+            {"a.yml": "image: db:15\nenv:\n  DB_PASSWORD: old"},
+            {"a.yml": "image: db:15\nenv:\n  image: db:16"},
+            "a.yml got 'image: db:16' in place of 'DB_PASSWORD: old', not of 'image: db:15'",
+        ),
+        ("Bump db to 16", {"a.yml": "image: db:15\ndb: 15"}, {"a.yml": "image: db:16\ndb: 15"}, ""),
         ("Add go() to a.py", {"a.py": "x = 1"}, {"a.py": "x = 1\ndef go():\n    # TODO: log\n    return 2"}, ""),
         ("Add the line 'b' to a.txt", {"a.txt": "a"}, {"a.txt": "a\nb\nb"}, "got a line twice (b)"),
         ("Add the line 'b' to a.txt twice", {"a.txt": "a"}, {"a.txt": "a\nb\nb"}, ""),
