@@ -194,7 +194,8 @@ class StreamedCompletion(_Completion):
         chunks = self.use_previous() or []  # no follow-up was sent
         unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
         for choice in unfinished if has_ended else ():
-            chunks += [self._build_chunk(choice, delta) for delta in choice.feed({}, "stop")]
+            deltas = [*choice.feed({}, "stop"), *(choice.use_previous() or ())]  # it is too late for a follow-up
+            chunks += [self._build_chunk(choice, delta) for delta in deltas]
         chunks += [] if has_ended else self._end_early()
         if (unfinished and not has_ended) or not self._choices:
             return chunks + self._fail(build_error_object(DIED, "upstream_error"))

@@ -250,6 +250,19 @@ def test_incomplete_parsed_call_is_left_out(stream):
     assert "cut_call" in answer
 
 
+@pytest.mark.parametrize("is_native", [True, False], ids=["native", "described in the prompt"])
+def test_unreadable_call_before_an_end_without_a_finish_reason_is_text(is_native):
+    """There is no further request, because the answer is closed."""
+    request = translate_chat_request(
+        {"messages": ASK, "tools": TOOLS, "stream": True}, TranslationOptions(native=is_native)
+    )
+    exchange = StreamedExchange(request, 0)
+    sent = [exchange.feed(encode_event(_call(0, "read_file", "oops"))), exchange.feed(b"data: [DONE]\n\n")]
+    answer = b"".join([*sent, exchange.close()]).decode()
+    assert "oops" in answer
+    assert answer.count('"finish_reason":"stop"') == 1
+
+
 def test_allowed_tools_are_the_only_ones_sent():
     """Few servers know ``allowed_tools``. Source: mistral.rs, ``validates_allowed_tools_function_subset``."""
     other = {"type": "function", "function": {"name": "list", "parameters": {"type": "object", "properties": {}}}}
