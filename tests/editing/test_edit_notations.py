@@ -222,6 +222,13 @@ def test_long_diff_takes_linear_time(patch):
     assert time.process_time() - started < 2
 
 
+@pytest.mark.parametrize("info", ["Diff", "diff a.py"])
+def test_fence_for_a_diff_is_no_file(info):
+    """Although the diff begins with several other lines."""
+    text = f"a.py\n```{info}\nIndex: a.py\n===\nCVS\n--- a.py\n+++ a.py\n@@ -1 +1 @@\n-a\n+b\n```\n"
+    assert parse_notation(text)[0].patches[0].old_text == "a\n"
+
+
 def test_long_line_number_is_a_heading():
     """Python converts at most 4300 digits."""
     assert parse_patches("@@ -" + "1" * 5000 + " +1 @@\n-a\n+b\n")[0].old_text == "a\n"

@@ -31,6 +31,12 @@ _NAMES_WITHOUT_EXTENSION = re.compile(
 FENCE = re.compile(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
 
 
+def opens_diff(line: str) -> bool:
+    """Return whether ``line`` opens a code fence for a diff."""
+    fence = FENCE.fullmatch(line)
+    return fence is not None and fence["info"].strip().lower().split(" ")[0] in ("diff", "patch", "udiff")
+
+
 def find_path(line: str) -> str | None:
     """Return the path in ``line`` if it contains exactly one, otherwise None."""
     alone = find_bare_path(line)

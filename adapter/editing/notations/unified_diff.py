@@ -30,7 +30,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from adapter.core.errors import FormatError
-from adapter.editing.notations.filename_detection import FENCE
+from adapter.editing.notations.filename_detection import FENCE, opens_diff
 from adapter.editing.notations.parsed_edit import ParsedEdit, has_changes, is_no_newline_marker, parse_hunk
 
 _HUNK = re.compile(r"(?:@@(?=$|[ \t-])|@@@(?= ?-[\d,]+ \+))(?P<rest>.*)")
@@ -99,7 +99,7 @@ def is_unified_diff(lines: Sequence[str]) -> bool:
         pattern.match(line) for line in lines for pattern in whole_file
     ):
         return True
-    return has_hunks(lines) or (any(map(_opens_diff, lines)) and has_changes(lines))
+    return has_hunks(lines) or (any(map(opens_diff, lines)) and has_changes(lines))
 
 
 def has_hunks(lines: Sequence[str]) -> bool:
@@ -129,11 +129,6 @@ def parse_bare_hunk(lines: Sequence[str]) -> list[ParsedEdit]:
 def _is_header(lines: Sequence[str], number: int) -> bool:
     following = lines[number + 1] if number + 1 < len(lines) else ""
     return lines[number].startswith("--- ") and following.startswith("+++ ")
-
-
-def _opens_diff(line: str) -> bool:
-    fence = FENCE.fullmatch(line)
-    return fence is not None and fence["info"].strip().lower().split(" ")[0] in ("diff", "patch", "udiff")
 
 
 class _DiffParser:
@@ -187,7 +182,7 @@ class _DiffParser:
             return False
         if not self.fence and self.hunk is None:
             self.fence = fence["marks"]
-            self.hunk = [] if _opens_diff(text) else None
+            self.hunk = [] if opens_diff(text) else None
         elif self.fence and fence["marks"].startswith(self.fence) and not fence["info"].strip():
             self._finish_hunk()
             self.fence = ""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from adapter.editing.notations.filename_detection import FENCE, find_bare_path, is_unambiguous_path
+from adapter.editing.notations.filename_detection import FENCE, find_bare_path, is_unambiguous_path, opens_diff
 from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
 from adapter.tools.operations import WholeFileRewrite
 
@@ -54,8 +54,7 @@ def remove_edits_in_files(lines: Sequence[str]) -> list[str]:
     for fence in _find_file_fences(lines):
         filled = [line for line in lines[fence.start : fence.end] if line]
         edit = next((number for number, line in enumerate(filled) if _EDIT_START.match(line)), 0)
-        info = lines[fence.start - 1].strip("`~ \t")
-        if edit >= MIN_TEXT and not _EDIT_END.match(filled[-1]) and info not in ("diff", "patch", "udiff"):
+        if edit >= MIN_TEXT and not _EDIT_END.match(filled[-1]) and not opens_diff(lines[fence.start - 1]):
             left += lines[position : fence.start]
             position = fence.end
     return [*left, *lines[position:]]
