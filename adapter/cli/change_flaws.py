@@ -262,7 +262,7 @@ class Comparison:
         values += [*find_quoted(self.task), *variables, *self.paths] if self.is_stuck else []
         yield from (value for value in values if self.changes and not self._is_known(value) and value not in f"{named}")
         before, _, ending = self.task.rpartition(": ")
-        is_stated = find_file_action(self.task) in ("add", "create") and find_requested_action(before)[0] != ""
+        is_stated = find_requested_action(before)[0] in ("add", "create")
         stated = find_words(ending) if is_stated and self.changes else ()
         if 2 * len(self.added_words.intersection(stated)) < len(stated):
             yield ending.strip()

@@ -324,6 +324,7 @@ ALSO = "a.txt was also changed where the task names nothing"
         ("Replace Rome by Oslo in a.txt", {"a.txt": "1,Rome\n2,Bari"}, {"a.txt": "1,Oslo\n2,Oslo"}, ALSO),
         ("Set the a for tea in a.txt to 4", {"a.txt": "tea,2\nnut,3"}, {"a.txt": "tea,4\nnut,4"}, ALSO),
         ("Add a line to a.txt: Bo,Al,06 12", {"a.txt": "x"}, {"a.txt": "x\nnew one"}, "change: Bo,Al,06 12"),
+        ("Could you append this? It's for a.txt: a red car", {"a.txt": "x"}, {"a.txt": "x\nx"}, "change: a red car"),
         ("Copy b.txt to a.txt", {"b.txt": "eins"}, {"b.txt": "eins", "a.txt": "b.txt"}, "only words of the task"),
         ("Write 'on' to a.txt and 'off' to b.txt", {}, {"a.txt": "on", "b.txt": "off"}, ""),
         ("Remove Bob from a.txt", {"a.txt": "- Bob\n- Ann\n- Kim"}, {"a.txt": "- Kim"}, "lost a line that the task"),
