@@ -31,6 +31,6 @@ FORMAT = Format(
     other_role_markers=("<|header_start|>",),
     stop_sequences=("<|eot|>", "<|eom|>"),
     special_tokens=(OPEN, CLOSE, PYTHON_TAG),
-    model_patterns=(r"llama-?_?4",),
+    model_patterns=(r"llama-?_?4", r"tool-?ace"),
     template_fingerprints=("<|python_start|>", "<|header_start|>"),
 )
