@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.choice_stream import ChoiceStream
@@ -28,7 +29,9 @@ _OURS = ("id", "object", "created", "model", "choices", "usage")
 _CHOICE = ("index", "delta", "message", "text", "finish_reason", "logprobs")
 _MESSAGE = ("role", "content", "reasoning", "reasoning_content", "tool_calls", "function_call")
 """Fields of completions, choices and messages written by this module. A server's other fields are passed on."""
-_NOTHING: JsonObject = {}
+_Source: TypeAlias = tuple[JsonObject, JsonObject]
+"""The server's chunk, and the choice in it."""
+_NONE: _Source = ({}, {})
 
 
 class _Completion:
@@ -144,7 +147,7 @@ class StreamedCompletion(_Completion):
             choice = self._get_choice(index)
             delta = get_object(given_choice.get("delta") or given_choice.get("message"))
             deltas = choice.feed(delta, given_choice.get("finish_reason"), given_choice.get("logprobs"))
-            chunks += self._build_chunks(choice, deltas, chunk, given_choice)
+            chunks += self._build_chunks(choice, deltas, (chunk, given_choice))
             if choice.error:
                 return chunks
         if chunk.get("prompt_progress"):  # from llama.cpp while it reads the prompt
@@ -193,12 +196,11 @@ class StreamedCompletion(_Completion):
     def _take_rest(self, has_ended: bool) -> list[JsonObject]:
         chunks = self.use_previous() or []  # no follow-up was sent
         unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
-        for choice in unfinished if has_ended else ():
+        if (unfinished and not has_ended) or not self._choices:
+            return [*chunks, *self._end_early(), *self._fail(build_error_object(DIED, "upstream_error"))]
+        for choice in unfinished:
             deltas = [*choice.feed({}, "stop"), *(choice.use_previous() or ())]  # it is too late for a follow-up
             chunks += [self._build_chunk(choice, delta) for delta in deltas]
-        chunks += [] if has_ended else self._end_early()
-        if (unfinished and not has_ended) or not self._choices:
-            return chunks + self._fail(build_error_object(DIED, "upstream_error"))
         self.is_done = True
         if self._request.client.wants_usage and (usage := self._build_usage_fields()):
             chunks.append({**self._head, "choices": [], **usage})
@@ -218,10 +220,9 @@ class StreamedCompletion(_Completion):
         return [error]
 
     def _build_chunks(
-        self, choice: ChoiceStream, deltas: list[JsonObject | str], chunk: JsonObject = _NOTHING,
-        given_choice: JsonObject = _NOTHING,
-    ) -> list[JsonObject]:  # fmt: skip
-        chunks = [self._build_chunk(choice, delta, chunk, given_choice) for delta in deltas]
+        self, choice: ChoiceStream, deltas: list[JsonObject | str], source: _Source = _NONE
+    ) -> list[JsonObject]:
+        chunks = [self._build_chunk(choice, delta, source) for delta in deltas]
         if choice.error:
             return chunks + self._fail(choice.error)
         client = self._request.client
@@ -230,16 +231,13 @@ class StreamedCompletion(_Completion):
             self.is_done = len(finished) == client.answers
         return chunks
 
-    def _build_chunk(
-        self, choice: ChoiceStream, delta: JsonObject | str, chunk: JsonObject = _NOTHING,
-        given_choice: JsonObject = _NOTHING,
-    ) -> JsonObject:  # fmt: skip
-        """Build a chunk. ``delta`` is a delta, or the finish reason as a string. The other fields of the server's
-        ``chunk`` and its choice, such as timings and stop strings, are added to the finish chunk."""
+    def _build_chunk(self, choice: ChoiceStream, delta: JsonObject | str, source: _Source = _NONE) -> JsonObject:
+        """Build a chunk. ``delta`` is a delta, or the finish reason as a string. The other fields of ``source``, such
+        as timings and stop strings, are added to the finish chunk."""
         if isinstance(delta, str):
-            further = _select_other_fields(chunk, _OURS) | choice.notice
+            further = _select_other_fields(source[0], _OURS) | choice.notice
             ending = {"index": choice.index, "delta": {}, "finish_reason": delta}
-            return {**further, **self._head, "choices": [_select_other_fields(given_choice, _CHOICE) | ending]}
+            return {**further, **self._head, "choices": [_select_other_fields(source[1], _CHOICE) | ending]}
         choice_chunk: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
         if "logprobs" in delta:
             choice_chunk["logprobs"] = {"content": delta.pop("logprobs"), "refusal": None}

@@ -262,9 +262,8 @@ class PiecePlacer(PieceCandidates):
                         build_key(line) in kept or self._is_kept_elsewhere(line, spans)
                     ):
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
-            last = changes[-1] if changes else LineChange(0, 0, 0, 0)
             line = next(filter(None, below), "")
-            if not any(map(NAME.search, lines[last.new_end :])) and _contain_all_names(lines[last.new_start :], line):
+            if changes and _may_replace(lines, changes[-1], line):
                 return f"{line.strip()[:80]!r} is omitted, but new lines above it may replace it"
         return ""
 
@@ -315,10 +314,13 @@ def _ends_otherwise(actual: Sequence[str], lines: Sequence[str], last: LineChang
     return max(openers, default=-1) >= last.new_start and not _contain_most_names(added, removed)
 
 
-def _contain_all_names(added: Sequence[str], line: str) -> bool:
-    """Return whether several ``added`` lines contain all names of a ``line`` that has many."""
-    names = Counter(NAME.findall(line))
-    return len(added) > 1 and len(names) >= MANY_NAMES and names <= Counter(NAME.findall("\n".join(added)))
+def _may_replace(lines: Sequence[str], last: LineChange, line: str) -> bool:
+    """Return whether several ``lines`` from the ``last`` change on contain all names of a ``line`` that has many, and
+    no line below the change has a name."""
+    names, added = Counter(NAME.findall(line)), lines[last.new_start :]
+    if len(added) < 2 or len(names) < MANY_NAMES or any(map(NAME.search, lines[last.new_end :])):
+        return False
+    return names <= Counter(NAME.findall("\n".join(added)))
 
 
 def _contain_most_names(added: Iterable[str], removed: Iterable[str]) -> bool:

@@ -30,17 +30,10 @@ _REPLACE_ALL = "replace_all"
 _FIELDS = (*_TEXT_FIELDS, *_LINE_FIELDS, _REPLACE_ALL)
 _LISTS = ("patches", "edits", "changes", "replacements", "files", "modifications", "updates")
 _NESTED = ("patch", "diff", "input")
-_CERTAIN_REPAIRS = frozenset(
-    {
-        "comment",
-        "curly-quotes",
-        "python-literal",
-        "raw-control-character",
-        "single-quotes",
-        "trailing-comma",
-        "unquoted-key",
-    }
-)
+_CERTAIN_REPAIRS = (
+    "comment", "curly-quotes", "python-literal", "raw-control-character", "single-quotes", "trailing-comma",
+    "unquoted-key",
+)  # fmt: skip
 """Repairs that change no text of an edit."""
 _IGNORED = {"description", "explanation", "reason", "comment", "title"}
 """Keys of explanations that models add to an edit."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import dropwhile
 from typing import NamedTuple
 
 from adapter.core.errors import FormatError
@@ -43,6 +44,7 @@ _NOISE = re.compile(
 )
 _RENAME = re.compile(r"rename (?P<side>from|to) (?P<path>.+)")
 _UNSUPPORTED = re.compile(r"GIT binary patch|Binary files .+ differ|copy from .+")
+_WHOLE_FILE = re.compile(f"{_MODE.pattern}|{_RENAME.pattern}|{_UNSUPPORTED.pattern}")
 _TIME = re.compile(
     r"(?:\t|(?<! ) +(?:\d{4}-\d\d-\d\d[ T]\d\d:|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d "
     r"|\((?:revision \d+|working copy)\))).*"
@@ -94,10 +96,7 @@ def parse_hunk_header(text: str) -> _Head | None:
 
 def is_unified_diff(lines: Sequence[str]) -> bool:
     """Return whether ``lines`` contain a diff: changed lines with a header, an ``@@`` line or a diff fence."""
-    whole_file = (_RENAME, _MODE, _UNSUPPORTED)
-    if any(line.startswith("diff --git ") for line in lines) and any(
-        pattern.match(line) for line in lines for pattern in whole_file
-    ):
+    if any(line.startswith("diff --git ") for line in lines) and any(map(_WHOLE_FILE.match, lines)):
         return True
     return has_hunks(lines) or (any(map(opens_diff, lines)) and has_changes(lines))
 
@@ -122,8 +121,7 @@ def is_bare_hunk(lines: Sequence[str]) -> bool:
 
 def parse_bare_hunk(lines: Sequence[str]) -> list[ParsedEdit]:
     """Return the edit of a hunk without a header."""
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    return [ParsedEdit(None, patches=[parse_hunk(lines[filled[0] : filled[-1] + 1])])]
+    return parse_unified_diff(["@@", *dropwhile(lambda line: not line.strip(), lines)])
 
 
 def _is_header(lines: Sequence[str], number: int) -> bool:
