@@ -114,6 +114,8 @@ class ToolCallDeltas:
         self._unescaper = StreamingUnescaper()
         self.native = NativeCalls()
         self._held: dict[NativeCall, None] = {}
+        self._streamed: NativeCall | None = None  # the last one whose fragments are sent at once
+        self._holds_all = False  # until the end, because a call began before the end of the streamed one
         self.unreadable: list[InvalidToolCall] = []
         """The server's calls whose arguments are no JSON object, and cannot be repaired."""
 
@@ -145,7 +147,7 @@ class ToolCallDeltas:
         """Add calls, or fragments of calls, that the server parsed. Return the deltas for the complete calls.
 
         A call with a JSON object is complete when the next one begins; `release_native` returns the other calls. If
-        ``streams`` is True, fragments are returned at once.
+        ``streams`` is True, fragments are returned at once, but never those of two calls in turns.
         """
         deltas: list[JsonObject] = []
         for call, text in self.native.add(calls):
@@ -153,18 +155,20 @@ class ToolCallDeltas:
                 deltas += [_build_arguments(call.index, text)] if call.index >= 0 else []
                 continue
             if call not in self._held:
-                if len(self._held) == 1 and _has_object(next(iter(self._held))):
+                self._holds_all = self._holds_all or not (self._streamed is None or _has_object(self._streamed))
+                if len(self._held) == 1 and not self._holds_all and _has_object(next(iter(self._held))):
                     deltas += self.release_native()
                 self._held[call] = None
-            if streams and call.name:
+            if streams and call.name and not self._holds_all:
                 del self._held[call]
+                self._streamed = call
                 deltas += self._send_native(call, is_complete=False)
         return deltas
 
     def release_native(self) -> list[JsonObject]:
         """Return the deltas for the held calls parsed by the server. Their arguments are repaired if they are not a
         JSON object."""
-        held, self._held = self._held, {}
+        held, self._held, self._streamed, self._holds_all = self._held, {}, None, False
         return [delta for call in held for delta in self._send_native(call, is_complete=True)]
 
     def _send_native(self, call: NativeCall, *, is_complete: bool) -> list[JsonObject]:

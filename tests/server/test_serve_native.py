@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
+from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.chat_request_translation import translate_chat_request
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translation_options import TranslationOptions
@@ -248,6 +249,24 @@ def test_incomplete_parsed_call_is_left_out(stream):
     assert "read_file" in answer
     assert "folder" not in answer
     assert "cut_call" in answer
+
+
+def test_calls_in_turns_are_not_mixed_when_arguments_are_streamed():
+    """Anthropic's API has one block at a time: the second call waits for the end of the first one."""
+    options = TranslationOptions(native=True, stream_arguments=True)
+    request = translate_chat_request({"messages": ASK, "tools": TOOLS, "stream": True}, options)
+    exchange = StreamedExchange(request, 0, AnthropicWriter("m", "msg_1"))
+    events = (
+        _call(0, "read_file", ""), _call(1, "list", ""), _call(0, "", '{"path": '), _call(1, "", '{"folder": '),
+        _call(0, "", '"a.py"}'), _call(1, "", '"b"}'), delta(finish_reason="tool_calls"),
+    )  # fmt: skip
+    sent = [exchange.feed(encode_event(each)) for each in events] + [exchange.close()]
+    lines = [json.loads(line[6:]) for line in b"".join(sent).splitlines() if line.startswith(b"data: {")]
+    texts = ["", ""]
+    for each in lines:
+        if each["type"] == "content_block_delta":
+            texts[each["index"]] += each["delta"]["partial_json"]
+    assert texts == ['{"path": "a.py"}', '{"folder": "b"}']
 
 
 @pytest.mark.parametrize("is_native", [True, False], ids=["native", "described in the prompt"])
