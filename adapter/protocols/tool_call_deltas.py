@@ -117,7 +117,7 @@ class ToolCallDeltas:
         self._streamed: NativeCall | None = None  # the last one whose fragments are sent at once
         self._holds_all = False  # until the end, because a call began before the end of the streamed one
         self.unreadable: list[InvalidToolCall] = []
-        """The server's calls whose arguments are no JSON object, and cannot be repaired."""
+        """The server's calls whose arguments are not a JSON object and cannot be repaired."""
 
     def __len__(self) -> int:
         """Return the number of calls that were sent to the client, completely or partly."""
@@ -147,7 +147,7 @@ class ToolCallDeltas:
         """Add calls, or fragments of calls, that the server parsed. Return the deltas for the complete calls.
 
         A call with a JSON object is complete when the next one begins; `release_native` returns the other calls. If
-        ``streams`` is True, fragments are returned at once, but never those of two calls in turns.
+        ``streams`` is True, fragments are returned at once, except for a call that begins before the end of another.
         """
         deltas: list[JsonObject] = []
         for call, text in self.native.add(calls):

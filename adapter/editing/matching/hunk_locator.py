@@ -23,7 +23,7 @@ from adapter.tools.operations import Hunk, ParameterNames, Patch
 def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
     """Return the edits of ``hunk``, or its rejection."""
     if hunk.in_order and hunk.others:
-        best = max((hunk, *hunk.others), key=partial(_compare_known_lines, search))
+        best = max((hunk, *hunk.others), key=partial(_score_known_lines, search))
         hunk = replace(hunk, old_text=best.old_text, new_text=best.new_text, others=())
     if not hunk.others:
         return _locate(search, hunk, names)
@@ -44,7 +44,7 @@ def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Res
     return _reject_ambiguous_division(names)
 
 
-def _compare_known_lines(search: DocumentIndex, hunk: Hunk) -> int:
+def _score_known_lines(search: DocumentIndex, hunk: Hunk) -> int:
     """Return the number of old lines that occur verbatim in the file, minus the number of other old lines."""
     lines = split_view_lines(normalize_newlines(hunk.old_text))
     return sum(1 if line in search.verbatim_lines else -1 for line in lines)

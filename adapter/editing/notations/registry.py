@@ -17,7 +17,7 @@ from adapter.editing.notations.parsed_edit import TWO_FORMATS, ParsedEdit
 from adapter.editing.notations.search_replace import is_search_replace, parse_search_replace
 from adapter.editing.notations.text_pairs import has_text_pairs, parse_text_pairs
 from adapter.editing.notations.unified_diff import is_bare_hunk, is_unified_diff, parse_bare_hunk, parse_unified_diff
-from adapter.editing.notations.whole_file import is_whole_file, parse_whole_files, remove_edits_in_files
+from adapter.editing.notations.whole_file import is_whole_file, parse_whole_files, remove_files_with_edits
 from adapter.tools.operations import Patch
 
 FormatDetector: TypeAlias = Callable[[Sequence[str]], bool]
@@ -44,7 +44,7 @@ def parse_notation(text: str) -> list[ParsedEdit]:
     """Return the edits of ``text`` in order. Raises FormatError if its format is unknown, or if it has no changes."""
     lines = normalize_newlines(text).split("\n")
     parsers = _find_parsers(lines)
-    if parsers[:1] != [parse_whole_files] and len(remove_edits_in_files(lines)) < len(lines):
+    if parsers[:1] != [parse_whole_files] and len(remove_files_with_edits(lines)) < len(lines):
         raise FormatError(TWO_FORMATS)
     if not parsers:
         raise FormatError(
@@ -75,5 +75,5 @@ def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
 
 
 def _find_parsers(lines: Sequence[str]) -> list[FormatParser]:
-    left = remove_edits_in_files(lines)
+    left = remove_files_with_edits(lines)
     return [parse for detects, parse in _NOTATIONS if detects(lines if parse is parse_whole_files else left)]

@@ -66,7 +66,7 @@ class _Head(NamedTuple):
     section: str = ""
 
     def find_end(self, lines: Sequence[str]) -> int | None:
-        """Return the number of lines that the counts include, or None if ``lines`` are not or never complete."""
+        """Return the number of ``lines`` that the counts cover, or None if the counts never fit."""
         old, new = self.old_count, self.new_count
         if old is None or new is None:
             return None
@@ -113,7 +113,7 @@ def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:
 
 
 def is_bare_hunk(lines: Sequence[str]) -> bool:
-    """Return whether all of ``lines`` are lines of one hunk, with removed and added ones."""
+    """Return whether ``lines`` are exactly one hunk, which removes and adds lines."""
     marks = {line[:1] for line in lines if line.strip()}
     has_header = any(line.startswith(("--- ", "+++ ")) for line in lines)
     return {"-", "+"} <= marks <= {"-", "+", " "} and not has_header

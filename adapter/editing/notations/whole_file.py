@@ -48,8 +48,8 @@ def parse_whole_files(lines: Sequence[str]) -> list[ParsedEdit]:
     ]
 
 
-def remove_edits_in_files(lines: Sequence[str]) -> list[str]:
-    """Return ``lines`` without the files in fences whose text contains an edit, such as the patch in a test."""
+def remove_files_with_edits(lines: Sequence[str]) -> list[str]:
+    """Return ``lines`` without fenced files whose own text contains an edit, such as the patch in a test."""
     left, position = list[str](), 0
     for fence in _find_file_fences(lines):
         filled = [line for line in lines[fence.start : fence.end] if line]
