@@ -41,8 +41,8 @@ class AnswerParts:
     """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
 
     ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`. ``notice`` contains the answer's
-    ``adapter`` field, if there is one, and ``stop_sequence`` the text that ended it, if the server reports that. A part of
-    only whitespace is left out, because Anthropic's API rejects it in a later request, unless it is the whole answer.
+    ``adapter`` field, if there is one, and ``stop_sequence`` the text that ended it, if reported. A part of only
+    whitespace is left out, because Anthropic's API rejects it in a later request, unless it is the whole answer.
     """
 
     def __init__(self) -> None:
