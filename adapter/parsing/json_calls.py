@@ -107,6 +107,7 @@ def scan_json_value(source: StreamBuffer, consumed: list[str], tokens: MarkerSet
 
 
 VALUE_TAIL = 200
+"""Number of characters before a marker that show whether it stands in a value."""
 _BEGINS_VALUE = re.compile(r"(?:[\w\"'][ \t]*[:=][ \t]*[\"']?|<!\[CDATA\[[^\]]*)\Z")
 
 

@@ -17,7 +17,6 @@ from functools import partial
 from adapter.parsing.bodies import generic_call_tags
 from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
 from adapter.parsing.bodies.name_and_argument_elements import read_elements
-from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
 from adapter.parsing.bodies.xml_invoke import find_name_key
 from adapter.parsing.bodies.xml_named_function import read_wrapped_function
@@ -47,7 +46,6 @@ _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueReader(GLM)
 _read_telechat_pairs = KeyValueReader(TELECHAT, own=("telechat4",))
 read_unopened_pairs = _read_key_values.read_unopened
-_read_python = PythonBlock(CLOSE)
 _read_attributes = generic_call_tags.build_attribute_reader("tool_call")
 _closing, _ends = MarkerSet(CLOSE), MarkerSet(OPEN, CLOSE)
 _JSON_REST = re.compile(r'[\w,"]*":')
@@ -195,11 +193,9 @@ def _begins_with_fused_name(source: BodySource) -> bool:
 def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a body that is neither JSON nor XML.
 
-    It may be a Python call, or a malformed call, which must be closed and begin at the start of a line. In all other
-    cases, the marker is part of prose.
+    It may be a malformed call, which must be closed and begin at the start of a line. In all other cases, the marker is
+    part of prose.
     """
-    if source.at_line_start and source.tools.match((yield from peek_call_name(source))) is not None:
-        return (yield from _read_python(source, consumed)).with_repairs("foreign-body")
     if source.at_line_start and (yield from find_open_name(source)) is not None:
         result = yield from read_xml_function(source, consumed)
         return (yield from _close(result, source, consumed)).with_repairs(*_find_foreign_fixes("function", source))

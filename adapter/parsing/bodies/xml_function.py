@@ -65,11 +65,9 @@ _TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]
 """Matches a quoted name, without its first quote, with attributes that declare the value's type, as in DeepSeek's tags:
 ``name="KEY" string="true"``. The tool's schema gives the type."""
 _WHOLE_KEY = re.compile(r"[\w.-]+>")
-_VALUE_IN_TAG = re.compile(r"([\w.-]+)=([^<>\n]+)(?:>\s*)?</parameter>", re.IGNORECASE)
-_MAY_BE_VALUE_IN_TAG = re.compile(r"[\w.-]*+(?:=[^<>\n]*+(?:>\s*+)?(?:<[/a-z]*+)?)?", re.IGNORECASE)
-_OPEN_KEY = re.compile(r"([\w.-]+)[ \t]*\r?\n(?!\s*[<>])(?=\s*\S)")
-"""Matches a parameter's name whose tag has no bracket, before its value on the next line."""
-_MAY_BE_OPEN_KEY = re.compile(r"[\w.-]*+[ \t]*+\r?(?:\n\s*+)?")
+_OPEN_TAG = re.compile(r"([\w.-]+)(?:=([^<>\n]+)(?:>\s*)?</parameter>|[ \t]*\r?\n(?!\s*[<>])(?=\s*\S))", re.IGNORECASE)
+"""Matches a parameter's name whose tag has no bracket, before its value on the next line, or with its value."""
+_MAY_BE_OPEN_TAG = re.compile(r"[\w.-]*+(?:=[^<>\n]*+(?:>\s*+)?(?:<[/a-z]*+)?|[ \t]*+\r?(?:\n\s*+)?)", re.IGNORECASE)
 _NAME_AND_ATTRIBUTES = re.compile(r"([\w.:-]+)((?:\s+[\w-]+\s*=\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)))+)")
 _each_attribute = re.compile(r"\s([\w-]+)\s*=\s*(?:\"([^\"]*)|'([^']*))")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
@@ -228,33 +226,18 @@ def _consume_name_again(source: StreamBuffer, consumed: list[str], marker: str, 
     return True
 
 
-def _read_value_in_tag(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[bool]:
-    """Parse ``KEY=VALUE></parameter>`` after ``<parameter=``. Return whether there is such an argument."""
-    match = yield from source.peek_match(_VALUE_IN_TAG, NAME_LIMIT, _MAY_BE_VALUE_IN_TAG.fullmatch)
-    if match is None or not function.expects(match[1]):
-        return False
-    source.consume_match(match, consumed)
-    function.fix("value-in-attribute")
-    function.add(match[1], match[2])
-    return True
-
-
-def _consume_open_key(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[str | None]:
-    """Consume the name of a parameter whose opening tag has no bracket. Return the name, or None if there is none."""
-    match = yield from source.peek_match(_OPEN_KEY, NAME_LIMIT, _MAY_BE_OPEN_KEY.fullmatch)
-    if match is None or not function.expects(match[1]):
-        return None
-    source.consume_match(match, consumed)
-    function.fix("misspelt-inner-tag")
-    return match[1]
-
-
 def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[None]:
     is_usual = _WHOLE_KEY.match(source.text, source.position)
-    if not is_usual and (yield from _read_value_in_tag(source, consumed, function)):
-        return
-    key = None if is_usual else (yield from _consume_open_key(source, consumed, function))
-    key = key or (yield from consume_tag_name(source, consumed))
+    tag = None if is_usual else (yield from source.peek_match(_OPEN_TAG, NAME_LIMIT, _MAY_BE_OPEN_TAG.fullmatch))
+    if tag is not None and function.expects(tag[1]):
+        source.consume_match(tag, consumed)
+        function.fix("value-in-attribute" if tag[2] else "misspelt-inner-tag")
+        if tag[2]:
+            function.add(tag[1], tag[2])
+            return
+        key: str | None = tag[1]
+    else:
+        key = yield from consume_tag_name(source, consumed)
     if not key:
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):
