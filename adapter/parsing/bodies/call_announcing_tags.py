@@ -99,12 +99,7 @@ def build_announced_reader(opening: str, closing: str) -> BodyReader:
     def read_content(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(consumed)
         if char == "[":
-            result = yield from read_list(source, consumed)
-            while result.calls and (yield from source.skip_space(consumed)) == "[":
-                more = yield from read_list(source, consumed)
-                if not more.calls:
-                    break
-                result = more._replace(calls=result.calls + more.calls, fixes=result.fixes + more.fixes)
+            result = yield from _read_lists(source, consumed)
             if result.calls:
                 return result
         if char and char in "{[":
@@ -124,6 +119,23 @@ def build_announced_reader(opening: str, closing: str) -> BodyReader:
         return (yield from TaggedJson(opening, closing, name=name[2])(source, consumed))
 
     return read
+
+
+def _read_lists(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
+    """Parse lists of Python calls, one after another. Only whitespace is consumed after the last one."""
+    base = source.offset - sum(map(len, consumed))
+    calls, fixes, result = list[DecodedCall](), dict[str, None](), TEXT
+    while (yield from source.skip_space(consumed)) == "[":
+        start, taken = source.offset - base, list[str]()
+        found = yield from read_list(source, taken)
+        if not found.calls:
+            source.push_back("".join(taken))
+            break
+        consumed += taken
+        calls += [call if call.end is None else call._replace(end=start + call.end) for call in found.calls]
+        fixes |= dict.fromkeys(found.fixes)
+        result = found
+    return result._replace(calls=tuple(calls), fixes=tuple(fixes)) if calls else TEXT
 
 
 @lru_cache(maxsize=64)

@@ -416,6 +416,7 @@ M3 = "]<]minimax[>["
         ("gemma4", f"<|tool_call>call:second_tool{{text{SPACES}b}}<tool_call|>"),
         ("gemma4", f'<|tool_call>call:second_tool{{text:<|"|>x<|"|>{SPACES}y}}<tool_call|>'),
         ("gemma4", f'<|tool_call>call:second_tool{{text:<|"|>x<|"|>}}{3 * SPACES}y<tool_call|>'),
+        ("kimi_k2", "<|tool_call_begin|>\n" + '[second_tool(text="a")]' * 8_000),
         ("pythonic", f"[second_tool(count={'1' * 20_000}x)]"),
         ("pythonic", "[second_tool(count=!)," + "\n" * 20_000 + ")]"),
         ("harmony", ("assistantcommentary to=a" + " " * 370 + "x\n") * 30),
@@ -434,7 +435,7 @@ M3 = "]<]minimax[>["
         ),
     ],
     ids=[
-        *("key", "delimiter", "next", "digits", "lines", "header", "arrows", "invoke", "function", "elements"),
+        *("key", "delimiter", "next", "lists", "digits", "lines", "header", "arrows", "invoke", "function", "elements"),
         *("closes", "quoted"),
     ],
 )
