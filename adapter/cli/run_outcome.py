@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from adapter.cli.call_tally import CallTally
@@ -12,8 +13,8 @@ from adapter.conversation.guardrails.requested_file_changes import find_file_act
 from adapter.conversation.guardrails.unused_tool import RUNS
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.text.words import find_words
-from adapter.prompting.intent.text_values import find_paths
-from adapter.prompting.intent.verbs import find_requested_action
+from adapter.prompting.intent.text_values import find_paths, find_quoted
+from adapter.prompting.intent.verbs import READS, find_requested_action, is_question
 
 HINTS: dict[Reason, str] = {
     "turns": "raise --max-turns, or split the task",
@@ -79,10 +80,22 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
         return f"nothing was run, although the task asks for it: {NO_CALL_HINT}"
     if done.reason == "answered" and not tally.calls and any(map(read_file, find_paths(task))):
         return f"nothing was done, although the task names a file: {NO_CALL_HINT}"
+    if done.reason == "answered" and (value := _find_new_value(task, tally)):
+        return f"nothing was changed, although the task names the new value {value}: {NO_CALL_HINT}"
     is_answer = asks_for_answer(task) or _informs(done.content, task, tally)
     if done.reason == "answered" and tally.calls and task and not is_answer:
         return f"nothing was changed, and the answer says nothing about the files: {counts}: {NO_CALL_HINT}"
     return ""
+
+
+def _find_new_value(task: str, tally: CallTally) -> str:
+    """Return a quoted text or a name of code that the task states for a file, and that no result contains, or ""."""
+    paths = find_paths(task)
+    if not paths or asks_for_answer(task) or is_question(task) or find_requested_action(task)[0] in READS:
+        return ""
+    known = "\n".join([*paths, *tally.results])
+    values = (*find_quoted(task), *re.findall(r"\b[a-z]+_\w+\b", task))
+    return next((value for value in values if value not in known), "")
 
 
 def _informs(answer: str, task: str, tally: CallTally) -> bool:

@@ -430,6 +430,10 @@ def test_right_change_is_no_false_alarm(change):
         ("Stell in a.txt den Port auf 90", "Erledigt.", 1),
         ("Bump the port in a.txt", "I have bumped the port.", 1),
         ("Sort a.txt", "a.txt sorted", 1),
+        ('a.txt needs a new key "timeout"', 'It has {"host": "mail.local"} now.', 1),
+        ("load_data is a misleading name in a.txt. Call it read_row.", "It reads 1 row of 20.", 1),
+        ('Find "timeout" in a.txt', "It has {} and 20 other lines.", 0),
+        ('What if I set "timeout" in a.txt?', "Then it waits for 20 seconds.", 0),
     ],
 )
 def test_answer_that_says_nothing_about_the_files_that_were_read_fails(task, answer, code):
