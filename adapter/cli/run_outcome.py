@@ -14,7 +14,7 @@ from adapter.conversation.guardrails.unused_tool import RUNS
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.text.words import find_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
-from adapter.prompting.intent.verbs import READS, find_requested_action, is_question
+from adapter.prompting.intent.verbs import find_requested_action
 
 HINTS: dict[Reason, str] = {
     "turns": "raise --max-turns, or split the task",
@@ -34,6 +34,7 @@ EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "int
 
 LONG_RESULT = 6
 """Number of words of results above which an answer may be a copy of them."""
+_CODE_NAME = re.compile(r"\b[a-z]+_\w+\b")
 _ENDED: tuple[Reason, ...] = ("answered", "exited", "finished")
 _STUCK: tuple[Reason, ...] = ("repetition", "stuck")
 
@@ -91,11 +92,10 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
 def _find_new_value(task: str, tally: CallTally) -> str:
     """Return a quoted text or a name of code that the task states for a file, and that no result contains, or ""."""
     paths = find_paths(task)
-    if not paths or asks_for_answer(task) or is_question(task) or find_requested_action(task)[0] in READS:
+    if not paths or asks_for_answer(_CODE_NAME.sub("it", task)):
         return ""
     known = "\n".join([*paths, *tally.results])
-    values = (*find_quoted(task), *re.findall(r"\b[a-z]+_\w+\b", task))
-    return next((value for value in values if value not in known), "")
+    return next((value for value in (*find_quoted(task), *_CODE_NAME.findall(task)) if value not in known), "")
 
 
 def _informs(answer: str, task: str, tally: CallTally) -> bool:
