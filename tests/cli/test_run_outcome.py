@@ -431,7 +431,7 @@ def test_right_change_is_no_false_alarm(change):
         ("Bump the port in a.txt", "I have bumped the port.", 1),
         ("Sort a.txt", "a.txt sorted", 1),
         ('a.txt needs a new key "timeout"', 'It has {"host": "mail.local"} now.', 1),
-        ("load_data is a misleading name in a.txt. Call it read_row.", "It reads 1 row of 20.", 1),
+        ("a.txt: load_data should be named read_row", "It reads 1 row of 20.", 1),
         ('Find "timeout" in a.txt', "It has {} and 20 other lines.", 0),
         ('What if I set "timeout" in a.txt?', "Then it waits for 20 seconds.", 0),
     ],
