@@ -60,6 +60,8 @@ _INVENTED = re.compile(
 """Matches paths, names and addresses that are used in examples."""
 _INSTRUCTION = re.compile(r"(?m)^[A-Z][a-z]+(?: [\w,]+){3,}\.$")
 """Matches a line of an error that tells the model what to do."""
+_NUMBERED = re.compile(r"(?m)^\s*\d+: .*$")
+"""Matches a line of a file in an error."""
 _SENTENCE_END = re.compile(r"(?<=[.:])\s+")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
@@ -212,7 +214,7 @@ def copies_error(call: PastCall, history: CallHistory) -> bool:
     beginnings = {run for text in texts for run in itertools.islice(_find_runs(text), 1)}
     beginnings |= {run for text in short_texts for run in _find_runs(text)}
     errors = (
-        _find_runs(other.result[:BEGINNING])
+        _find_runs(_NUMBERED.sub("", other.result[:BEGINNING]))
         for other in history.recent
         if not other.ok and (other.name == call.name or not {*texts}.isdisjoint(list_strings(other.arguments)))
     )

@@ -525,6 +525,13 @@ def test_part_of_an_error_is_no_short_text_of_a_file(text, is_copy):
     assert not copies_error(call, CallHistory(f"Put this into wifi.txt: {text}", (failed,)))
 
 
+def test_line_of_a_file_that_an_error_shows_is_no_copy():
+    error = "old_content was not found in the file, which is:\n1: one two three four five"
+    failed = PastCall("edit_file", {"path": "a.md", "old_content": "six", "new_content": "x"}, error, ok=False)
+    fixed = {"path": "a.md", "old_content": "one two three four five", "new_content": "one two three four 5"}
+    assert not copies_error(PastCall("edit_file", fixed), CallHistory("Fix a.md", (failed,)))
+
+
 def test_same_edit_by_another_tool_is_a_repetition():
     """Also with an argument that the tool ignores."""
     tools = get_dialect("blade").tools
