@@ -169,7 +169,7 @@ def test_a_wrong_argument_is_a_usage_error_in_plain_words(name, tmp_path, monkey
         (lambda _: Steps(required="test"), "steps.required must be a list of tools, got 'test'"),
         (lambda _: Transcript.from_text('{"a": 1}'), r"line 1, is not a valid transcript line \('kind' is missing\)"),
         (lambda _: Transcript.from_text('{"kind": "x"}'), "unknown kind 'x'; expected"),
-        (lambda _: ChatClient(9), "endpoint must be Endpoint or a string, got 9 (int)"),
+        (lambda _: ChatClient(9), r"endpoint must be Endpoint or a string, got 9 \(int\)"),
         (lambda _: wrap(None), "client, got None"),
     ],
 )
