@@ -6,6 +6,7 @@ written: dozens of milliseconds per fork.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -31,7 +32,9 @@ def apart(test: Callable[..., None]) -> Callable[..., None]:
 @lru_cache
 def _small_process() -> Pool:
     """Start the process that all tests of this process share."""
-    return FORKED.Pool(1)
+    pool = FORKED.Pool(1)
+    atexit.register(pool.terminate)  # or it complains while the interpreter shuts down
+    return pool
 
 
 def _run(module: str, name: str, given: dict[str, Any], environment: dict[str, str]) -> None:
