@@ -146,8 +146,8 @@ def build_guided_request(
 
 
 def select_offered_tools(workspace: Workspace, client: ChatClient) -> ToolSet:
-    """Return the tools for the model's chat template. A very small model gets only the basic tools of the dialect, and
-    all others: it reads 2,000 tokens of definitions in half a minute, and alternates between similar tools."""
+    """Return the tools for the model's chat template. Of the dialect's tools, a very small model gets only the
+    basic ones: it needs half a minute to read 2,000 tokens of definitions, and alternates between similar tools."""
     from adapter.backends.small_model_detection import invents_values
 
     tools, basic = workspace.tools, workspace.dialect.basic

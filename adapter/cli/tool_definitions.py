@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from adapter.core.argument_checks import explain_read_error
+from adapter.core.argument_checks import explain_read_error, format_value
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,5 +20,5 @@ def read_tool_definitions(file: str) -> ToolDefinitions:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"cannot read tool definitions from {file!r}: {explain_read_error(error)}") from error
     if not isinstance(definitions, list | dict):
-        raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
+        raise UsageError(f"{file!r} must contain a JSON list of tool definitions, got {format_value(definitions)}")
     return definitions

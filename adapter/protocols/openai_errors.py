@@ -9,6 +9,8 @@ from adapter.protocols.sse import read_json_or_none
 from adapter.protocols.upstream_failures import classify_failure, is_context_failure
 
 CONTEXT_CODE = "context_length_exceeded"
+_STATUSES = {CONTEXT_CODE: 400, "rate_limit_exceeded": 429}
+"""HTTP statuses of codes that are words."""
 _TAGS = re.compile(r"(?is)<(style|script)\b.*?</\1>|<!--.*?-->|</?[a-z!][^>]*>")
 
 
@@ -70,9 +72,6 @@ def get_error_text(error: JsonObject) -> str:
     """Return the message in an error object of OpenAI's or Ollama's format."""
     detail = error.get("error")
     return str(detail.get("message") or "" if isinstance(detail, dict) else detail)
-
-
-_STATUSES = {CONTEXT_CODE: 400, "rate_limit_exceeded": 429}
 
 
 def find_error_status(error: JsonObject) -> int:

@@ -46,6 +46,9 @@ Ollama and most other servers continue.
 """
 
 LIMITS = ("max_tokens", "max_completion_tokens")
+_LENGTH_REASONS = ("max_tokens", "MAX_TOKENS", "model_length")
+"""Other APIs' names for the finish reason ``length`` that proxies pass on: Anthropic's, Cohere's and Google's, and
+Mistral's."""
 MIN_TOKENS = 16
 """Minimum token limit for the rest of an answer."""
 
@@ -246,13 +249,9 @@ def convert_to_chat(answer: Json) -> Json:
             return llama_cpp_completion.convert_to_chat(answer)
 
 
-_LIMITS = ("max_tokens", "MAX_TOKENS", "model_length")
-"""Finish reasons of other APIs (Anthropic's, Cohere's and Google's, Mistral's) that proxies pass on."""
-
-
 def _is_unusual(choice: Json) -> bool:
     match choice:
-        case {"finish_reason": reason} if reason in _LIMITS:
+        case {"finish_reason": reason} if reason in _LENGTH_REASONS:
             return True
         case {"delta": message} | {"message": message}:
             return isinstance(message, dict) and (
@@ -278,7 +277,7 @@ def _normalize_message(choice: JsonObject) -> JsonObject:
     if (call := message.get("function_call")) and not message.get("tool_calls"):
         fields["tool_calls"] = [{"index": 0, "function": call}]
     finish_reason = choice.get("finish_reason")
-    finish_reason = "length" if finish_reason in _LIMITS else finish_reason
+    finish_reason = "length" if finish_reason in _LENGTH_REASONS else finish_reason
     return {**choice, key: {**message, **fields}, "finish_reason": finish_reason}
 
 

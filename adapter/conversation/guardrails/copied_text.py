@@ -39,8 +39,9 @@ number org owner param parameter password path placeholder project query repo st
 user username value
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
-_WRITTEN = frozenset({*CONTENT, *NEW_TEXT})
 """Words of placeholders, in addition to the name of the parameter."""
+_WRITTEN = frozenset({*CONTENT, *NEW_TEXT})
+"""Names of arguments with a text to write."""
 _FILLER_WORDS = """
 a an any example for goes here is my new of old sample some the this your
 """
