@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib.util
 import sys
 import time
 import tracemalloc
@@ -22,7 +23,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from diff_match_patch import diff_match_patch
 from rapidfuzz import fuzz
 
 from adapter.core.errors import EditError
@@ -80,6 +80,8 @@ def window(text: str, patches: Patches) -> str | None:
 
 
 def match_patch(text: str, patches: Patches) -> str | None:
+    from diff_match_patch import diff_match_patch
+
     engine = diff_match_patch()
     engine.Match_Distance = max(1_000, 10 * len(text))  # where a hunk stands is not known beforehand
     for patch in patches:
@@ -311,6 +313,8 @@ def main() -> int:
     parser.add_argument("--only-ours", action="store_true", help="without the peers")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000])
     options = parser.parse_args()
+    if not options.only_ours and importlib.util.find_spec("diff_match_patch") is None:
+        parser.error("diff_match_patch is not installed: pip install -e '.[bench]', or use --only-ours")
     drawn = cases(options.seed, options.per_kind, options.held_out, options.sources, options.repositories)
     missed = rates(drawn, options.show, options.only_ours)
     missed += falsely_applied(drawn, options.show)
