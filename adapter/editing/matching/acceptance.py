@@ -19,7 +19,7 @@ from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_indexes
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.fuzzy_match import REACH, MatchCandidate
-from adapter.editing.matching.indentation_scope import find_enclosing, has_same_guard
+from adapter.editing.matching.indentation_scope import find_enclosing, find_owners, has_owner, has_same_guard
 from adapter.editing.matching.line_alignment import WRAPPED
 from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY
 from adapter.editing.matching.normalize import (
@@ -266,12 +266,13 @@ def _check_scope(match: MatchFeatures) -> str:
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)
-        at = next((row for row in rows if match.keys[row]), hunk.start)
+        at, lines = next((row for row in rows if match.keys[row]), hunk.start), match.search.document.lines
         for row in find_enclosing(match.old, at, depth):
             difference = match.describe_difference(row)
-            if difference and not match.is_located_between(row):
+            owners = find_owners(lines, match.lines[at]) if difference and at in match.lines else ()
+            if difference and not match.is_located_between(row) and not has_owner(owners, match.keys[row]):
                 return f"line {row + 1} of the old text, which encloses the change, {difference}"
-        if at in match.lines and not has_same_guard(match.old, at, match.search.document.lines, match.lines[at]):
+        if at in match.lines and not has_same_guard(match.old, at, lines, match.lines[at]):
             return f"the condition above line {at + 1} of the old text does not match the file"
     return ""
 

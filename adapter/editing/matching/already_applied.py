@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
-from rapidfuzz import fuzz
-
 from adapter.core.text.diffs import find_changes
 from adapter.editing.matching.document_index import DocumentIndex, find_occurrences
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
@@ -23,9 +21,6 @@ from adapter.editing.repairs.reindent import measure_indent
 MIN_VISIBLE = 8
 """Minimum number of visible characters of a text whose occurrence elsewhere is significant. ``}``, for example, occurs
 everywhere."""
-MIN_ALIKE = 60.0
-"""Minimum similarity, in percent, of the old and the new text. If they are less similar, the place of the new text does
-not show the place of the old text."""
 MAX_OFFSETS = 20
 """Maximum number of occurrences that are checked."""
 
@@ -149,15 +144,13 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
     place is uncertain.
 
     ``hint`` is the expected 0-based line. The expected place of ``old`` is where most of its lines are unchanged. The
-    second value is true if the place of ``new`` is confirmed by such lines or by its similarity to ``old``.
+    second value is true if such lines confirm the place of ``new``.
     """
     ranges = [place for place in find_applied_lines(search, old, new) if _has_changes(search, *place, old, new)]
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
         ranges = [(search.document.find_line(start), search.document.find_line(start + len(new.strip("\n")) - 1))]
     if not ranges:
         return None
-    before, after = (" ".join(list_keys(text.split("\n"))) for text in (old, new))
-    is_alike = fuzz.ratio(before, after) >= MIN_ALIKE
     evidence = dict.fromkeys(ranges, 0)
     elsewhere = 0
     rows = split_view_lines(old)
@@ -169,9 +162,9 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
         elsewhere = elsewhere if places else max(elsewhere, letters)
     best = max(ranges, key=lambda place: evidence[place])
     is_tie = any(evidence[place] == evidence[best] for place in ranges if place != best)
-    if is_tie or evidence[best] < elsewhere:
+    if is_tie or 0 < elsewhere >= evidence[best]:
         return None
-    return best[0], is_alike or evidence[best] > 0
+    return best[0], evidence[best] > 0
 
 
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ inside comments. A *guard* applies to lines with its own indentation: ``#ifdef``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from adapter.editing.matching.normalize import normalize_line
@@ -18,11 +18,9 @@ _GUARD = re.compile(
     r"\s*(?:#\s*(?:ifn?def\b|(?:el)?if\s*[!(]*(?:defined|[A-Z_]{2}|\d)|(?:else|endif)(?:\s*$|\s*/))|#!?\[cfg|"
     r"//\s?\+?(?:go:)?build\b|@\S*(?:[Ss]kip|[Ee]nabled|[Dd]isabled)|(?:- )?(?:when|if|unless): )"
 )
+_WORD = re.compile(r"\w+")
+_CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 _CONDITION = re.compile(r"\W*(?:else\W+)?(?:if|elif|elsif|unless|while|until|when)\b")
-
-
-def is_condition(line: str) -> bool:
-    return bool(_CONDITION.match(line) or _GUARD.match(line))
 
 
 def has_same_guard(old: Sequence[str], row: int, lines: Sequence[str], line: int) -> bool:
@@ -47,6 +45,25 @@ def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:
             depth = measure_indent(lines[index])
             yield index
     yield from _find_in_comment(lines[: at + 1])
+
+
+def find_owners(lines: Sequence[str], at: int) -> set[str]:
+    """Return the keys of the lines that enclose line ``at``, including the opening line of a block that it closes."""
+    depth = measure_indent(lines[at]) + bool(_CLOSING.match(lines[at]))
+    first = max(0, at - MAX_SCOPE)
+    return {normalize_line(lines[first + index]) for index in find_enclosing(lines[first : at + 1], at - first, depth)}
+
+
+def has_owner(owners: Iterable[str], shown: str) -> bool:
+    """Return whether one of the ``owners`` is ``shown`` or has only more or fewer words. Conditions must be equal."""
+    return any(_is_same(shown, owner) for owner in owners)
+
+
+def _is_same(shown: str, actual: str) -> bool:
+    left, right = (_WORD.findall(line) for line in (shown, actual))
+    has_all = set(left) <= set(right) or set(right) <= set(left)
+    is_condition = _CONDITION.match(shown) or _GUARD.match(shown)
+    return shown == actual or (has_all and left[:1] == right[:1] != [] and not is_condition)
 
 
 def _find_in_comment(lines: Sequence[str]) -> Iterator[int]:

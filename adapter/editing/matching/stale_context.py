@@ -10,7 +10,6 @@ block that contains them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +21,7 @@ from rapidfuzz import fuzz
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.matching.indentation_scope import MAX_SCOPE, find_enclosing, has_same_guard, is_condition
+from adapter.editing.matching.indentation_scope import find_owners, has_owner, has_same_guard
 from adapter.editing.matching.normalize import count_letters, is_distinctive, list_keys, normalize_line
 from adapter.editing.repairs.diff_markers import list_nonblank_lines
 from adapter.editing.repairs.omission_markers import is_elision
@@ -55,8 +54,6 @@ MIN_SIZE = 250
 """Minimum document size, in lines, for computing line frequencies. A smaller document is assumed to have this size."""
 MARK_BITS = 2.0
 """Maximum bits of a punctuation line. Each letter or digit adds one bit."""
-_WORD = re.compile(r"\w+")
-_CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 
 
 class AnchoredChange(NamedTuple):
@@ -270,27 +267,13 @@ class _Anchors:
 
     def _is_in_scope(self, anchor: _Anchor) -> bool:
         """Return whether the document has the change in the same function, section or key as the old text."""
-        owners = _find_owners(self.old, _find_shallowest(self.old, anchor.rows))
         lines = self.search.document.lines
-        line = _find_shallowest(lines, range(anchor.first, anchor.last + 1))
-        actual = _find_owners(lines[max(0, line - MAX_SCOPE) : line + 1], min(line, MAX_SCOPE)) if owners else set()
+        owners = find_owners(self.old, _find_shallowest(self.old, anchor.rows))
+        actual = find_owners(lines, _find_shallowest(lines, range(anchor.first, anchor.last + 1))) if owners else set()
         return has_same_guard(self.old, anchor.rows.start, lines, anchor.first) and all(
-            any(_is_same(owner, other) for other in actual) for owner in owners
+            has_owner(actual, owner) for owner in owners
         )
 
 
 def _find_shallowest(lines: Sequence[str], span: range) -> int:
     return min((at for at in span if lines[at].strip()), key=lambda at: measure_indent(lines[at]))
-
-
-def _is_same(shown: str, actual: str) -> bool:
-    """Return whether two lines are equal or, unless they are conditions, one only has additional words."""
-    left, right = (_WORD.findall(line) for line in (shown, actual))
-    has_all = set(left) <= set(right) or set(right) <= set(left)
-    return shown == actual or (has_all and left[:1] == right[:1] != [] and not is_condition(shown))
-
-
-def _find_owners(lines: Sequence[str], at: int) -> set[str]:
-    """Return the lines that enclose line ``at``, including the opening line of a block that it closes."""
-    depth = measure_indent(lines[at]) + bool(_CLOSING.match(lines[at]))
-    return {normalize_line(lines[index]) for index in find_enclosing(lines, at, depth)}

@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import gcd
 from typing import NamedTuple
 
@@ -191,8 +191,8 @@ class IndentMapper:
 
 def _is_left_open(text: str) -> bool:
     """Return whether ``text`` starts with a bracket that is followed by text and not closed."""
-    opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))
-    return _OPENED.match(text) is not None and opened > closed
+    steps = (1 if mark in "([{" else -1 for mark in text if mark in "([{)]}")
+    return _OPENED.match(text) is not None and all(depth > 0 for depth in accumulate(steps))
 
 
 def _render_indent(columns: int, uses_tabs: bool) -> str:
