@@ -1,4 +1,4 @@
-"""Trim a client's conversation to a token budget, with cuts that later requests of the conversation repeat.
+"""Trim a client's conversation to a token budget, so that later requests of the same conversation get the same cuts.
 
 A client sends the whole conversation with each request, and the model server caches the prefix that two prompts have in
 common. Therefore, a cut must not depend on later messages. The conversation is read from its beginning. Wherever a
@@ -22,11 +22,11 @@ from adapter.core.text.plurals import pluralize
 from adapter.core.text.truncate import shorten
 
 ACCURACY = 0.9
-"""Share of the budget that estimated tokens may fill: models with small vocabularies need more than estimated."""
+"""Share of the budget for the estimated tokens. Models with small vocabularies need more tokens than estimated."""
 LONG_TEXT = 1_000
 """Number of characters that remain of an old user or model message."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
-"""Maximum number of summarized calls in a note: in total, and per token of the budget. Others are only counted."""
+"""Maximum number of calls that a note lists: in total, and per token of the budget. Other calls are only counted."""
 MAX_COUNTS = 16_384
 """Maximum number of strings whose token counts are cached."""
 
@@ -35,7 +35,7 @@ _counts: dict[bytes, int] = {}
 
 
 def compute_prompt_limit(context_tokens: int) -> int:
-    """Return the number of estimated tokens that a prompt may have, so that an answer fits into the context."""
+    """Return the maximum estimated number of tokens of a prompt that leaves room for an answer in the context."""
     return int(compute_usable_tokens(context_tokens) * ACCURACY)
 
 
@@ -113,9 +113,9 @@ class _Note:
 
 
 class _Fitting:
-    """The messages of a conversation while they are being shortened. A summarized message is replaced by None.
+    """The messages of a conversation while they are being shortened. None replaces a summarized message.
 
-    Each kind of cut has a position, which only moves forward. All messages before it have been cut in this way.
+    Each kind of cut has a position, which only moves forward. All messages before the position have had that cut.
     """
 
     def __init__(self, originals: Sequence[JsonObject], limit: int) -> None:
@@ -184,7 +184,7 @@ class _Fitting:
             self._shorten_result_to(index, max(SHORT, int(length * share)))
 
     def _summarize_turn(self, index: int) -> int:
-        """Replace an answer with calls, and their results, by a line in the note of the message before them."""
+        """Replace an answer with calls, and the calls' results, by a line in the preceding message's note."""
         message = self.messages[index]
         if message is None:
             return index + 1
@@ -264,7 +264,7 @@ class _Fitting:
             return
         content = original.get("content")
         own: Content = content if isinstance(content, str | list) else ""
-        # Counted apart, because counting a long message again for each note would take quadratic time.
+        # The note is counted separately, because counting a long message again for each note would take quadratic time.
         tokens = count_tokens(original) + _count(f"\n\n{note}")
         self._set(index, {**original, "content": concat_content(own, note, "\n\n")}, tokens)
 

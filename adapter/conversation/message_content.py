@@ -10,14 +10,14 @@ Content: TypeAlias = str | list[Json]
 
 
 def concat_content(first: Content, second: Content, between: str) -> Content:
-    """Concatenate two contents. The result is a string, with ``between`` as the separator, if both are strings."""
+    """Concatenate two contents. Two strings are joined with ``between``; otherwise, the result is a list of parts."""
     if isinstance(first, str) and isinstance(second, str):
         return between.join(text for text in (first, second) if text)
     return [*_list_parts(first), *_list_parts(second)]
 
 
 def get_text(content: Json) -> str:
-    """Return the text of a message's content without images and other parts, or "" for any other value."""
+    """Return the text of a message's content, without images and other parts. Return "" if the content is invalid."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -31,8 +31,8 @@ def build_image_part(url: str) -> Json:
 
 
 def get_image_url(part: Json) -> str | None:
-    """Return the URL in an image part, or None for other parts. Some clients send the URL itself in place of an object
-    that contains it."""
+    """Return the URL in an image part, or None for other parts. Some clients send the URL as a string instead of an
+    object."""
     image = part.get("image_url") if isinstance(part, dict) else None
     url = image.get("url") if isinstance(image, dict) else image
     return url if isinstance(url, str) else None

@@ -140,11 +140,11 @@ class MessageRenderer:
             yield {"role": entry.role, "content": entry.content}
 
     def _describe_call(self, call: ToolCall) -> str:
-        """Return the call as text that is not parsed as a call when it occurs within a line."""
+        """Return the call as text that the parser does not take for a call within a line."""
         return self.escape(f": {_summarize(call)}").removeprefix(": ")
 
     def _escape_own(self, text: str) -> str:
-        """Escape the model's own text, parts of which may already be escaped."""
+        """Escape the model's own text. Parts of it may already be escaped."""
         return self.escape(unescape_control_tokens(text))
 
 

@@ -7,23 +7,23 @@ import re
 from adapter.core.text.plurals import pluralize
 
 CUT_TO = 0.6
-"""Share of the usable tokens that remain after a cut, so that the next dozen turns fit without another cut."""
+"""Share of the usable tokens that a cut leaves in use. The next dozen turns then fit without another cut."""
 SHORT = 240
 """Length of a shortened result, in characters from its start and its end. Shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
-"""Share of the remaining characters that comes from the end of the result. It is larger for commands, which report
+"""How much of a shortened result is taken from its end, as a share. Commands have a larger share, because they report
 their outcome at the end.
 """
 _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 
 
 def compute_share(excess: float, total: int) -> float:
-    """Return the share of results with ``total`` tokens that remains if they are shortened by ``excess`` tokens."""
+    """Return the share that remains if results of ``total`` tokens are shortened by ``excess`` tokens."""
     return max(0.0, 1 - excess / max(total, 1))
 
 
 def shorten_result(content: str, size: int, call: str, tool: str) -> str:
-    """Return the ends of a tool's result around a note that names its call; see `keep_ends`."""
+    """Keep a tool result's start and end around a note that names its call; see `keep_ends`."""
     size_note = f"{len(content)} characters in {pluralize(content.count(chr(10)) + 1, 'line')}"
     note = f"\n[shortened: {call} returned {size_note}; call it again to see all]\n"
     return keep_ends(content, size, note, COMMANDS_TAIL if _COMMANDS.search(tool) else TAIL)
@@ -31,7 +31,7 @@ def shorten_result(content: str, size: int, call: str, tool: str) -> str:
 
 def keep_ends(text: str, size: int, note: str, tail_share: float = TAIL) -> str:
     """Return the first and last lines of ``text`` with ``note`` between them. If the lines are too long, keep
-    characters instead. A text that is no longer than ``size`` characters plus the note is unchanged.
+    characters instead. If ``text`` has at most ``size`` characters more than the note, return it unchanged.
     """
     if len(text) <= size + len(note):
         return text

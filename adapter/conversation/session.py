@@ -114,7 +114,7 @@ class Session:
         self._notes.append(text)
 
     def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
-        """Add a message and its answers to the history, without checking the answers or running their calls."""
+        """Add an old message and its answers to the history, without checking the answers or running their calls."""
         self._add_message(message)
         for turn, results in answers:
             self._add_answer(turn, reencode=True)
@@ -122,10 +122,8 @@ class Session:
             self._show_results(results)
 
     def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
-        """End the turn, because the user interrupted it.
-
-        ``results``: results of those calls of the last `RunTools` that finished. ``turn`` is the partial answer, whose
-        calls are not run.
+        """End the turn, because the user interrupted it. ``results`` are the results of the last `RunTools`, as far as
+        its calls have finished. ``turn`` is the partial answer, whose calls are not run.
         """
         self._show_results(results)
         if turn is None or not (turn.content.strip() or turn.calls):
@@ -188,8 +186,8 @@ class Session:
         return replace(step, held_to=self._held_to, in_words=in_words)
 
     def _has_nothing_to_add(self, verdict: Retry) -> bool:
-        """Return whether the model has made a change, and then only repeated it and copied the guardrail's message
-        about that, or has written nothing after the whole of the requested change."""
+        """Return whether the model has made a change and cannot add to it. It either repeated the change and copied the
+        guardrail's message about that, or made the complete change and then wrote nothing."""
         if not has_changed(self._history):
             return False
         is_complete = find_started_action(self._history) != "" and not find_unused_values(self._history)
@@ -200,15 +198,15 @@ class Session:
         )
 
     def _with_result(self, content: str) -> str:
-        """Append the result of a repeated call to an answer that has no word in common with it. An answer with a number
-        is not changed if the user asked a question, because the number may be a count."""
+        """Append a repeated call's result to an answer that has no word in common with it. After a question, an answer
+        with a number is unchanged, because the number may be a count."""
         words = set(stem_words(self._repeated_result))
         is_used = not words or not words.isdisjoint(stem_words(content))
         is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
         return content if is_used or is_count else f"{content}\n\n{self._repeated_result}"
 
     def _limit(self, held_to: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tools to which to constrain an answer. After a question, they change no files."""
+        """Return ``held_to``, but after a question only the tools that change no files."""
         is_asked = is_question(self._history.request)
         return tuple(name for name in held_to if not is_asked or self.tools[name].effect not in ("write", "delete"))
 
@@ -219,7 +217,7 @@ class Session:
         return has_results and (is_question(self._history.request) or expects_information(self._history.request))
 
     def _give_up(self, reason: Reason) -> Step:
-        """End the turn. If there may be an answer in the results, first query the model once more, without tools."""
+        """End the turn. If the results may answer a question, first query the model once more, without tools."""
         if self._was_in_words or not self._has_answer or self._turns >= self.limits.turns:
             return self._finish(reason)
         self._was_in_words = True
@@ -236,17 +234,16 @@ class Session:
         return Finished(reason, "" if is_reported else self._history.last_result)
 
     def _keep_whole_call(self, turn: Turn) -> Turn:
-        """Reduce an answer that was cut off to its first complete call, if the answer continued after that call.
-        Return other answers unchanged."""
+        """Reduce a truncated answer to its first complete call, if the answer continued after that call. Return any
+        other answer unchanged."""
         texts = [turn.content, *(each.raw for each in turn.invalid)]
         whole = next((call for text in texts if (call := find_leading_call(text)) and not text.endswith(call)), "")
         found = parse(whole, self.tools, self.format, policy=APPROVED, finish_reason="stop") if whole else turn
         return found if found.calls else turn
 
     def _screen_calls(self, turn: Turn) -> tuple[Turn, tuple[DroppedCall, ...]]:
-        """Remove the calls that guardrails drop, and everything after the last call that is used.
-
-        The model is not shown the removed parts, because a small model would continue them.
+        """Remove the calls that guardrails drop, and everything after the last used call. The removed parts are also
+        hidden from the model, because a small model would continue them.
         """
         kept, dropped = self._active_guardrails.screen_calls(self._history, turn.calls)
         used = kept[:MOST_CALLS]
@@ -257,9 +254,8 @@ class Session:
         return Turn.from_events(events), tuple(dropped)
 
     def is_flood(self, text: str, turn: Turn) -> bool:
-        """Return whether the rest of an answer need not be received. This is so if the answer has more calls than will
-        be used, repeats itself, or begins like a call but cannot become one. ``text`` and ``turn`` are the answer so
-        far."""
+        """Return whether to stop receiving an answer, because it has more calls than will be used, repeats itself, or
+        begins like a call but cannot become a valid one. ``text`` and ``turn`` are the answer so far."""
         is_code = turn.content.count("```") % 2 == 1  # such as a matrix of zeros
         if not turn.invalid and repeats_text(text, 2 if turn.calls else 32 if is_code else 4):
             return True
@@ -288,7 +284,7 @@ class Session:
         return self.guardrails
 
     def _retry(self, answer: HistoryEntry, retry: Retry) -> AskModel:
-        """Query the model for a better answer than ``answer``, which is removed once a better one is accepted."""
+        """Query the model again. ``answer``, the rejected answer, is removed once a better one is accepted."""
         is_broken = retry.guardrail in BROKEN_CALLS
         message = self.format.encode_result("", f"{ERROR_LABEL} {retry.message}", "") if is_broken else retry.message
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
@@ -416,8 +412,8 @@ class Session:
         return refused
 
     def _is_refused(self, violation: Violation) -> bool:
-        """Return whether to refuse a call. Once all wordings of the message have been used, a call is refused only if
-        its guardrail stops the loop or drops calls."""
+        """Return whether to refuse a call. If the model has already read every wording of the message, the call is
+        refused only by guardrails that stop the loop or drop calls."""
         guardrail = GUARDRAILS[violation.guardrail]
         has_wording = guardrail.stops or guardrail.drops or self._refused_turns < len(violation.wordings)
         return guardrail.name in self._active_guardrails.on and has_wording

@@ -57,8 +57,8 @@ class SessionLimits:
     calls: int = MAX_CALLS
     """Maximum number of calls of one answer that are run; the ``too_many_calls`` guardrail drops the others."""
     tool_turns: int | None = None
-    """Maximum number of turns with calls; None for no limit. The value 1 is for models that cannot decide whether a
-    task is done.
+    """Maximum number of turns with calls; None for no limit. Use 1 for models that cannot decide whether a task is
+    done.
     """
     context_tokens: int | None = None
     """Size of the server's context, in tokens. None disables trimming."""
@@ -78,15 +78,14 @@ class AskModel:
     held_to: tuple[str, ...] = ()
     """Tools that the answer is constrained to, as in `Retry`."""
     in_words: bool = False
-    """True to withdraw the tools for this query, because the model only repeated a call that already has a result, or
-    made no progress although there are results."""
+    """True to withdraw the tools for this query: the model has results, but repeats a call or makes no progress."""
     holds_text: bool = False
-    """True if the answer may copy a guardrail's message, so that its text is shown only once it is accepted."""
+    """True to show the answer's text only after it was accepted, because it may be a copy of a guardrail's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls in order, and return one result for each call. ``dropped`` are the other calls of the answer."""
+    """Run these calls in order, and return one result for each. ``dropped`` are the answer's other calls."""
 
     calls: tuple[ToolCall, ...]
     dropped: tuple[DroppedCall, ...] = ()
@@ -96,7 +95,7 @@ class RunTools:
 class Finished:
     reason: Reason
     content: str
-    """The model's last message. If it wrote none: the last result, or "" after a single call that changed something."""
+    """The model's last message. If there is none, the last result, or "" after a single call that changed something."""
 
 
 Step: TypeAlias = AskModel | RunTools | Finished

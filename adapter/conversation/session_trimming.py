@@ -1,7 +1,7 @@
 """Trim a session's history to the model's context: shorten old results, then drop the oldest turns.
 
-Both changes invalidate the server's prompt cache. Therefore, a history that is too long is cut to well below the limit,
-and all cuts are permanent.
+Both changes invalidate the server's prompt cache. To make them rare, a history that is too long is cut to well below
+the limit, and all cuts are permanent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adapter.conversation.result_shortening import CUT_TO, SHORT, compute_share,
 
 @dataclass(frozen=True, slots=True)
 class TrimmedHistory:
-    """The entries to show, and how many of them were ``shortened`` and how many turns ``dropped``."""
+    """The remaining entries, with the numbers of ``shortened`` entries and ``dropped`` turns."""
 
     entries: list[HistoryEntry]
     shortened: int = 0
@@ -56,7 +56,7 @@ def _list_answers(entries: list[HistoryEntry], first: int = 0) -> list[int]:
 
 
 def _shorten(entry: HistoryEntry, size: int, encode: Callable[[str, str, str], str]) -> HistoryEntry:
-    """Shorten each result in ``entry``, unless the notes about the calls would make the entry longer."""
+    """Shorten each result in ``entry``, unless the added notes would make the entry longer."""
     about = entry.about or tuple(name for name, _, _ in entry.results)
     cut = tuple(
         (name, shorten_result(text, size, call or name or "the tool", name), call_id)

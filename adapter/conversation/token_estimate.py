@@ -23,14 +23,14 @@ MAX_ANSWER = 4_096
 
 
 def compute_usable_tokens(context_tokens: int) -> int:
-    """Return the number of tokens that a prompt may have, so that an answer fits into the context."""
+    """Return the maximum number of tokens of a prompt that leaves room for an answer in the context."""
     return context_tokens - min(int(context_tokens * ANSWER_SHARE), MAX_ANSWER)
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens without a vocabulary.
+    """Estimate the number of tokens in ``text`` without a tokenizer's vocabulary.
 
-    For this package's prompts, the estimate is within 7 percent of the counts of Qwen 2 and 3. Models with small
+    For this package's prompts, the estimate is within 7 percent of Qwen 2's and Qwen 3's counts. Models with small
     vocabularies (SmolLM2, Llama 2) need about 10 percent more tokens. The estimate is too low for languages other than
     English.
     """

@@ -1,7 +1,7 @@
 """Show a model its own earlier answers byte for byte, so that the server can reuse its prompt cache.
 
-The server reuses the cache up to the first byte that differs from the previous prompt. A re-encoded call may have
-different spacing, a repair or a corrected name.
+The server reuses the cache up to the first byte that differs from the previous prompt. Re-encoding a call may change
+its spacing, repair it or correct its name.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _find_closing_markup(markup: str) -> str:
 
 @cache
 def _compile_turn_markers() -> re.Pattern[str]:
-    """Return a pattern for the markers that end a turn or begin a new part of it. None of them ends a call."""
+    """Return a pattern for the markers that end a turn or begin its next part. None of them can close a call."""
     tables = build_marker_tables(FORMATS.all, ())
     markers = {*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning}
     return re.compile("|".join(map(re.escape, markers)), re.IGNORECASE)

@@ -1,9 +1,8 @@
 """Detect answers that end with an announced action ("Let me read the file:"), in several languages.
 
-Only the last sentence counts, and only if it begins with an announcement and, in English, a verb for the action of a
-tool. Offers, questions, conditions and text that the user requested ("write a mail that ...") are not announcements. A
-missed announcement only loses a retry, but a false alarm costs a model call; tests/conversation/guardrails measures
-both.
+Only the last sentence counts. It must begin with an announcement which, in English, needs a verb for a tool's action.
+Offers, questions, conditions and text that the user requested ("write a mail that ...") are not announcements. A missed
+announcement only loses a retry, but a false alarm costs a model call; tests/conversation/guardrails measures both.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ _NEXT = re.compile(
 )
 """Matches a last sentence that names a tool as the next step."""
 _STEP = re.compile(rf"{_FILLER}(?:(?:the|my)\s+)?next\s+step(?:\s+is(?:\s+to)?|:)\s(?P<action>.*)", _FLAGS | re.DOTALL)
-"""Matches an answer that only names the next step. After other text, the step may be one for the user."""
+"""Matches an answer that only names the next step. After other text, the step may be meant for the user."""
 _HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s.*(?:[:：]|…|\.\.\.)\s*$", re.IGNORECASE)
 """Matches a sentence that announces something and ends with a colon or dots."""
 _CONTINUES = re.compile(r":\s+\S+\s+\S|：\S")
-"""Matches a sentence in which the announced text follows the colon."""
+"""Matches a sentence in which the announced text follows a colon."""
 _NOT_NOW = re.compile(
     r"""\?|？|\b(?:if|once|when|after)\s+you\b|\bonce\s+(?:i|it|the|they|we|your)\b|\b(?:as\s+soon\s+as|whenever|until|unless|let\s+me\s+know|tomorrow|later|always)\b
     |\b(?:in\s+the\s+future|from\s+now\s+on|next\s+time|from\s+here\s+on)\b|\bplease\s+(?!\w*ll)\w+|\b(?:could|would)\s+you\b

@@ -25,8 +25,8 @@ MAX_CACHED_NAME = 128
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call and its result. ``ok``: whether it succeeded. ``changes``: whether it may have changed the results of
-    other calls."""
+    """A call and its result. ``ok`` is true if the call succeeded, and ``changes`` if it may have changed other calls'
+    results."""
 
     name: str
     arguments: JsonObject
@@ -74,7 +74,7 @@ class CallHistory:
 
     @property
     def given_text(self) -> str:
-        """The text that comes neither from the model nor from this package: user messages and successful results."""
+        """All text from the user and from tools: user messages and successful results."""
         return "\n".join([self.user_text, *(call.result for call in self.calls if call.ok)])
 
     @property
@@ -102,7 +102,7 @@ _is_change = lru_cache(1_024)(sounds_like_change)
 
 @dataclass(frozen=True, slots=True)
 class ReadMessages:
-    """The ``history`` of the first ``count`` messages of a conversation, which `read_history` can continue.
+    """The ``history`` of a conversation's first ``count`` messages. `read_history` can continue it.
 
     ``calls``: id, name and arguments of each call. ``results``: the result of each call, by its id.
     """

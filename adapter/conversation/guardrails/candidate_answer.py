@@ -10,7 +10,7 @@ from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
 
 IN_TEXT = frozenset({"text-follows", "no-body"})
-"""The parser's rejection reasons that may apply to an intended call."""
+"""The parser's reasons for rejecting text that may nevertheless be an intended call."""
 
 
 @dataclass(frozen=True, slots=True)

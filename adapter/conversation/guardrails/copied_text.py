@@ -1,4 +1,4 @@
-"""Detect text that a model copied instead of finding a value: placeholders, error messages and guardrail messages."""
+"""Detect text that a model copied in place of a real value: placeholders, error messages and guardrail messages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MAX_PLACEHOLDER = 80
 MAX_KNOWN = 5
 """Maximum number of values that a message lists."""
 WORDS = 4
-"""Number of consecutive words that a text must have in common with a message to count as a copy of it."""
+"""Number of consecutive words that a text must have in common with a message to count as a copy."""
 BEGINNING = 200
-"""Number of characters at the start of an error message that are compared with the beginning of an argument."""
+"""Number of characters at the start of an error message that are compared with the start of an argument."""
 SHORT = 120
-"""Maximum length of a text to write that is compared as a whole, in characters."""
+"""Maximum length of a text for a file that is compared completely, not only at its start, in characters."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 
@@ -41,7 +41,7 @@ user username value
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of placeholders, in addition to the name of the parameter."""
 _WRITTEN = frozenset({*CONTENT, *NEW_TEXT})
-"""Names of arguments with a text to write."""
+"""Names of arguments with a text for a file."""
 _FILLER_WORDS = """
 a an any example for goes here is my new of old sample some the this your
 """
@@ -52,13 +52,13 @@ body code comment content description message pattern query text
 _TEXTS = frozenset(_TEXTS_WORDS.split())
 """Words in the names of parameters for which "..." may be intended."""
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
-"""Keywords of a schema that may contain values."""
+"""Schema keywords that may contain values."""
 _INVENTED = re.compile(
     r"""(?:^|[/\\])path[/\\]to[/\\]\S*|^(?:(?:file|dir|folder|project)?path|filename(?:\.\w{1,5})?)$
     |^y{4}[-/]m{2}[-/]d{2}.*|(?<![^\W_])your[-_][a-z]\w*|^(?:https?://(?:www\.)?|\S+@)(?P<host>example\.(?:com|net|org))\b\S*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches paths, names and addresses that are used in examples."""
+"""Matches paths, names and addresses that are typical of examples."""
 _INSTRUCTION = re.compile(r"(?m)^[A-Z][a-z]+(?: [\w,]+){3,}\.$")
 """Matches a line of an error that tells the model what to do."""
 _NUMBERED = re.compile(r"(?m)^\s*\d+: .*$")
@@ -91,7 +91,7 @@ def _find_placeholders(tool: Tool, arguments: JsonObject, history: CallHistory) 
 
 
 def list_known_values(argument: str, history: CallHistory) -> list[str]:
-    """Return values from the conversation that ``argument`` may take: paths, or the values of a field of this name."""
+    """Return values from the conversation that ``argument`` may have: paths, or the values of fields with this name."""
     if not _split_words(argument).isdisjoint(("file", "path")):
         return find_paths(history.given_text)[:MAX_KNOWN]
     values = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', history.given_text)
@@ -144,8 +144,7 @@ def _list_invented(value: str) -> list[str]:
 
 
 def _is_counted(value: str) -> bool:
-    """Return whether a number or phone number is an obvious dummy, because its digits only count up: ``12345``, ``+1
-    (123) 456-7890``."""
+    """Return whether a number is an obvious dummy, because its digits count up: ``12345``, ``+1 (123) 456-7890``."""
     digits = re.sub(r"\D", "", value)
     return len(digits) > 4 and digits in "11234567890" and not re.search(r"[^\W\d_]", value)
 
@@ -160,7 +159,7 @@ def _split_words(text: str) -> set[str]:
 
 @dataclass(slots=True)
 class SentMessages:
-    """The guardrails' messages to a model. A copy of one is neither an answer nor an argument."""
+    """The guardrails' messages to a model, to recognize copies of them in answers and arguments."""
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
     _sentences: set[str] = field(default_factory=set)
@@ -179,7 +178,7 @@ class SentMessages:
         return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
 
     def is_mostly_copied(self, content: str) -> bool:
-        """Return whether a large part of ``content`` is copied, or one of its lines begins like the error of a tool."""
+        """Return whether a large part of ``content`` is copied, or one of its lines begins like a tool's error."""
         if any(line.lstrip(" \t.*`").startswith(ERROR_LABEL) for line in content.splitlines()):
             return True
         if any(
@@ -193,17 +192,17 @@ class SentMessages:
 
 @lru_cache(2)  # 6 ms for 60 tools, at each retry
 def _read_definitions(tools: ToolSet) -> tuple[str, frozenset[tuple[str, ...]]]:
-    """Return the definitions of tools as text, and its runs of words."""
+    """Return the tools' definitions as text, and all runs of words in that text."""
     definitions = "\n".join(json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
     return definitions, frozenset(_find_runs(definitions))
 
 
 def copies_error(call: PastCall, history: CallHistory) -> bool:
-    """Return whether an argument begins like the error message of an earlier call, or contains its instructions, or a
-    short text to write contains a part of it, so that the model has probably copied it.
+    """Return whether an argument was probably copied from the error message of an earlier call.
 
-    The earlier call must have called the same tool, or have an argument in common with ``call``: a model may search for
-    the errors of other calls.
+    An argument is a copy if it begins like the message or contains its instructions. A short text for a file is a copy
+    if it contains any part of the message. The earlier call must have called the same tool, or have an argument in
+    common with ``call``, because a model may search for the errors of other calls.
     """
     texts = [*list_strings(call.arguments)]
     failed = [other.result for other in history.recent if not other.ok and other.name == call.name]

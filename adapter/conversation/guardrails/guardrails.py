@@ -63,7 +63,7 @@ MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
 
 MAX_DROPPED = 3
-"""Maximum number of dropped calls of an answer. A model that writes more calls is listing all tools."""
+"""Maximum number of dropped calls in an answer. If there are more, the model is listing all tools."""
 
 
 class Guardrails(ViolationFinder):
@@ -151,7 +151,8 @@ class Guardrails(ViolationFinder):
         return Retry(violation.guardrail, violation.wordings[tries], held_to)
 
     def drops_answer(self, history: CallHistory, answer: CandidateAnswer) -> bool:
-        """Return whether to drop the text of an answer: a call, a word for null, or a copy of a guardrail's message."""
+        """Return whether to drop an answer's text: if it is a call, a word for null, or a copy of a guardrail's
+        message."""
         is_call = "call_as_answer" in self.on and self._is_call_shaped(history, answer.content)
         is_null = "empty_answer" in self.on and is_empty_answer(answer.content, history)
         return is_call or (is_null and answer.content != "") or self._sent.is_mostly_copied(answer.content)
@@ -165,8 +166,8 @@ class Guardrails(ViolationFinder):
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
-        ``is_final``: True if no retry is possible. If one is possible, a call that the model should correct is returned
-        unchanged.
+        If the arguments change what the call does, the model should correct the call. Then they are only removed if
+        ``is_final`` is true, which means that no retry is possible.
         """
         tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
         allowed = tool and select_allowed_arguments(tool, call.arguments)
@@ -178,7 +179,7 @@ class Guardrails(ViolationFinder):
     """Former name of `remove_forbidden`."""
 
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
-        """Return the calls of an accepted answer that should be run, and the dropped calls. Arguments as in `check`.
+        """Return an accepted answer's calls that should be run, and its dropped calls. For the arguments, see `check`.
 
         The first call is never dropped, because `check` has accepted it. If more than `MAX_DROPPED` calls are dropped,
         the model is listing calls without end, so all calls after the first dropped one are dropped as well.
@@ -206,7 +207,7 @@ class Guardrails(ViolationFinder):
         return kept, [*dropped.values()]
 
     def find_drop_reason(self, history: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
-        """Return the guardrail that drops a call of the current answer, or "" if the call is used.
+        """Return the name of the guardrail that drops a call of the current answer, or "" if the call is used.
 
         ``earlier``: the used calls of the same answer.
         """

@@ -1,4 +1,4 @@
-"""Detect texts for files that have no word in common with the conversation, in any language."""
+"""Detect file contents that have no word in common with the conversation, in any language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT
 from adapter.tools.tool_set import ToolSet
 
 SHORT_TEXT = 200
-"""Number of characters up to which a text is checked. A longer one may be a translation, or a program."""
+"""Maximum length of a checked text, in characters. A longer text may be a translation or a program."""
 
 PROSE_FILES = (".txt", ".md", ".rst")
 """Endings of the files whose text is checked."""
@@ -28,11 +28,11 @@ def find_terms(text: str) -> set[str]:
 
 
 def is_invented(path: str, text: str, request: str, known: str, tools: ToolSet) -> bool:
-    """Return whether a short ``text`` for the file at ``path`` is prose without any of the words in ``known``.
+    """Return whether a short ``text`` for the file at ``path`` is prose that has no word in common with ``known``.
 
-    The words of the tools' definitions do not count, unless the request has all words of the text: "This is a file." is
-    not about anything. Other files, such as ``.gitignore``, and texts that the model was asked to compose need no word
-    of the request.
+    Words from the tools' definitions do not count: "This is a file." could be about anything. But if the request has
+    all words of the text, the text is not invented. Only prose files are checked, not ``.gitignore``, for example, and
+    only if the user did not ask the model to compose a text.
     """
     terms = find_terms(text)
     if not path.lower().endswith(PROSE_FILES) or not _PROSE.fullmatch(text) or wants_text(request):

@@ -1,4 +1,4 @@
-"""Find where a model continued after its answer, with a user message that it invented, and cut the answer there."""
+"""Find an invented user message with which a model continued after its answer, and cut the answer there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find_answer_end(content: str, request: str) -> int:
     """Return the index at which the answer ends.
 
     The answer ends before a user message that the model has invented and answered, unless ``request`` is about
-    dialogues. A block of code may have such lines: the keys ``user:`` and ``bot:`` in YAML.
+    dialogues. Code blocks are not searched, as YAML may have the keys ``user:`` and ``bot:``.
     """
     prose = _CODE.sub(lambda code: " " * len(code[0]), content)
     user = _USER_SAYS.search(prose)
@@ -28,7 +28,7 @@ def find_answer_end(content: str, request: str) -> int:
 
 
 def cut_turn(turn: Turn, end: int) -> Turn:
-    """Return ``turn`` up to the first call that follows more than ``end`` characters of content, without that call."""
+    """Return ``turn`` up to, but not including, the first call after more than ``end`` characters of content."""
     length, events = 0, list[Event]()
     for event in turn.events:
         match event:

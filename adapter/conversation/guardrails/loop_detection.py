@@ -15,16 +15,16 @@ from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool_set import ToolSet
 
 REPETITIONS = 2
-"""Maximum number of times that a call may repeat with the same result and no change in between."""
+"""How often a call may repeat with the same result and no change in between."""
 
 EQUAL_FAILURES = 5
 """Number of consecutive calls of one tool with the same error that count as a repetition."""
 
 RECENT = 4
-"""A repetition of one of this many last calls is noticed at once. A model may not remember older results."""
+"""Number of recent calls whose first repetition already counts. A model may not remember the results of older calls."""
 
 BLOCK = 200
-"""Number of characters that an answer does not repeat by chance."""
+"""Length of a text that an answer does not repeat by chance, in characters."""
 
 MAX_TOKEN = 16
 """Maximum length of an unfinished number or word in JSON, in characters."""
@@ -40,7 +40,7 @@ _ACCUMULATES = re.compile(
     |spin|sample|generate|shuffle|pick|guess""",
     re.VERBOSE,
 )
-"""Matches names of tools for which two equal calls do more than one."""
+"""Matches names of tools for which two equal calls have more effect than one."""
 _REPEATS = re.compile(
     r"""\b(?=[abdefhjkmnprstuvwz])(?:again|another|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice
     |until|wait|while|(?:two|three)\s+of|erneut|mehrmals|noch|warte|wieder\w*|zweimal|bis|deux|fois|jusqu\w*|dos|veces
@@ -48,7 +48,7 @@ _REPEATS = re.compile(
     |(?=[рпсд两兩二三直再回ま번까])(?:раз|пока|снова|дважды|[两兩二三]次|直到|再|回|まで|번|까지)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches requests that may ask for repeated calls. The lookaheads for first characters make it ten times as fast."""
+"""Matches requests that may ask for repeated calls. The lookaheads for first characters make this ten times as fast."""
 _NOT_YET = re.compile(
     r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
     |starting|try[ ]again|\bwait|\d[ ]?%""",
@@ -60,7 +60,7 @@ _TEMPORARY = re.compile(
     |too[ ]many[ ]requests|unavailable|unreachable""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches errors that may be gone when the call is repeated."""
+"""Matches errors that a repeated call may not get again."""
 
 
 def repeats_text(text: str, times: int) -> bool:
@@ -69,10 +69,8 @@ def repeats_text(text: str, times: int) -> bool:
 
 
 def repeats_in_call(raw: str, tools: ToolSet) -> bool:
-    """Return whether an unfinished call repeats itself where repetition cannot be intended.
-
-    Such places are outside of strings, after an error in the call's JSON, and in an argument that the tool does not
-    have.
+    """Return whether an unfinished call repeats itself where repetition cannot be intended: outside of strings, after
+    an error in the call's JSON, or in an argument that the tool does not have.
     """
     body = raw[raw.find("{") :]
     head = _HEAD.match(body)
@@ -97,7 +95,7 @@ def asks_for_repetition(request: str) -> bool:
 def count_repeats(history: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
     """Count how often ``call`` failed or returned the same result since the last change.
 
-    If the last calls of its tool all failed with one error, whatever the arguments, count these failures instead.
+    If the tool's last calls all failed with the same error, count these failures instead, even if the arguments differ.
     ``earlier``: preceding calls in the same answer, which have no results yet.
     """
     if is_polling_tool(call.name, tools):
@@ -119,8 +117,8 @@ def count_repeats(history: CallHistory, call: PastCall, earlier: Sequence[PastCa
 
 
 def _count_equal_failures(history: CallHistory, name: str) -> int:
-    """Count the most recent consecutive calls of a tool that failed with the same error. The model may have varied an
-    argument that the tool ignores."""
+    """Count how many of the tool's last calls failed with the same error. Their arguments may differ, because the model
+    may have varied one that the tool ignores."""
     failed = list(takewhile(lambda call: call.name == name and not call.ok and call.result, reversed(history.recent)))
     return sum(call.result == failed[0].result for call in failed)
 
@@ -162,10 +160,8 @@ def find_repeated_failure(
 
 
 def _find_changes(history: CallHistory) -> list[bool]:
-    """Return for each call whether it may have changed something.
-
-    A command may do so even if it fails. A call that repeats an earlier call and its result does not count, because two
-    alternating calls are a loop.
+    """Return for each call whether it may have changed something. Even a failed command may have. A call that repeats
+    an earlier call and its result does not count, because two alternating calls are a loop.
     """
     seen, found = set[tuple[str, str]](), list[bool]()
     for call in history.recent:
@@ -177,8 +173,8 @@ def _find_changes(history: CallHistory) -> list[bool]:
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
-    """Return whether two calls do the same. They may differ in arguments that the tool ignores, make one edit with
-    different editing tools, or add one text twice: the second edit to the text that the first has written."""
+    """Return whether two calls have the same effect. They may differ in arguments that the tool ignores, make the same
+    edit with different tools, or add the same text twice (with the first edit's new text as the second's old text)."""
     if _adds_again(one, two):
         return True
     if one.name == two.name:
@@ -198,7 +194,7 @@ def _adds_again(one: PastCall, two: PastCall) -> bool:
 
 
 def select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
-    """Return the arguments of ``call`` that a dialect's tool does not ignore."""
+    """Return the arguments of ``call``, without any that a dialect's tool ignores."""
     tool = tools.match(call.name)
     if tool is None or tool.validate is None or not tool.properties:
         return call.arguments
@@ -210,7 +206,7 @@ def _list_texts(call: PastCall, tools: ToolSet) -> set[str]:
 
 
 def accumulates(name: str) -> bool:
-    """Return whether two equal calls of a tool do more than one, judging by its name: ``scroll``, ``press_key``."""
+    """Return whether two equal calls of a tool have more effect than one, judging by its name, such as ``scroll``."""
     return _ACCUMULATES.search(name.lower()) is not None
 
 

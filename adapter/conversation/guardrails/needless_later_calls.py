@@ -1,5 +1,5 @@
-"""Detect calls that must not be run after the first call of an answer: repetitions, guesses at a result, actions that
-the user did not request, and calls that undo an earlier one.
+"""Detect calls after an answer's first call that must not be run: repetitions, guesses at a result, actions that the
+user did not request, and calls that undo an earlier one.
 
 After its first call, a small model tends to continue with needless calls. All checks prefer a miss to a false alarm.
 """
@@ -24,13 +24,13 @@ _COUNTS = re.compile(
 
 _NUMBER_WORDS = {"nine": 9, "ten": 10, "eleven": 11, "dozen": 12, "twelve": 12, "fifteen": 15, "twenty": 20}
 _NUMBERS = re.compile(rf"(?i)(?<![\w:.,/-])(?:{'|'.join(_NUMBER_WORDS)}|[1-9]\d)(?![\w:.%/-])")
-"""Matches counts in requests that ask for more calls than usual."""
+"""Matches a number of at least 9 in a request, which may be the number of calls."""
 
 MIN_NAME, MAX_NAME = 3, 200
-"""Minimum and maximum length of a value that identifies its object, in characters."""
+"""Minimum and maximum length of a string that can identify something, in characters."""
 _TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
 _ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
-"""Words that show that a request is written in English, as most names of tools are."""
+"""Words that show that a request is in English, the language of most tool names."""
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
 
 
@@ -58,8 +58,8 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
 
 
 def is_expected(call: PastCall, earlier: Sequence[PastCall], history: CallHistory) -> bool:
-    """Return whether ``call``, after ``earlier``, is requested: the request states a larger number of calls, or
-    ``call`` has a value from the user or a result that no earlier call has."""
+    """Return whether the user requested ``call`` in addition to ``earlier``. This is so if the request states a larger
+    number than that of ``earlier``, or if ``call`` has a new value that comes from the user or from a result."""
     numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(history.request))
     if any(len(earlier) < number for number in numbers):
         return True
@@ -77,8 +77,8 @@ def _list_names(call: PastCall) -> list[str]:
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with values that the user
-    did not give. Targets that were read before this answer do not count."""
+    """Return whether ``call`` changes a target that one of ``earlier`` reads, before that result is known and with
+    values that the user did not give. Targets that were used before this answer do not count."""
     targets = _list_targets(call)
     if not may_change(call.name, tools):
         return False
@@ -97,9 +97,8 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: 
 
 
 def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces its text.
-
-    A target that a call in between used, such as a script that was written and run, may be deleted.
+    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces the text that it
+    wrote. A target that another call has used in between may be deleted, such as a script that was written and run.
     """
     given = {name: value for name, value in call.arguments.items() if not isinstance(value, bool) and value is not None}
     for index, other in enumerate(earlier):
@@ -134,10 +133,9 @@ def _normalize_target(text: str) -> str:
 
 
 def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` is destructive and has no word in common with the user's messages.
-
-    This only works if the user writes in the language of the tool names. Therefore, the result is False unless the name
-    of a tool in ``earlier`` has a word in common with the user's messages.
+    """Return whether ``call`` is destructive and has no word in common with the user's messages. This only works if the
+    user writes in the language of the tool names. So the result is False if no name of a tool in ``earlier`` has a word
+    in common with the user's messages.
     """
     tool = tools.match(call.name)
     if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):

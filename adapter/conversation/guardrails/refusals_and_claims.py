@@ -14,8 +14,8 @@ from adapter.tools.tool_set import ToolSet
 SEARCHED = 1_000
 """Number of characters at each end of a request that are searched for a question."""
 MAX_LENGTH = 240
-"""Maximum length of an answer without content, in characters. All its words are stop words, or words that refuse or
-report success in any task."""
+"""Maximum length of an answer without content, in characters. Such an answer has only stop words, and words that refuse
+or report success."""
 _REFUSAL = """
 ability able access action afraid ai answer apologize ask assist assistant browse but can cannot capability check
 complete currently data directly does don elsewhere external fulfill handle have help information internet just
@@ -30,7 +30,7 @@ required result set success successful successfully sure take taken task that ve
 """
 _REFUSAL_STEMS, _SUCCESS_STEMS = frozenset(stem_words(_REFUSAL)), frozenset(stem_words(_SUCCESS))
 _CHANGED = frozenset(stem_words("available change changed content correctly file new now text updated"))
-"""Words of claims about the change of a file."""
+"""Words of claims that a file was changed."""
 _REFUSES = re.compile(
     r"""(?i)\b(?:afraid|apologi[sz]e|can(?:not|['’]?t)|(?:don['’]?t|not|no)\s+have|have\s+no|lack|not\s+able|regret|sorry
     |unable)\b""",
@@ -47,7 +47,7 @@ _ASKS = re.compile(
 _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
 """Matches questions to which "It is done." is an answer."""
 MAX_NULL = 40
-"""Maximum length of an answer that consists of a word for null, with punctuation, in characters."""
+"""Maximum length of an answer that is only a word for null, with punctuation, in characters."""
 _NULL = re.compile(r"\W*(?:json\W+)?(?:null|nil|undefined|nan)\W*", re.IGNORECASE)
 _NOTHING = re.compile(r"(?i)\b(?:empty|nothing|leer|nichts|rien|vide|nada|vac[ií]o|niente|vuoto|vazio)\b")
 """Matches requests to which a word for null is an answer."""
@@ -70,7 +70,7 @@ _INSTEAD = re.compile(r"\?|\b(?:can\s+(?!(?:not|help|assist)\b)|instead|only)\b"
 
 
 def is_empty_answer(content: str, history: CallHistory) -> bool:
-    """Return whether an answer is blank, or only a word for null although nothing was asked."""
+    """Return whether an answer is blank, or only a word for null although the user asked no question."""
     if not content.strip():
         return True
     is_null = len(content) <= MAX_NULL and _NULL.fullmatch(content) is not None
@@ -79,8 +79,8 @@ def is_empty_answer(content: str, history: CallHistory) -> bool:
 
 
 def is_dictated(content: str, request: str) -> bool:
-    """Return whether the request has all words of the answer, such as "Say done", or concerns a word for success, such
-    as "Translate 'done'"."""
+    """Return whether the request has all words of the answer ("Say done"), or is about a word for success ("Translate
+    'done'")."""
     is_quoted = any(_DONE.match(quoted) for quoted in find_quoted(request))
     return is_quoted or set(split_words(content)) <= set(split_words(request))
 
@@ -91,8 +91,8 @@ def asks_for_answer(request: str) -> bool:
 
 
 def has_content(content: str, request: str) -> bool:
-    """Return whether an answer says more than that the request was fulfilled: a word or number that is neither in the
-    request, nor a verb for an action, nor typical of such claims."""
+    """Return whether an answer has content, in addition to a claim of success. This is a word or number that is neither
+    in the request, nor a verb for an action, nor typical of such claims."""
     numbers = {*re.findall(r"\d+", content)} - {*re.findall(r"\d+", request)}
     plain = re.sub(r"(?<=\w)\.[A-Za-z]\w{0,4}\b", "", content)  # without the suffixes of file names
     words = {*stem_words(plain)} - {*stem_words(request)} - _SUCCESS_STEMS - VERB_STEMS - _CHANGED
@@ -125,7 +125,7 @@ def expects_information(request: str) -> bool:
 
 
 def find_refused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool | None:
-    """Return the tool that can do what the answer refuses, if it refuses without a reason; otherwise None.
+    """Return the tool for the action that an answer refuses without a reason, or None.
 
     The tool's name must contain all words of the answer, apart from words that are typical of refusals. If a tool was
     called before, return None, because its result may have shown that the action is impossible.
@@ -138,8 +138,8 @@ def find_refused_tool(content: str, history: CallHistory, tools: ToolSet) -> Too
 
 
 def _find_disclaimed_tool(content: str, request: str, tools: ToolSet) -> Tool | None:
-    """Return the tool for the subject of a general disclaimer, such as "As an AI, I can't check the weather." Return
-    None if ``content`` is not a disclaimer, or offers an alternative."""
+    """Return the tool that a general disclaimer is about: the weather tool for "As an AI, I can't check the weather."
+    Return None if ``content`` is not a disclaimer, or offers an alternative."""
     if not refuses(content) or not _DISCLAIMER.search(content) or _INSTEAD.search(content):
         return None
     topics = {*stem_words(request), *stem_words(content)}

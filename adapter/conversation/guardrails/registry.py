@@ -17,7 +17,7 @@ class Guardrail:
     recognizes: str
     """Description of the answers that it detects."""
     stops: bool = False
-    """True to end the loop when all retries fail, instead of accepting the answer."""
+    """True to end the loop if all retries fail. Otherwise, the answer is then accepted."""
     drops: bool = False
     """True to drop the call or answer if no retry helps or is possible."""
 
@@ -84,10 +84,10 @@ WITHIN_ANSWER = frozenset(
 )
 """Guardrails that drop further calls of an answer, without a retry."""
 LOOPS = ("made_already", "repeated_call")
-"""Guardrails that drop a call only if the model insists on it after a retry."""
+"""Guardrails that drop a call only if the model repeats it after a retry."""
 COPIES = frozenset({"placeholder", "own_words"})
 UNUSABLE = frozenset({"own_words", "call_as_answer", "empty_answer"})
-"""Guardrails against text that is never an answer, even if the run ends with it."""
+"""Guardrails against text that never counts as an answer, even at the end of a run."""
 BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
 BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
 REQUIRED_CALLS = frozenset({"missing_call"})

@@ -1,4 +1,4 @@
-"""Inform the model that it repeated a call, and name the remaining work or another call that may help."""
+"""Build messages to a model that repeated a call. They name the remaining work, or another call that may help."""
 
 from __future__ import annotations
 
@@ -69,10 +69,8 @@ def _describe_call(name: str, call: PastCall, history: CallHistory) -> str:
 def _describe_failure(
     history: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
 ) -> Violation:
-    """Describe the repetition of a call that failed with ``error``.
-
-    The first message explains the error. If it does not help, the model is constrained to the tools that change
-    nothing.
+    """Describe the repetition of a call that failed with ``error``. The first message explains the error. If the model
+    repeats the call again, it is constrained to tools that change nothing.
     """
     if corrected := _build_corrected_arguments(call, error, tools):
         instead = f"Call it like this:\n{encode([(call.name, corrected)]).strip()}"
@@ -88,8 +86,8 @@ def _describe_failure(
 
 
 def _build_corrected_arguments(call: PastCall, error: str, tools: ToolSet) -> JsonObject:
-    """Return the known arguments, with the value that ``error`` proposes: "env does not exist (did you mean '.env'?)".
-    Return {} if the error proposes no value."""
+    """Return the call's arguments with the value that ``error`` proposes: "env does not exist (did you mean '.env'?)".
+    Arguments that the tool does not have are left out. Return {} if the error proposes no value."""
     proposed, tool = _PROPOSED.search(error), tools.match(call.name)
     if proposed is None or tool is None:
         return {}

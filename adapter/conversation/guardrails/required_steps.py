@@ -22,7 +22,7 @@ class Steps:
     """The required and ordered tool calls of a task, by tool name. A step is done once its call has succeeded."""
 
     required: Sequence[str] = ()
-    """Tools that must be called after each user message before an answer without a call ends the task."""
+    """Tools that must be called after each user message, before the model may end the task with an answer."""
     before: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The prerequisites of each tool. ``{"delete": ["read"]}`` requires a call to ``read`` earlier in the conversation;
     ``"read(path)"`` also requires the same value of ``path`` in both calls.
@@ -124,7 +124,7 @@ def _shares(other: PastCall, call: PastCall, argument: str) -> bool:
 
 
 def to_json(steps: Steps) -> JsonObject:
-    """Return ``steps`` in the form that `parse_steps` takes, without empty keys."""
+    """Return ``steps`` as a mapping for `parse_steps`, without empty keys."""
     before = {name: list(needs) for name, needs in steps.before.items()}
     fields = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}
     return {key: value for key, value in fields.items() if value}

@@ -37,8 +37,8 @@ MAX_CHOICES = 3
 class Examples:
     """Encodes example calls in the model's format.
 
-    The values come from the model's call. A missing value is taken from the user's request if exactly one value there
-    fits the parameter, or if only paths fit it. A missing folder is the current one.
+    The values come from the model's call. A missing value is taken from the user's request, if exactly one value there
+    fits the parameter or only paths fit it. A missing folder is the current folder.
     """
 
     encode: Encode
@@ -71,7 +71,7 @@ class Examples:
 class ExampleCall:
     """A valid call in a message. ``{example:LEAD}`` in the message becomes the text ``LEAD`` and the call.
 
-    If the values of the call are not known, only the tool's parameters are shown, because the model would copy invented
+    If some of its values are unknown, only the tool's parameters are shown, because the model would copy invented
     values.
     """
 
@@ -184,7 +184,7 @@ MESSAGES: dict[str, Wordings] = {
 
 
 def render_message(message: str, **values: object) -> Wordings:
-    """Return the wordings of a message of `MESSAGES` with ``values``."""
+    """Return the wordings of a message in `MESSAGES`, formatted with ``values``."""
     return tuple(wording.format(**values) for wording in MESSAGES[message])
 
 
@@ -194,8 +194,8 @@ def describe_error(error: str) -> str:
 
 
 def suggest_tools(meant: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> str:
-    """Return the sentence that follows a call of an unknown tool. ``meant``: the tool with a similar name, or "".
-    ``likely``: the tools that the model may need; empty if unknown."""
+    """Return a sentence that suggests tools after a call of an unknown tool. ``meant``: the tool with a similar name,
+    or "". ``likely``: the tools that the model may need; empty if unknown."""
     if meant:
         return f"The nearest is {meant!r}.{examples.describe(tools[meant]):Call it like this}"
     if likely:
@@ -204,8 +204,8 @@ def suggest_tools(meant: str, tools: ToolSet, examples: Examples, likely: Sequen
 
 
 def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str] = (), question: str = "") -> Wordings:
-    """Build a message that requests the answer to the user's ``question``, or the change that one of ``next_tools``
-    still has to make. It does not quote the result of the call, because the model would copy the quotation.
+    """Build a message that asks the model to answer the user's ``question``, or to call one of ``next_tools``. The
+    message does not quote the call's result, because the model would copy the quotation.
     """
     made = "already made this call of" if times == 1 else "called"
     after = f"Now call {join_with_or(next_tools)}" if next_tools else "Answer from its result, or call the next tool"

@@ -35,8 +35,8 @@ MAX_NAME_OFFSET = 200
 
 
 def has_unparsed_call(answer: CandidateAnswer, history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether the answer contains an unparsed call of one of ``tools``, unless the request is about calls. A
-    marker that occurs in the request or in a result is quoted from there."""
+    """Return whether the answer contains an unparsed call of one of ``tools``. Return False if the request is about
+    calls. Markers that occur in the request or in a result do not count, because the model may quote them."""
     if is_about_calls(history.request):
         return False
     prose = _remove_code(answer.content)
@@ -57,7 +57,7 @@ def _remove_code(text: str) -> str:
 
 
 def find_leading_call(text: str) -> str:
-    """Return the JSON of the complete call that begins ``text``, perhaps after a marker, or "" if there is none."""
+    """Return the JSON of the complete call at the start of ``text``, or "". A marker may precede the call."""
     start = _BEFORE_JSON.match(text)
     decoded = decode_strict(text, start.end()) if start is not None else None
     if start is None or decoded is None:
@@ -86,7 +86,7 @@ def is_about_calls(request: str) -> bool:
 
 
 def is_call_shaped(content: str, request: str) -> bool:
-    """Return whether the answer begins with a call in JSON, even if its control tokens are escaped. Return False if
+    """Return whether the answer begins with a call in JSON, possibly with escaped control tokens. Return False if
     ``request`` is about JSON or calls."""
     return find_leading_call(unescape_control_tokens(content)) != "" and not is_about_calls(request)
 

@@ -1,7 +1,7 @@
 """Detect answers in words to a request that one of the tools clearly fulfils: "Set a timer." -> "Timer set!".
 
-The words of the answer do not matter: a claim, an announcement, instructions for the user and a refusal are the same
-mistake. What counts is that the request begins with a tool's verb and names its object.
+The answer's words do not matter: a claim, an announcement, instructions for the user and a refusal are the same
+mistake. The request must begin with a tool's verb and name its object.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _FIRST_WORD = re.compile(r"\W*(?:please\W+)?(\w+)", re.IGNORECASE)
 
 
 def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool | None:
-    """Return the tool that the request asks for, if no tool was called in the conversation and ``content`` neither asks
-    something nor gives a reason; otherwise None.
+    """Return the tool that the request asks for, or None if there is none.
 
-    If the request is a question and ``content`` has an invented number, return the tool that reads the thing in
-    question.
+    Return None if a tool was called in the conversation, or if ``content`` asks a question or gives a reason. For a
+    question that ``content`` answers with an invented number, return the tool that reads the subject of the question.
     """
     if history.calls or not 0 < len(content) <= MAX_LENGTH or _REASON.search(content) or wants_text(history.request):
         return None
@@ -62,8 +61,8 @@ def _find_object(name: str, prefixes: Mapping[str, int]) -> set[str]:
 
 def _split_name(name: str, prefixes: Mapping[str, int]) -> tuple[set[str], set[str]]:
     """Return the stems of the words in a tool's name, and the stems that are not verbs. A prefix that several tools
-    have, such as the name of their server, does not count. ``prefixes`` has the number of tool names that begin with
-    each word."""
+    share, such as their server's name, does not count. ``prefixes`` has the number of tool names that begin with each
+    word."""
     words = [word for word in split_words(name) if stem_word(word) in VERB_STEMS or prefixes.get(word, 0) < 2]
     stems = {stem_word(word) for word in words}
     return stems, stems - VERB_STEMS

@@ -39,8 +39,8 @@ ACCEPT = Accept()
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A mistake that a guardrail found. ``held_to``: as in `Retry`; if ``is_free_first`` is set, the first retry is not
-    constrained.
+    """A mistake that a guardrail found. ``held_to`` is as in `Retry`, but does not constrain the first retry if
+    ``is_free_first`` is set.
     """
 
     guardrail: str
@@ -51,7 +51,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class DroppedCall:
-    """A call that is not run, and the guardrail that dropped it or an earlier call of the same answer."""
+    """A call that is not run, and the guardrail that dropped this call or an earlier one in the same answer."""
 
     name: str
     guardrail: str

@@ -1,4 +1,4 @@
-"""Find the violations of guardrails in an answer. `Guardrails` decides what follows from them."""
+"""Find an answer's violations of guardrails. `Guardrails` then decides how to react."""
 
 from __future__ import annotations
 
@@ -201,18 +201,18 @@ class ViolationFinder:
         return is_call_shaped(content, history.request) or self.is_hopeless(history, content)
 
     def is_hopeless(self, history: CallHistory, content: str) -> bool:
-        """Return whether an answer begins like a call of an unknown tool, so that the rest need not be received."""
+        """Return whether an answer begins like a call of an unknown tool, so that its rest need not be received."""
         return "call_as_answer" in self.on and begins_hopeless_call(content, history.request, self.tools)
 
     def answer_has_ended(self, history: CallHistory, content: str) -> bool:
-        """Return whether the model continued after the end of its answer, with a user message that it invented.
+        """Return whether the model continued after the end of its answer with an invented user message.
 
         Calls after the end are ignored. The text before the end may be a good answer, which needs no retry.
         """
         return "invented_turn" in self.on and find_answer_end(content, history.request) < len(content)
 
     def remember_message(self, message: str, history: CallHistory, answer: CandidateAnswer) -> None:
-        """Remember a message sent after ``answer``, so that a copy of it is recognized (`own_words`)."""
+        """Remember a message sent after ``answer``, to recognize copies of it (guardrail ``own_words``)."""
         if "own_words" in self.on:
             self._sent.add(message, history, answer.text, self.tools)
 
@@ -238,14 +238,14 @@ class ViolationFinder:
         return Violation("unknown_tool", words, likely or tuple(self.tools))
 
     def _find_meant_tool(self, name: str) -> str:
-        """Return the tool that resembles ``name`` in its spelling and its action, or "" if there is none. A destructive
-        tool must have the same words: a model that wants to delete a line must not delete the file."""
+        """Return the tool that resembles ``name`` in spelling and action, or "" if there is none. A destructive tool
+        must have exactly the same words, so that a model that wants to delete a line does not delete the file."""
         alike = (each for each in self.tools.find_nearest(name, len(self.tools)) if act_alike(name, each))
         near = (each for each in alike if not sounds_destructive(each) or stem_words(each) == stem_words(name))
         return next(near, "")
 
     def _find_runners(self, name: str) -> tuple[str, ...]:
-        """Return the tool that runs commands, as a tuple, if ``name`` means to run something (``run_report``)."""
+        """Return the only tool that runs commands, if ``name`` is about running something (``run_report``), or ()."""
         runners = tuple(each for each in self.tools if sounds_like(each, "run"))
         return runners if len(runners) == 1 and sounds_like(name, "run") else ()
 
@@ -255,7 +255,7 @@ class ViolationFinder:
         return () if tool is None else (tool.name,)
 
     def _find_likely_tools(self, history: CallHistory) -> tuple[str, ...]:
-        """Return a few tools that match the request. With a longer list, small models call one tool after another."""
+        """Return a few tools that match the request. From a longer list, a small model would call one after another."""
         if len(self.tools) <= MAX_CHOICES:
             return tuple(self.tools)
         scores = ToolRanking(self.tools).score_tools(history.request)
@@ -278,5 +278,5 @@ class ViolationFinder:
 
 
 def _build_violation(guardrail: str, tool: str = "", **values: object) -> Violation:
-    """Build the violation of a guardrail whose message has its name. ``tool``: the tool that a retry is held to."""
+    """Build the violation of a guardrail that has one message of the same name. A retry is constrained to ``tool``."""
     return Violation(guardrail, render_message(guardrail, tool=tool, **values), (tool,) if tool else ())
