@@ -59,13 +59,13 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         """Work on ``task`` in a new conversation, until the model answers without a call, or a limit is reached.
 
         Raises TransportError when the server fails, after informing the observer. KeyboardInterrupt stops the model and
-        ends the conversation as ``interrupted``. Raises UsageError if the agent works on another message.
+        ends the conversation as ``interrupted``. Raises UsageError if the agent is still working on another message.
         """
         with self._work_alone():
             return self._work(self._start(task))
 
     def send(self, message: str) -> Finished:
-        """Send ``message`` in the current conversation and work on it as `run` does, however the previous turn ended.
+        """Send ``message`` in the current conversation and work on it as `run` does, even if the previous turn failed.
         The first message starts a conversation."""
         with self._work_alone():
             return self._work(self._continue(message))

@@ -26,7 +26,7 @@ AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult
 
 
 FIRST_CHECK, LAST_CHECK = 500, 20_000
-"""Lengths of an answer between which it is checked for a flood of calls, in characters."""
+"""Minimum and maximum length of an answer that is checked for a flood of calls, in characters."""
 
 
 class ChatModel(Protocol):
@@ -40,8 +40,8 @@ class AnswerReader:
 
     Args:
         observe: Called with each chunk and event.
-        is_flood: Returns whether a long answer, given its text so far, contains more calls than will be used.
-        format: Format for the text of calls that the server parsed, although the request had no tools.
+        is_flood: Returns whether an answer, given its text so far, has more calls than will be used.
+        format: Format for converting calls back to text that the server parsed although the request had no tools.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class AnswerReader:
         self._usage = chunk.usage or self._usage
 
     def stop_flood(self) -> bool:
-        """Stop the answer if it has more calls than will be used. Return whether it was stopped.
+        """Stop the answer if it has more calls than will be used, and return whether it was stopped.
 
-        Calls without markers are parsed only at the end of an answer. So the whole text is parsed each time it has
-        grown by half.
+        The parser recognizes calls without markers only at the end of its input. Therefore, the whole text is parsed
+        again each time it has grown by half.
         """
         if not self._next_check <= self._text.size <= LAST_CHECK:
             return False
@@ -106,7 +106,7 @@ class AnswerReader:
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:
-        self._events += events  # first, so that a Ctrl-C in the observer does not lose an event that it has shown
+        self._events += events  # first, so that a Ctrl-C in the observer loses no event that was already shown
         for event in events:
             self._observe(event)
 

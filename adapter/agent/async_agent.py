@@ -44,9 +44,9 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     ``chat`` is a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
     entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
     async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
-    time. Async tools run in the workspace's own event loop, and observers in the agent's event loop. Cancelling stops
-    the model and refuses a pending approval. It waits for a running tool, so that the tool cannot change files
-    afterwards, and `send` can then continue the conversation. A second message at the same time raises UsageError.
+    time. Async tools run in the workspace's own event loop, observers in the agent's. Cancelling stops the model and
+    refuses a pending approval. It waits for a running tool, so that the tool cannot change files afterwards, and `send`
+    can then continue the conversation. A second message at the same time raises UsageError.
     """
 
     _connects_at_once = False
@@ -85,7 +85,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
             return await self._work(self._start(task))
 
     async def send(self, message: str) -> Finished:
-        """Send ``message`` in the current conversation and work on it as `run` does, however the previous turn ended.
+        """Send ``message`` in the current conversation and work on it as `run` does, even if the previous turn failed.
         The first message starts a conversation."""
         with self._work_alone():
             await self._ensure_connected()
@@ -167,8 +167,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return chunks
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
-        """Run ``work`` in a thread. Cancelling refuses a pending approval, including one of a workspace's own approver,
-        cancels an async tool, and waits for the thread, which cannot be stopped."""
+        """Run ``work`` in a thread. Cancelling refuses a pending approval, even if the workspace has its own approver,
+        and cancels an async tool. It then waits for the thread, which cannot be stopped."""
         callbacks = self._callbacks
         with allow_cancelling_approvals(callbacks.is_cancelled), track_async_functions(callbacks.track):
             # Not `asyncio.to_thread`: a KeyboardInterrupt in a task would stop the event loop.

@@ -1,7 +1,7 @@
-"""Await the program's async functions in its event loop, for a tool call that runs in a thread.
+"""Let tool calls in a thread use the program's async functions, which run in its event loop.
 
-The thread waits for the result. Cancelling the agent cancels a pending approval, and async tools. Results that arrive
-after that are ignored, from async and plain functions alike.
+The thread waits for each function's result. Cancelling the agent cancels async tools and a pending approval. Later
+results of async and plain functions are ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AsyncCallbacks:
         self._is_cancelled = False
 
     def begin(self) -> None:
-        """Until `end` is called, await functions in the event loop that is running now."""
+        """Await functions in the current event loop, until `end` is called."""
         self._loop, self._is_cancelled = asyncio.get_running_loop(), False
 
     def end(self) -> None:
@@ -71,8 +71,8 @@ class AsyncCallbacks:
     def _wrap_callback(
         self, callback: Callable[..., Any], role: str, *, is_cancellable: bool = True
     ) -> Callable[..., Any]:
-        """Return a plain function that calls ``callback``. ``is_cancellable`` states whether cancelling the agent also
-        cancels the call. It is False only for observers."""
+        """Return a plain function that calls ``callback``. If ``is_cancellable`` is true, cancelling the agent also
+        cancels the call. It is false only for observers."""
         if not is_async(callback):
             return callback
 

@@ -72,7 +72,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     _connects_at_once: ClassVar[bool]
     _interrupts: ClassVar[tuple[type[BaseException], ...]]
-    """The exceptions with which the user stops a run."""
+    """The exceptions by which the user stops a run."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             )
         try:
             check_steps(self._steps, self.workspace.tools)
-            # A server must be queried for its chat template and the size of its model.
+            # Only a server can report the model's chat template and size.
             needs_server = chat is None or find_chat_client(chat) is not None
             if self._connects_at_once or not needs_server:
                 self._connect()
@@ -239,7 +239,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._client is not None and self._own is not None and is_free:
             self._offered = tools = select_offered_tools(self.workspace, self._client)
             self._own = TemplateChat(tools, self.format, self._own.template_prompt)
-        # A guided model can neither discuss a result nor decide whether the task is done.
+        # A model with guided tool choice can neither discuss a result nor decide whether the task is done.
         tool_turns = 1 if self._guided_choice else None
         self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=tool_turns)
         self.system = system or self._build_system_prompt(tools)
@@ -282,7 +282,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _end_turn(self, error: BaseException, results: Sequence[ToolResult]) -> Finished | None:
         """End the turn after an exception, so that `send` can continue. Return the event to report, if any.
 
-        ``results``: those of the last calls that finished. Of an interrupted answer, the part so far is kept.
+        ``results``: the results of the last calls that finished. The received part of an interrupted answer is kept.
         """
         assert self._session is not None
         answer, self._answer = self._answer, None
@@ -307,8 +307,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     @property
     def guardrails(self) -> Guardrails:
-        """The guardrails of a new conversation. If the model is constrained or its tools are chosen for it, they
-        only detect loops and copies, check the required steps, and limit the calls in one answer."""
+        """The guardrails of a new conversation. If calls are enforced or the model has guided tool choice, the
+        guardrails only detect loops and copies, check the required steps, and limit the calls in one answer."""
         is_free = self._constraint not in ("prefer", "required") and self._guided_choice is None
         always = BY_STEPS | WITHIN_ANSWER | COPIES | {"repeated_call", "cycle"}
         return Guardrails(
@@ -374,7 +374,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return step
 
     def _complete_calls(self, answer: AnswerReader) -> None:
-        """Add the requested further calls of the same tool, which a very small model leaves out."""
+        """Add calls that a very small model left out: calls of the same tool for other values in the request."""
         calls = answer.calls
         if len(calls) != 1 or calls[0].name not in self._tools:
             return
@@ -390,9 +390,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
         """Return whether to constrain the next answer.
 
-        With the constraint ``arguments``, it is constrained if this answer has calls, but no valid one. Without a
-        constraint, it is constrained to the tools that a guardrail requires, or to words if the model only repeated a
-        call.
+        With the constraint ``arguments``, constrain it if this answer has calls, but no valid one. Without a
+        constraint, constrain it to the tools that a guardrail requires, or to words if the model only repeated a call.
         """
         if self._constraint == "arguments":
             is_tried = bool(turn.calls or turn.invalid)

@@ -1,5 +1,5 @@
-"""Choose how an agent's model is prompted: with its chat template or a generated system prompt, in which style, and
-with guided tool choice or a constraint."""
+"""Choose how an agent's model is prompted: by its chat template or a system prompt, in which style, and with which
+constraints or guided tool choice."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_CALL_TOKENS = 900
-"""Maximum number of tokens in a very small model's call. It has room for 400 characters of two tokens each."""
+"""Maximum number of tokens in a very small model's call, enough for 400 characters of two tokens each."""
 MAX_KNOWN_FILES = 2_000
 """Maximum number of paths in the workspace that are listed for a very small model."""
 
 
 def choose_prompt_style(constraint: Constraint | None) -> Style:
     """Return the style of the prompt. If calls are enforced, the prompt contains no example, because small models copy
-    the values in an example."""
+    values from examples."""
     return "bare" if constraint in ("prefer", "required") else "compact"
 
 
@@ -57,8 +57,8 @@ def format_from_template(chat: object, prompt: str) -> str | None:
 
 
 def make_template_chat(chat: object, tools: ToolSet, format: str | Format, prompt: str) -> TemplateChat | None:
-    """Return a chat that renders prompts with the model's own chat template, or None if the system prompt must describe
-    the tools. ``prompt``: one of `PROMPT_MODES`.
+    """Return a chat that renders prompts with the model's chat template, or None if the system prompt must describe the
+    tools. ``prompt``: one of `PROMPT_MODES`.
 
     Raises UsageError for ``own`` if the template cannot be used.
     """
@@ -74,7 +74,7 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
 
 
 def list_known_files(workspace: Workspace) -> Sequence[str]:
-    """Return the paths of a workspace's files, which guided tool choice looks for in requests."""
+    """Return the paths of a workspace's files. Guided tool choice searches requests for them."""
     with suppress(ToolError):
         listed = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
         return listed.paths if isinstance(listed, PathList) else ()
@@ -82,7 +82,7 @@ def list_known_files(workspace: Workspace) -> Sequence[str]:
 
 
 def find_guided_choice(client: ChatClient, guide: str, constraint: Constraint | None) -> GuidedChoiceSettings | None:
-    """Return the settings of guided tool choice for the model of ``client``, or None if the model can choose itself.
+    """Return the settings of guided tool choice for the client's model, or None if the model can choose tools itself.
 
     If there is a constraint, the model is guided only if ``constraint`` is "required" and ``guide`` is "on".
     """
@@ -98,8 +98,8 @@ def find_guided_choice(client: ChatClient, guide: str, constraint: Constraint | 
 def build_constraint_fields(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
-    """Return two sets of request fields: for an unconstrained answer, and for an answer that is constrained to a call.
-    Raises UsageError if there is a constraint and ``chat`` is not a `ChatClient`."""
+    """Return two sets of request fields: for an unconstrained answer, and for an answer that must be a call. Raises
+    UsageError if there is a constraint and ``chat`` is not a `ChatClient`."""
     if constraint in (None, "off"):
         return {}, {}
     if (client := find_chat_client(chat)) is None:
@@ -124,8 +124,8 @@ def build_guided_request(
     *,
     is_first: bool,
 ) -> TranslatedRequest:
-    """Build the request for a model too small to choose tools, as `adapter serve` does. ``is_first`` states whether
-    it is the first request after a user message."""
+    """Build the request for a model too small to choose tools, as `adapter serve` does. ``is_first`` is true for the
+    first request after a user message."""
     from adapter.backends.constraint_fields import build_constraint_fields
     from adapter.protocols.chat_request_translation import translate_chat_request
     from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
@@ -146,8 +146,8 @@ def build_guided_request(
 
 
 def select_offered_tools(workspace: Workspace, client: ChatClient) -> ToolSet:
-    """Return the tools for the model's chat template. Of the dialect's tools, a very small model gets only the
-    basic ones: it needs half a minute to read 2,000 tokens of definitions, and alternates between similar tools."""
+    """Return the tools for the model's chat template. A very small model gets only the dialect's basic tools, because
+    it needs half a minute to read 2,000 tokens of definitions, and alternates between similar tools."""
     from adapter.backends.small_model_detection import invents_values
 
     tools, basic = workspace.tools, workspace.dialect.basic
@@ -158,9 +158,8 @@ def select_offered_tools(workspace: Workspace, client: ChatClient) -> ToolSet:
 
 
 def build_plain_question(messages: Sequence[Message], request: str, client: ChatClient) -> list[Message]:
-    """Return the user's ``request`` below the results for it, without tools, or nothing if the model is not very small.
-
-    A very small model that may only answer in words, but sees tools, writes anything but the answer.
+    """Return one message with the results so far and the user's ``request``, without tools, for a very small model.
+    Return [] for other models. A very small model that sees tools, but may only answer in words, does not answer.
     """
     from adapter.backends.small_model_detection import invents_values
 
@@ -175,7 +174,7 @@ def build_plain_question(messages: Sequence[Message], request: str, client: Chat
 
 
 def require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
-    """Raise UsageError unless all tools of an agent without a folder are custom tools."""
+    """Raise UsageError for an agent without a folder that has a dialect, or no custom tools."""
     chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
     if chosen is not NO_TOOLS:
         raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")

@@ -1,7 +1,7 @@
 """Sub-agents: the agent loop on the same workspace, with a separate conversation, tool set and transcript.
 
-A sub-agent has the session's permissions, and requests approval from the session's user. It starts with only its task,
-and returns only its last message.
+A sub-agent has the session's permissions, and requests approval from the session's user. It gets only its task, and
+returns only its last message.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class AgentKind:
 
 
 def list_built_in_kinds() -> tuple[AgentKind, ...]:
-    """Return the kinds ``research`` and ``general``. The names that ProxyAI uses for these kinds are aliases."""
+    """Return the kinds ``research`` and ``general``. ProxyAI's names for them are aliases."""
     texts = package_data.find_data_directory("prompts") / "agents"
     research, general = ((texts / f"{name}.md").read_text("utf-8") for name in ("research", "general"))
     looks, all_tools = "looks, changes nothing, and reports", "may use all tools"
@@ -197,7 +197,7 @@ class SubagentRunner:
             return None
         nested = copy(self)
         nested._depth += 1
-        # Separate slots, because a sub-agent keeps its slot while it waits for a nested one.
+        # Nested sub-agents have slots of their own, because a sub-agent keeps its slot while it waits for a nested one.
         nested._slots = threading.BoundedSemaphore(MAX_AT_ONCE)
         return nested
 

@@ -11,8 +11,8 @@ CUT_TO = 0.6
 SHORT = 240
 """Length of a shortened result, in characters from its start and its end. Shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
-"""How much of a shortened result is taken from its end, as a share. Commands have a larger share, because they report
-their outcome at the end.
+"""Share of a shortened result that is taken from its end. Commands have a larger share, because they report their
+outcome at the end.
 """
 _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 

@@ -22,7 +22,7 @@ MAX_CHATS = 100
 
 @dataclass(frozen=True, slots=True)
 class SavedChat:
-    """A saved chat. ``id`` is the start time of the chat. The user enters it to select the chat."""
+    """A saved chat. The user selects it by its ``id``, which is its start time."""
 
     id: str
     path: Path
@@ -43,7 +43,7 @@ class ChatStore:
         return [chat for chat in chats if chat is not None]
 
     def find(self, id: str | None) -> SavedChat:
-        """Return the chat whose id is, or begins with, ``id``. If ``id`` is None, return the most recently used chat.
+        """Return the chat whose id is or begins with ``id``. If ``id`` is None, return the most recently used chat.
 
         Raises UsageError if no chat matches, or more than one.
         """
@@ -87,7 +87,7 @@ class ChatStore:
 
 
 _USER_LINE = dump_line(UserMessageLine(text="")).partition(",")[0]
-"""The start of each line with a user message, except the first message, which is in the header."""
+"""The start of a line with a user message. The first message is in the header instead."""
 
 
 class OpenChat:
@@ -112,7 +112,7 @@ class OpenChat:
         return Transcript.from_text(whole, self.id)
 
     def create_writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
-        """Return a function that writes a line at once. If it cannot, ``fails`` gets the reason, once."""
+        """Return a function that writes a line immediately. The first failure calls ``fails`` with the reason."""
         is_broken = False
 
         def write(line: str) -> None:

@@ -1,4 +1,4 @@
-"""Write the exchanges of a running server or wrapped client to a file, and compare them with a new parse."""
+"""Write the exchanges of a server or wrapped client to a file, and compare recorded calls with a new parse."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from adapter.tools.schema_violation_messages import select_allowed_arguments
 from adapter.tools.tool_set import ToolSet
 
 SYNC_CHARACTERS = 32_000
-"""Maximum length of an exchange that is written synchronously, in characters."""
+"""Maximum length of an exchange that is written immediately, not in the background, in characters."""
 MAX_LISTED = 20
-"""Maximum number of calls that the description of a difference lists."""
+"""Maximum number of calls listed in the description of a difference."""
 
 
 class ExchangeLog:
     """Appends each exchange to ``file`` as a JSON line.
 
     ``secrets`` redacts credentials. A new file is readable only by its owner. Raises UsageError if the file cannot be
-    written. Later errors are only logged. Large exchanges are written in the background, at the latest before the
-    process exits, so that responses do not wait for the file.
+    written. Later errors are only logged. Large exchanges are written in the background, so that responses do not wait
+    for the file. All are written before the process exits.
     """
 
     def __init__(self, file: Path, secrets: Redactor) -> None:
@@ -48,7 +48,7 @@ class ExchangeLog:
             raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}; choose another file") from error
 
     def __reduce__(self) -> tuple[type[ExchangeLog], tuple[Path, Redactor]]:
-        """Support pickling for worker processes, which all append to the same file."""
+        """Support pickling for worker processes. They all append to the same file."""
         return ExchangeLog, (self._file, self._secrets)
 
     def __call__(self, exchange: RecordedExchange) -> None:
@@ -81,7 +81,7 @@ def encode_exchange(exchange: RecordedExchange, secrets: Redactor) -> str:
 
 
 def _is_larger(value: Json, size: int) -> bool:
-    """Return whether the text in ``value`` has more than ``size`` characters. Stop counting at that size."""
+    """Return whether the text in ``value`` has more than ``size`` characters. Stop counting once it has."""
     pending = [value]
     while pending and size >= 0:
         match pending.pop():
@@ -97,7 +97,7 @@ def _is_larger(value: Json, size: int) -> bool:
 
 
 def describe_difference(exchange: RecordedExchange) -> str:
-    """Describe how the calls of a new parse differ from the recorded ones. Return "" if they do not differ."""
+    """Parse the recorded text again, and describe how its calls differ from the recorded ones. Return "" if equal."""
     return _compare_calls(exchange, reparse_calls(exchange))
 
 
@@ -117,7 +117,7 @@ def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
 
 
 class _LoggedExchange:
-    """Collects the events of an exchange that is parsed again."""
+    """Collects the events when a recorded exchange is parsed again."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -126,7 +126,7 @@ class _LoggedExchange:
         self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None:
-        """Do nothing, because the exchange is passed to the observer."""
+        """Do nothing, because the observer receives the exchange."""
 
 
 def _reparse_exchange(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
@@ -159,7 +159,7 @@ def _compare_calls(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) 
 
 
 def _remove_forbidden(call: RecordedCall, tools: ToolSet) -> RecordedCall:
-    """Return the call as clients receive it with guardrails on."""
+    """Return the call as clients receive it if guardrails are active: without arguments that its schema forbids."""
     tool = tools.match(call.name)
     arguments = select_allowed_arguments(tool, call.arguments).arguments if tool else call.arguments
     return RecordedCall(name=call.name, arguments=arguments)

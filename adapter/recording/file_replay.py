@@ -1,6 +1,6 @@
 """Replay the recordings in files, and report the results.
 
-Recorded exchanges require only the parser. For transcripts, the agent and the workspace are also loaded.
+Recorded exchanges require only the parser. The agent and the workspace are loaded only for transcripts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> ReplayResult:
     """Replay the transcript or the exchanges in ``path``.
 
-    ``commands`` is the policy for running the recorded programs again; without it, none runs. A file that cannot be
+    ``commands`` is the policy for running recorded programs again; without it, no program runs. A file that cannot be
     read or replayed is reported as a difference, not as an exception.
     """
     try:

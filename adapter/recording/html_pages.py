@@ -18,7 +18,7 @@ from adapter.core.text.display_escaping import escape_for_display
 
 
 class Bar(NamedTuple):
-    """A row of a bar chart. ``shares`` are the style class and length of each bar; the bars overlap."""
+    """A row of a bar chart. ``shares`` has the style class and the length of each bar. The bars overlap."""
 
     name: str
     label: str
@@ -51,9 +51,9 @@ def load_page_asset(name: str) -> str:
 def render_page(name: str, *, connects: bool = False, runs_python: bool = False, **values: object) -> str:
     """Render the page ``name`` with ``values``, which are escaped.
 
-    ``style`` and ``script`` are taken from ``values`` or from the page. ``connects`` states whether the script may send
-    requests to the page's own server. ``runs_python`` states whether it may also load Pyodide, a WebAssembly program,
-    from that server.
+    ``style`` and ``script`` are taken from ``values`` or from the page. If ``connects`` is true, the script may send
+    requests to the page's own server. If ``runs_python`` is true, it may also load Pyodide, a WebAssembly program, from
+    there.
     """
     source = load_page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]
@@ -70,12 +70,12 @@ def render_page(name: str, *, connects: bool = False, runs_python: bool = False,
 
 
 def _show_hidden(value: object) -> object:
-    """Escape hidden characters in a value of a page, such as characters that reverse the direction of text."""
+    """Escape hidden characters in a page's value, such as characters that reverse the text direction."""
     return escape_for_display(value, keep="\n\t") if type(value) is str else value
 
 
 def _build_form_action(source: str) -> str:
-    """Return the policy for forms. They may be sent to the page's own server if the page contains a form."""
+    """Return the Content-Security-Policy for forms. If the page has a form, it may be sent to the page's own server."""
     return "form-action 'self'" if '<form method="' in source else "form-action 'none'"
 
 

@@ -36,7 +36,7 @@ class RecordedResults:
         self._lock = threading.RLock()
 
     def decide(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Return the user's next decision about this tool. Calls of a batch may need approval in any order."""
+        """Return the user's next recorded decision about this tool. Calls in a batch may need approval in any order."""
         return self._decide(lambda line: line.tool == approval.tool, approval.tool)
 
     def _decide(self, matches: Callable[[ApprovalLine], bool], tool: str) -> ApprovalDecision:
@@ -49,7 +49,7 @@ class RecordedResults:
             return decision
 
     def take_next_result(self) -> tuple[int, ResultLine | None]:
-        """Return the next recorded result and the number of approvals before it, or 0 and None at the end."""
+        """Return the number of approvals before the next recorded result, and that result; 0 and None at the end."""
         return next(self._pair_results, (0, None))
 
     def replay_result(self, questions: int, line: ResultLine) -> ToolResult:
@@ -58,7 +58,8 @@ class RecordedResults:
         return self._to_result(line)
 
     def replay_nested_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
-        """Return the recorded result of an equal call inside a batch or code. Raises ToolError if there is none."""
+        """Return the recorded result of an equal call inside a batch or code. Raises ToolError if there is no such
+        call."""
         with self._lock:
             same = (one for one in self._inner if one.arguments == arguments and tools.match(one.name) is tool)
             line = next(same, None)
@@ -76,8 +77,8 @@ class RecordedResults:
 
     def apply_changes(self, line: ResultLine | NestedCallLine) -> None:
         """Restore the file changes that ``line`` recorded."""
-        # The calls of a batch end in any order, and a call may have recorded a file that another call was writing.
-        # So the last recorded state is used.
+        # Calls in a batch end in any order, and a call may have recorded a file while another call was writing it. So
+        # the last recorded state is used.
         position = self._positions[id(line)]
         changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= position}
         self._last_change |= dict.fromkeys(changed, position)

@@ -1,6 +1,6 @@
 """Replay transcripts: run the recorded text through the current parser, session and tools in a new workspace.
 
-Results of tools that cannot run again come from the transcript (`adapter.recording.replay_workspace`). Every call,
+The results of tools that cannot run again come from the transcript (`adapter.recording.replay_workspace`). Every call,
 result, message and file must be equal to the recorded one. The first difference is reported.
 """
 
@@ -40,7 +40,7 @@ from adapter.tools.operations.permissions import PermissionRule
 
 
 def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
-    """Update the output in a transcript to the current code. Raises UsageError if the file cannot be read."""
+    """Replace a transcript's output with the current code's output. Raises UsageError if the file cannot be read."""
     transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
     path.write_text(
         replace(transcript, lines=rerun_session(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"
@@ -146,7 +146,7 @@ def find_first_difference(expected: Transcript, got: Transcript) -> str:
     """Describe the first line that differs from the expected transcript. Return "" if all lines are equal."""
     if expected.header.workspace and expected.header.workspace != got.header.workspace:
         return "the workspace could not be restored as it was recorded"
-    # Ids are derived from the text of a call, so redaction changes them.
+    # Redaction changes the ids, because they are derived from the call's text.
     is_redacted = REDACTED in expected.to_text()
     wanted, found = _list_comparable_lines(expected.lines, is_redacted), _list_comparable_lines(got.lines, is_redacted)
     for number, (expected_row, actual_row) in enumerate(zip(wanted, found, strict=False), start=1):
@@ -161,8 +161,8 @@ def find_first_difference(expected: Transcript, got: Transcript) -> str:
 def _list_comparable_lines(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
     """Return the lines to compare, without chunks, nested calls and times.
 
-    Call ids are replaced by numbers if the transcript is redacted. Consecutive approvals are sorted, because calls of a
-    batch run at the same time.
+    If the transcript is redacted, call ids are replaced by numbers. Consecutive approvals are sorted, because calls in
+    a batch run at the same time.
     """
     compared: list[Line] = []
     compared_lines = (line for line in lines if not isinstance(line, ChunkLine | NestedCallLine))

@@ -1,8 +1,8 @@
-"""A workspace that uses recorded results for tools that depend on anything outside of it.
+"""A workspace that uses recorded results for tools that depend on anything outside of the workspace.
 
-No server, person, sub-agent or custom function is called, and no program runs. The results and file changes of all
-these are taken from the transcript. A transcript is untrusted data: recorded programs run again only if the user
-requests it (`CommandReplayPolicy`), and under the user's permission rules.
+No server, person, sub-agent or custom function is called, and no program runs. Their results and file changes come from
+the transcript. A transcript is untrusted: recorded programs run again only if the user requests it
+(`CommandReplayPolicy`), and under the user's permission rules.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from adapter.workspace.workspace import READ_ONLY
 class CommandReplayPolicy:
     """Permission to run the recorded programs again, in a sandbox.
 
-    Each program must be allowed by ``mode``, ``rules`` or ``ask``. The mode and the rules are chosen by the user, not
-    taken from the transcript.
+    Each program must be allowed by ``mode``, ``rules`` or ``ask``. The user chooses these; they do not come from the
+    transcript.
     """
 
     mode: str = "ask"
@@ -73,10 +73,10 @@ class ReplayWorkspace(Workspace):
     record: RecordedResults
     own: frozenset[str] = frozenset()
     programs: ApprovalFlow | None = None
-    """Approval of recorded programs that run again; None if no program runs."""
+    """Approves recorded programs before they run again; None if no program runs."""
 
     def run_programs(self, commands: CommandReplayPolicy) -> None:
-        """Run recorded programs again. Raises UsageError for a rule about an unknown tool."""
+        """Allow recorded programs to run again. Raises UsageError for a rule about an unknown tool."""
         policy = make_policy(commands.mode, commands.rules, self.known_tools, frozenset())
         self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
@@ -114,7 +114,7 @@ class ReplayWorkspace(Workspace):
             return ToolResult.from_error(name, error)
 
     def _find_recorded_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
-        """Return the tool of a call if its result is taken from the recording; otherwise None."""
+        """Return the called tool if its result comes from the recording, otherwise None."""
         tool, operation = self.tools.match(name), None
         try:
             invocation = self._validate_call(name, arguments)
@@ -132,7 +132,7 @@ class ReplayWorkspace(Workspace):
         return super()._commit(name, planned, approval)
 
     def _check_program(self, operation: ops.Operation, approval: ApprovalRequest) -> None:
-        """Raise ToolError for a program that the user of the replay has not allowed."""
+        """Raise ToolError if the operation runs a program that the replay's user has not allowed."""
         if not isinstance(operation, ops.ProgramOperation):
             return
         if self.programs is None:
@@ -141,7 +141,7 @@ class ReplayWorkspace(Workspace):
 
 
 def build_dialect(header: Header) -> Dialect:
-    """Build the recorded tool set from the dialect's tools and the recorded definitions of custom tools."""
+    """Rebuild the recorded tool set from the dialect's tools and the recorded definitions of custom tools."""
     own = tuple(_build_own_tool(tool) for tool in header.own_tools)
     names = {tool.name for tool in own}
     try:

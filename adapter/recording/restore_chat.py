@@ -19,7 +19,7 @@ REFUSED = f"{ERROR_LABEL} the call was refused and not made"
 
 @dataclass(slots=True)
 class ResumedMessage:
-    """A user message, including notes for the model, and the answers to it."""
+    """A user message, with notes for the model, and the model's answers to it."""
 
     text: str
     answers: list[tuple[Turn, tuple[ToolResult, ...]]] = field(default_factory=list)
@@ -66,7 +66,7 @@ def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
 def _build_answer(
     lines: Sequence[transcript_lines.Line], tools: ToolSet, *, is_last: bool
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
-    """Build an answer and its results, or return None if the model need not see it again."""
+    """Build an answer and its results, or return None if the model need not see the answer again."""
     chunks = [line for line in lines if isinstance(line, transcript_lines.ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)
     turn = parse("".join(line.text for line in chunks), tools, policy=APPROVED)

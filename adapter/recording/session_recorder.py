@@ -41,7 +41,7 @@ MAX_BYTES = 1_000_000
 def take_snapshot(
     root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None
 ) -> dict[str, transcript_lines.StoredFile]:
-    """Return the files in ``root`` and its subfolders by relative path, without links and `.git`.
+    """Return the files in ``root`` and its subfolders by relative path, except links and `.git`.
 
     ``clean`` redacts the content of a file. ``blank`` is a file that is stored as an empty file. Raises UsageError if
     the workspace is too large.
@@ -97,7 +97,7 @@ def resolve_in_root(root: Path, name: str) -> Path:
 
 
 def hash_workspace(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
-    """Hash the names and redacted contents of all files below ``root``. The file ``blank`` counts as empty."""
+    """Hash the names and redacted contents of all files in ``root``. The file ``blank`` counts as empty."""
     digest = hashlib.sha256()
     for path in _list_files(root):
         name = path.relative_to(root).as_posix()
@@ -147,21 +147,20 @@ def list_custom_tools(workspace: Workspace) -> list[Tool]:
 
 
 def _needs_file_record(tool: Tool, own_names: Container[str]) -> bool:
-    """Return whether the file changes of a tool must be recorded, because a replay does not run the tool again."""
+    """Return whether to record a tool's file changes, because a replay does not run the tool again."""
     return tool.needs == "agents" or tool.name in own_names or tool.effect == "execute"
 
 
 Changed: TypeAlias = tuple[dict[str, transcript_lines.StoredFile | None], str]
-"""The files that a call changed, and the reason why some are missing; "" if none are missing."""
+"""The files that a call changed, and the reason why some are missing, or "" if none are."""
 
 
 class SessionRecorder:
     """Records the events of an agent. Call `begin` before the agent runs.
 
     Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``. ``file``
-    is the file that ``recorder`` writes; if it is inside the workspace, it is recorded as an empty file, because it was
-    empty at the start. A chat is recorded without its workspace, and each message only once. It can be resumed and
-    viewed, but not replayed.
+    is the file that ``recorder`` writes; inside the workspace, it is recorded as empty, as it was at the start. A chat
+    is recorded without its workspace, and each message only once. It can be resumed and viewed, but not replayed.
     """
 
     def __init__(
@@ -239,12 +238,12 @@ class SessionRecorder:
         return ask_and_record
 
     def record_host_event(self, event: HostEvent) -> None:
-        """Record a call inside a batch or code. The host of the session reports it as an event."""
+        """Record a call inside a batch or code, which the session's host reports as an event."""
         if isinstance(event, NestedCall):
             with self._write_lock:
                 changed, asked = self._list_changes(), self._approvals.pop()
                 tool = self._tools.match(event.result.name)
-                # Other changes may come from another call in the batch, which makes them again in a replay.
+                # Another call in the batch may make other changes. A replay runs that call again.
                 is_own_change = tool is not None and not event.result.denied and _needs_file_record(tool, self._own)
                 if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
                     fields = _build_result_fields(event.result, changed if is_own_change else ({}, ""))
@@ -278,7 +277,7 @@ class SessionRecorder:
             case ToolResult():
                 changed = self._list_changes()
                 tool = self._tools.match(event.name)
-                # Changes that appear while a tool only reads come from a command in the background.
+                # If a tool only reads, changes meanwhile come from a command in the background.
                 is_kept = tool is not None and (_needs_file_record(tool, self._own) or tool.effect == "read")
                 self._approvals.pop()
                 fields = _build_result_fields(event, changed if is_kept else ({}, ""))
@@ -299,7 +298,7 @@ class SessionRecorder:
 
 
 class _ApprovalTracker(threading.local):
-    """Keeps the names of the tools that needed approval since the last result, for each thread."""
+    """Keeps, for each thread, the names of the tools that needed approval since the last result."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []

@@ -2,9 +2,9 @@
 
 ::
 
-    openai    {"messages": [..., {"role": "assistant", ..., "weight": 1}], "tools": [...]}
-    sharegpt  {"conversations": [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"}
-    text      {"text": ..., "spans": [[start, end]]}            the characters that the loss includes
+    openai {"messages": [..., {"role": "assistant", ..., "weight": 1}], "tools": [...]} sharegpt {"conversations":
+    [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"} text {"text": ..., "spans": [[start,
+    end]]} the text that counts towards the loss
 
 The model is trained only on the last answer of a sample: earlier answers have ``weight`` 0, as in OpenAI's
 fine-tuning format, or are outside of the spans. In ShareGPT, calls and results are ``function_call`` and
@@ -87,7 +87,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
 
 
 _PLACEHOLDER = "\ue000"
-"""A character that no response begins with. The text before it in a rendered response comes from the template."""
+"""A response that no real response begins with, to find the text that the template inserts before a response."""
 
 
 def _decode_arguments(message: JsonObject) -> JsonObject:

@@ -24,12 +24,12 @@ from adapter.recording.transcript_lines import ApprovalLine, ChunkLine, EndLine,
 from adapter.tools.tool_set import ToolSet
 
 WRITTEN = "written"
-"""The key that contains the verbatim answer in a transcript's message."""
+"""The key of the verbatim answer in a transcript's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """One answer with its context and outcome. None means that an outcome was not recorded."""
+    """One answer with its context and outcome. Outcomes that were not recorded are None."""
 
     messages: tuple[JsonObject, ...]
     """Earlier messages in OpenAI's format."""
@@ -41,7 +41,7 @@ class TrainingSample:
     ended: str | None = None
     """The server's finish reason."""
     asked_again: bool = False
-    """True if the answer was retried, so that the client never got it."""
+    """True if the answer triggered a retry, so that the client never got it."""
     refused: bool | None = None
     """True if the user denied a call of the answer; None if no approval was requested."""
     succeeded: bool | None = None

@@ -45,7 +45,7 @@ class Transcript:
 
     @classmethod
     def from_text(cls, text: str, name: str = "transcript") -> Transcript:
-        """Parse JSON lines. Raises UsageError, which names the first invalid line."""
+        """Parse JSON lines. Raises UsageError for invalid text, and names the first invalid line."""
         check_types("Transcript.from_text", text=(text, str), name=(name, str))
         parsed: list[transcript_lines.Header | transcript_lines.Line] = []
         for number, line in enumerate(text.split("\n"), start=1):
@@ -96,7 +96,7 @@ def group_by_request(
 
 
 def _restore_messages(lines: Iterable[transcript_lines.Line]) -> Iterator[transcript_lines.Line]:
-    """Add to each request the messages that it shares with the previous request."""
+    """Add to each request the leading messages that it shares with the previous request."""
     messages: tuple[JsonObject, ...] = ()
     for line in lines:
         if isinstance(line, transcript_lines.RequestLine):
@@ -117,8 +117,8 @@ class TranscriptWriter:
     """Converts the events of a conversation to lines, and passes each line to ``write`` immediately.
 
     ``secrets`` redacts credentials. By default, only credentials with a recognizable form are redacted; None redacts
-    nothing. If the end of a chunk may be the start of a credential, the chunk is written together with the next one.
-    ``clock`` returns seconds since 1970; without it, lines have no times.
+    nothing. If a chunk may end with the start of a credential, it is written together with the next chunk. ``clock``
+    returns seconds since 1970; without it, lines have no times.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class TranscriptWriter:
             self.write_line(transcript_lines.InvalidLine(raw=invalid.raw, error=invalid.error))
 
     def _release(self, *, is_end: bool) -> None:
-        """Write the buffered chunks whose redaction cannot change. If ``is_end`` is True, these are all."""
+        """Write the buffered chunks whose redaction is final. If ``is_end`` is true, write all of them."""
         texts, reasonings = [line.text for line in self._buffered], [line.reasoning for line in self._buffered]
         count = len(self._buffered)
         if self.secrets is not None:

@@ -57,7 +57,7 @@ class Header(_Line):
     call_turns: int | None = None
     context_tokens: int | None = None
     guardrails: tuple[str, ...] = ("repeated_call",)
-    """Active guardrails. Older transcripts do not list them; their only guardrail was this default."""
+    """Active guardrails. Older transcripts do not list them; their only guardrail was ``repeated_call``."""
     retries: int = RETRIES
     max_calls: int = MAX_CALLS
     steps: JsonObject = Field(default_factory=dict)
@@ -72,7 +72,7 @@ class Header(_Line):
     """Tools that are not part of the dialect. A replay uses their recorded results."""
     read_only: bool = False
     above: tuple[str, ...] = ()
-    """Path of a sub-agent's folder, relative to the workspace."""
+    """Path of a sub-agent's folder, relative to the session's workspace."""
     granted: tuple[tuple[str, ...], ...] = ()
     """Approvals for the whole session that were given before the recording began."""
     media: tuple[MediaKind, ...] = ()
@@ -89,7 +89,7 @@ class RequestLine(_Line):
     number: int
     messages: tuple[JsonObject, ...]
     kept: int = 0
-    """Number of leading messages that are the same as in the previous request. They are not repeated in this line."""
+    """Number of leading messages that are the same as in the previous request. This line omits them."""
     at_s: float | None = None
     """Seconds since the conversation began; None if there was no clock, as in a replay."""
 
@@ -140,12 +140,12 @@ class ResultLine(_ResultFields):
 
 
 class NestedCallLine(_ResultFields):
-    """A call inside a batch or code whose result may change in a replay."""
+    """A call inside a batch or code that might have a different result in a replay."""
 
     kind: Literal["inner"] = "inner"
     arguments: JsonObject
     asked: tuple[str, ...] = ()
-    """Names of the tools for which the call needed the user's approval."""
+    """Names of the tools that needed the user's approval during the call."""
 
 
 class ApprovalLine(_Line):

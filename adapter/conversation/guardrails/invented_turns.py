@@ -19,7 +19,7 @@ def find_answer_end(content: str, request: str) -> int:
     """Return the index at which the answer ends.
 
     The answer ends before a user message that the model has invented and answered, unless ``request`` is about
-    dialogues. Code blocks are not searched, as YAML may have the keys ``user:`` and ``bot:``.
+    dialogues. Code blocks are not searched, because YAML may have the keys ``user:`` and ``bot:``.
     """
     prose = _CODE.sub(lambda code: " " * len(code[0]), content)
     user = _USER_SAYS.search(prose)

@@ -15,7 +15,7 @@ from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool_set import ToolSet
 
 REPETITIONS = 2
-"""How often a call may repeat with the same result and no change in between."""
+"""Maximum number of times that a call may repeat, if its result is the same and nothing changed in between."""
 
 EQUAL_FAILURES = 5
 """Number of consecutive calls of one tool with the same error that count as a repetition."""

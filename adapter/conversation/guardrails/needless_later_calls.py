@@ -58,8 +58,8 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
 
 
 def is_expected(call: PastCall, earlier: Sequence[PastCall], history: CallHistory) -> bool:
-    """Return whether the user requested ``call`` in addition to ``earlier``. This is so if the request states a larger
-    number than that of ``earlier``, or if ``call`` has a new value that comes from the user or from a result."""
+    """Return whether the user requested ``call`` in addition to ``earlier``. This is so if the request has a number
+    above the count of ``earlier``, or if ``call`` has a new value that comes from the user or from a result."""
     numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(history.request))
     if any(len(earlier) < number for number in numbers):
         return True

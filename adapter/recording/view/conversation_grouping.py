@@ -14,7 +14,7 @@ MAX_PROMPTS = 20_000
 
 
 class Conversations:
-    """Assigns exchanges to conversations, in the order in which they were sent.
+    """Assigns exchanges, in the order in which they were sent, to conversations.
 
     An exchange continues the conversation with the longest earlier prompt that is a prefix of its own prompt. If both
     prompts are equal, the exchange is a retry, or begins a new conversation.
@@ -25,7 +25,8 @@ class Conversations:
         self._ids: dict[str, int] = {}
 
     def assign(self, number: int, messages: Sequence[JsonObject], *, id: str = "", is_retry: bool = False) -> int:
-        """Return the number of the first exchange in the same conversation, whose recorded id is ``id``."""
+        """Return the number of the first exchange in the same conversation. ``id`` is the conversation's recorded
+        id."""
         if id:
             return self._ids.setdefault(id, number)
         prefixes = list(accumulate(map(_hash_message, messages), lambda before, last: hash((before, last))))

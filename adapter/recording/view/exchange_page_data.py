@@ -19,18 +19,18 @@ INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN, NO_ANSWER = (
 )  # fmt: skip
 BAD = [INVALID, FAILED, OTHERWISE, NO_ANSWER]
 MAX_REJECTED = 300
-"""Maximum length of a rejected call that is shown with its reason, in characters."""
+"""Number of characters of a rejected call that are shown with the reason for its rejection."""
 TITLE = 120
 """Maximum length of an exchange's title in the list, in characters."""
 MAX_NAMES = 50
 """Maximum number of tools that the list shows for an answer."""
 MAX_PIECES = 2_000
-"""Maximum number of spans, and of rejected calls, for an answer. The remaining spans are shown as one."""
+"""Maximum number of spans, and of rejected calls, that are shown for an answer. The rest is shown as one span."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeStats:
-    """Duration and token counts of an exchange; None if unknown. ``first_s`` is the time to the first chunk."""
+    """Duration and token counts of an exchange; unknown values are None. ``first_s`` is the time to the first chunk."""
 
     first_s: float | None = None
     duration_s: float | None = None
@@ -125,7 +125,8 @@ def build_span_row(
 
 
 def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
-    """Return an exchange's badges, which are also filters. ``turns`` are the recorded turn and any new parse."""
+    """Return an exchange's badges, which are also filters. ``turns``: the recorded turn, and the new one if
+    reparsed."""
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)
@@ -134,7 +135,7 @@ def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
 
 
 def list_exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
-    """Return the badges for the properties that are true or not empty."""
+    """Return the badges for those arguments that are true or not empty."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 

@@ -1,4 +1,4 @@
-"""An answer that is still being streamed: its row in the list, and its last spans."""
+"""An answer that is still being streamed, with its row in the list and its last spans."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_TOOL_NAMES = 200
 """Maximum number of tools whose calls are counted in an answer."""
 
 WRITING = "writing"
-"""Kind of a span that is still being written, and badge of its answer."""
+"""The kind of a span that is still being written, and the badge of such an answer."""
 
 _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 
@@ -100,7 +100,7 @@ class LiveAnswer:
 
     @property
     def title(self) -> str:
-        """The start of the content before the first call, or else that call."""
+        """The start of the content before the first call, or that call if there is no content before it."""
         if self._content.strip():
             return self._content
         if self._first_call is not None:
@@ -108,13 +108,13 @@ class LiveAnswer:
         return f"{self._tool_name} " if self._tool_name else ""
 
     def close(self) -> None:
-        """Release the events when the answer has ended. The exchange is stored elsewhere."""
+        """Release the events of a finished answer. The exchange is stored elsewhere."""
         self._content, self._first_call, self._tool_name = self.title, None, ""
         self.tail.clear()
 
 
 def build_tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
-    """Return the spans to show for an answer that is being streamed, whose last events are ``tail``."""
+    """Return the spans to show for an answer that is being streamed. ``tail`` has its last events."""
     progress = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
         (piece.kind, piece.text, piece) for piece in Turn.from_events(tail).explain() if piece.text
@@ -139,7 +139,7 @@ def build_tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObjec
 
 
 def clip_safe_prefix(text: str) -> str:
-    """Remove the end of ``text`` that may become part of a credential: the last word, or an incomplete private key."""
+    """Remove the end of ``text`` that may be the start of a credential: the last word, or an incomplete private key."""
     text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_BUFFERED)) for blank in " \n\t")]
     start = text.rfind("-----BEGIN ")
     return text if start < 0 or _BLOCK_END.search(text, start) else text[:start]

@@ -1,9 +1,8 @@
 """Keep the latest exchanges of a running server for viewers, within limits.
 
-`LiveExchanges.listen` returns a listener that receives the events of an exchange, in any thread. All other work is
-deferred until a viewer requests the exchange, so that a streamed event costs only a few list operations. Each change
-has a version. A viewer requests the changes after the last version that it has received, so that the server keeps no
-state for viewers.
+`LiveExchanges.listen` returns a listener that receives an exchange's events, in any thread. A streamed event costs only
+a few list operations, because all other work is deferred until a viewer requests the exchange. Each change has a
+version. The server keeps no state for viewers: they request the changes after the last version that they have received.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from adapter.recording.view.view_page_data import (
 )
 
 MAX_EXCHANGES = 5_000
-"""Maximum number of exchanges on a server's page. The least recently changed exchanges are dropped first."""
+"""Maximum number of exchanges on a server's page. If there are more, the least recently changed one is dropped."""
 MAX_TOTAL_BYTES = 64_000_000
 """Maximum total size, in bytes, of the compressed exchanges and their searchable text."""
 MAX_ROWS = 500
@@ -53,7 +52,7 @@ MAX_SEARCHABLE = 20_000
 MAX_REASON = 2_000
 """Maximum length of the reason for a missing answer, in characters."""
 PACK_S = 0.2
-"""Seconds from the end of an exchange to its compression, together with others that end meanwhile."""
+"""Delay before an ended exchange is compressed, in seconds. Exchanges that end meanwhile are compressed with it."""
 
 WAITING = "waiting"
 """Badge of a request whose answer has not begun."""
@@ -63,7 +62,7 @@ WAITING = "waiting"
 class _LiveEntry:
     """An exchange in the feed.
 
-    ``record`` contains the request, and also the answer once ``is_over`` is True; it is compressed soon after that.
+    ``record`` contains the request and, once ``is_over`` is true, the answer. It is compressed soon after that.
     ``failure`` is the reason for a missing answer.
     """
 
@@ -82,7 +81,7 @@ class _LiveEntry:
     searchable: str = ""
     """Searchable text in lower case; "" until the exchange is over."""
     row: JsonObject | None = None
-    """The final row, set when the exchange is over and was viewed."""
+    """The final row, built when an ended exchange is first viewed."""
 
     @property
     def size(self) -> int:
@@ -173,14 +172,14 @@ class LiveExchanges:
                 self._packing.submit(self._pack)
 
     def close(self, *, wait: bool = False) -> None:
-        """Stop compressing exchanges. ``wait`` states whether to first compress the exchanges that have ended."""
+        """Stop compressing exchanges. If ``wait`` is true, first compress those that have ended."""
         self._packing.shutdown(wait=wait, cancel_futures=not wait)
 
     def list_changes(self, since: int) -> JsonObject:
         """Return the rows that changed after version ``since``, oldest first, and the version after these changes.
 
-        The result also contains ``oldest``, the version before which changes are no longer available, and ``is_part``,
-        which is true if more rows may have changed.
+        The result also contains ``oldest`` and ``is_part``. Changes before version ``oldest`` are no longer available.
+        If ``is_part`` is true, more rows may have changed.
         """
         with self._lock:
             newer = takewhile(lambda entry: entry.version > since, reversed(self._entries.values()))
@@ -202,9 +201,8 @@ class LiveExchanges:
     def build_detail(
         self, number: int, options: ReparseOptions | None = None, *, answer_only: bool = False
     ) -> JsonObject | None:
-        """Return an exchange in the format of the page of `adapter view`, or None if it is no longer available.
-
-        ``answer_only`` states whether to omit the request while the answer is being streamed.
+        """Return an exchange as data for the page of `adapter view`, or None if it is no longer available. If
+        ``answer_only`` is true, the request is omitted while the answer is being streamed.
         """
         with self._lock:
             entry = self._entries.get(number)

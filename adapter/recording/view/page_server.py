@@ -1,7 +1,7 @@
 """Serve one page to a browser on this machine.
 
-Other local programs could also request the page, and so could web pages whose host name resolves to this machine.
-Therefore, the page's address contains an unguessable path, and all other paths return 404.
+Other local programs could also request the page, and so could web pages whose host name resolves to this machine. To
+exclude these, the page's address contains an unguessable path, and all other paths return 404.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import cast
 from adapter.core.events import JsonObject
 
 MAX_REQUEST = 8_000_000
-"""Maximum size of a request of the page, in bytes."""
+"""Maximum size of a request from the page, in bytes."""
 
 
 class PageServer(ThreadingHTTPServer):
     """Serves the page ``text`` on 127.0.0.1. ``address`` is its URL.
 
-    ``read`` answers a request from the page with JSON; without it, such requests are answered with a 404. The ``port``
-    0 picks a free one.
+    ``read`` answers requests from the page with JSON; without it, they get a 404. ``port`` 0 picks a free port.
     """
 
     daemon_threads = True
@@ -48,7 +47,7 @@ class _PageHandler(BaseHTTPRequestHandler):
             self._send(server.page, "text/html; charset=utf-8")
 
     def do_POST(self) -> None:
-        """Answer a request of the page. Other pages cannot send one, because they do not know the path."""
+        """Answer a request from the page. Other pages cannot send one, because they do not know the path."""
         server = cast("PageServer", self.server)
         if not self._is_at(f"{server.path}read" if server.read else ""):
             return

@@ -33,7 +33,7 @@ TOOLS: list[JsonObject] = [
         },
     },
 ]
-"""The tool definitions that the page shows at first."""
+"""The tool definitions that the page shows initially."""
 
 _CALLS: list[tuple[str, JsonObject]] = [
     ("get_weather", {"city": "Oslo", "days": 3}),
@@ -59,8 +59,8 @@ _DAMAGED = {
 
 
 def render_playground_page(*, has_server: bool = True) -> str:
-    """Render the page. Without ``has_server``, the page runs `read_for_page` itself, with the Python runtime Pyodide in
-    the folder ``pyodide`` and this package in ``adapter.zip`` next to it."""
+    """Render the page. If ``has_server`` is false, the page runs `read_for_page` itself, with Pyodide. It expects this
+    Python runtime in the folder ``pyodide``, and this package in ``adapter.zip``."""
     data: JsonObject = {
         "examples": list(map(list, _list_examples())),
         "tools": format_pretty_json(list(TOOLS)),

@@ -12,9 +12,9 @@ from adapter.recording.html_pages import load_page_asset, render_page
 from adapter.recording.view.view_page_data import PageData
 
 ORDERS = (
-    ("", "as they came"), ("newest", "newest first"), ("duration_s", "by seconds"),
-    ("first_s", "by seconds to the first part"), ("prompt_tokens", "by tokens of the prompt"),
-    ("written_tokens", "by tokens written"), ("retry", "by retries"),
+    ("", "as recorded"), ("newest", "newest first"), ("duration_s", "by duration"),
+    ("first_s", "by time to the first chunk"), ("prompt_tokens", "by prompt tokens"),
+    ("written_tokens", "by answer tokens"), ("retry", "by retries"),
 )  # fmt: skip
 """Sort orders of the list: the statistic to sort by (largest value first), and the label."""
 
@@ -63,7 +63,7 @@ def group_for_links(data: JsonObject) -> tuple[list[list[JsonObject]], list[Sequ
     """Return the exchanges of a page, grouped by conversation, and the distinct lists of tools.
 
     Each exchange has its ``number``, the 1-based number of its ``tool_set``, and the number of messages that are
-    ``known`` from the exchange ``before``.
+    already ``known`` from the exchange ``before``.
     """
     conversations: dict[int, list[JsonObject]] = {}
     tool_sets: dict[tuple[int, ...], int] = {}

@@ -67,7 +67,7 @@ from adapter.tools.tool_set import ToolSet
 
 @dataclass(frozen=True, slots=True)
 class ReparseOptions:
-    """Options for parsing answers again; the ``format`` None means all. Raises UsageError for an unknown policy."""
+    """Options for parsing answers again. ``format``: None tries all. Raises UsageError for an unknown policy."""
 
     format: Format | None = None
     policy: str | None = None
@@ -92,8 +92,8 @@ class ReparseOptions:
 class PageData:
     """Collects the data of a page.
 
-    ``prompt`` is the heading above an exchange's messages. ``goes_on`` states whether an exchange continues the
-    previous one, so that the page can skip the messages that both have in common.
+    ``prompt`` is the heading above an exchange's messages. If ``goes_on`` is true, an exchange may continue the
+    previous one, and the page can skip the messages that both have in common.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ def build_transcript_view(transcript: Transcript, name: str, again: ReparseOptio
 
 
 def _build_response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
-    """Return the statistics of an answer from all its ``chunks``."""
+    """Return the statistics of an answer with these ``chunks``."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
     first_s, duration_s = (
@@ -287,7 +287,7 @@ def _add_seconds(time: str, seconds: float | None) -> str:
 
 
 def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, lines: Iterable[Line]) -> str:
-    """Describe the recorded calls if the current parser returns different calls; otherwise return ""."""
+    """Describe the recorded calls if the current parser finds different calls, otherwise return ""."""
     recorded = [(call.name, call.arguments) for call in recorded_calls]
     if recorded == [(call.name, call.arguments) for call in turn.calls]:
         return ""
@@ -317,7 +317,7 @@ def _get_part_text(part: Json) -> str:
 
 
 MAX_CALLS = 20
-"""Maximum number of calls that have phases of their own."""
+"""Maximum number of calls that are shown as separate phases."""
 
 
 def build_timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> list[JsonObject]:
