@@ -24,13 +24,13 @@ from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, A
 from adapter.workspace import Workspace
 
 MAX_SHOWN_LINES = 12
-"""Maximum number of lines of a result that are shown. The model gets the whole result."""
+"""Maximum number of a result's lines that are shown. The model gets the whole result."""
 LONG_COMMAND = 1_000
 """Length of a command, in characters, above which its end is shown again on the line below it."""
 TAIL_SHOWN = 60
-"""Number of characters shown of the end of a call while the model is writing it."""
+"""Number of characters at the end of an unfinished call that are shown while the model writes it."""
 END_SHOWN = 200
-"""Number of characters of a long command's end that are shown again."""
+"""Number of characters at the end of a long command that are shown again."""
 
 
 class Console(Terminal):
@@ -93,8 +93,10 @@ class Console(Terminal):
                 self.end_line()
 
     def _cut_shown(self, content: str) -> str:
-        """Return ``content`` without its first lines that were shown as a whole answer. If the last answer was not
-        held, return "" for text that was shown anywhere; a held one such as "4" may occur by chance in an earlier one.
+        """Return ``content`` without leading lines that were already shown as a complete answer.
+
+        If the last answer's text was not held back, return "" for content that was shown anywhere. A held answer such
+        as "4" may occur in an earlier one by chance.
         """
         text = "".join(self._shown)
         if not self._holds_text and content in text:
@@ -127,7 +129,7 @@ class Console(Terminal):
         return decision
 
     def _read_decision(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Read the user's answer to an approval request on the screen. The user may edit a new file's text first."""
+        """Read the user's answer to the approval request on the screen. The user may edit a new file's text first."""
         scope = "this exact command" if approval.command is not None else "this tool and file"
         can_edit = approval.draft is not None
         content: str | None = None
@@ -183,7 +185,7 @@ class Console(Terminal):
             return False
 
     def ask_question(self, question: Question) -> tuple[str, ...]:
-        """Return the chosen labels, or the text that the user entered. Raises ToolError if the user does not answer."""
+        """Return the chosen labels, or the user's own text. Raises ToolError if the user does not answer."""
         self.note(f"?? {question.text}", "bold")
         for number, option in enumerate(question.options, start=1):
             about = f": {option.description}" if option.description else ""
@@ -205,7 +207,7 @@ class Console(Terminal):
         self.note(text, "yellow")
 
     def note_sandbox(self, text: str) -> None:
-        """Show ``text``, which names the sandbox for commands. If there is no sandbox, highlight the text."""
+        """Show ``text``, which names the sandbox for commands. Highlight it if there is no sandbox."""
         self.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def note_workspace(self, workspace: Workspace) -> None:
@@ -245,10 +247,8 @@ class Console(Terminal):
 
 
 def parse_approval_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
-    """Return the letter of an approval answer (y, n, a or e, or "" if the answer is invalid), and the reason that
-    follows an "n".
-
-    A "yes" followed by more words is invalid, because the words may be a condition.
+    """Return an approval answer's letter (y, n, a or e; "" if invalid), and the reason that follows an "n". A "yes"
+    followed by more words is invalid, because the words may be a condition.
     """
     word, _, rest = typed.strip().partition(" ")
     letter = _LETTERS.get(word.rstrip(",.:;").lower(), "")
@@ -278,7 +278,8 @@ def _describe_answers(question: Question) -> str:
 
 
 def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
-    """Return the labels that ``answer`` selects, or ``answer`` as the user's own text, or () if it is invalid."""
+    """Return the labels that ``answer`` selects. Return ``answer`` itself for the user's own text, () if it is
+    invalid."""
     parts = [part.strip() for part in answer.split(",")]
     labels = [option.label for option in question.options]
     exact = next((label for label in labels if label.casefold() == answer.casefold()), None)

@@ -80,8 +80,7 @@ class ObserverGroup:
 class AgentBundle:
     """An agent with its model and workspace.
 
-    If ``is_guided`` is True, the wording of each request determines the tool, and the model does not see earlier
-    messages.
+    If ``is_guided`` is true, each request's wording determines the tool, and the model does not see earlier messages.
     """
 
     agent: Agent
@@ -92,7 +91,7 @@ class AgentBundle:
 
 def open_workspace(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Workspace, ObserverGroup]:
     """Open the workspace with the tools of the user's MCP servers, but without the capabilities that need a model.
-    Return it with its observers, of which the console asks for approvals. Closing ``stack`` closes it."""
+    Return it with its observers. Their console asks for approvals. Closing ``stack`` closes the workspace."""
     host = _build_host(settings.config)
     tools = _connect_mcp_tools(stack, settings, console)
     observers = ObserverGroup(console, CallTally(ToolSet()))
@@ -121,7 +120,7 @@ def build_agent(
 ) -> AgentBundle:
     """Build the agent for ``task``, or for a chat if ``task`` is None. Closing ``stack`` closes the agent.
 
-    The agent works in a session of the workspace ``base`` that also has the capabilities that need a model. Raises
+    The agent works in a session of the workspace ``base`` to which the capabilities that need a model are added. Raises
     TransportError and UsageError; their messages state the next step.
     """
     console = observers.console
@@ -148,7 +147,7 @@ def build_agent(
 
 
 def validate_settings(settings: RunSettings) -> None:
-    """Raise UsageError if an option is invalid. No model has to be loaded for this check."""
+    """Raise UsageError if an option is invalid. This check needs no loaded model."""
     _ = settings.config, settings.toolset, settings.rules, settings.edit_mode, settings.sandbox_settings
     parse_constraint_mode(parse_auto(settings.constraint))
     validate_prompt_mode(settings.prompt)
@@ -222,9 +221,8 @@ def _make_agent(
 
 
 def _build_host(config: Config) -> Host:
-    """Build the host with the capabilities that the configuration defines. Raises UsageError for an invalid URL.
-
-    The host has no editor, because none is open in a terminal, and tools for it would cost tokens.
+    """Build the host with the configured capabilities. Raises UsageError for an invalid URL. The host has no editor,
+    because none is open in a terminal, and editor tools would cost tokens.
     """
     search, docs = config.search, config.docs
     return Host(
@@ -245,7 +243,7 @@ def _list_api_keys(host: Host) -> Iterator[str | None]:
 def _build_subagent_runner(
     stack: ExitStack, chat: ChatClient, setup: ModelSetup, config: Config, context_tokens: int | None, tally: CallTally
 ) -> SubagentRunner:
-    """Return a runner for sub-agents, which use ``chat`` or a configured model (connected on first use)."""
+    """Return a runner for sub-agents. They use ``chat`` or a configured model, which is connected on first use."""
     formats = {name: one.format or guess_format(one.model or "") or setup.format for name, one in config.models.items()}
     return SubagentRunner(
         chat,
@@ -259,7 +257,7 @@ def _build_subagent_runner(
 
 
 class _LazyChat:
-    """A configured model that is connected on first use. If its server is down, only the sub-agents using it fail."""
+    """A configured model that is connected on first use. If its server is down, only sub-agents that use it fail."""
 
     def __init__(self, model: ModelTable, session: ChatClient, stack: ExitStack) -> None:
         self._model, self._session, self._stack = model, session, stack

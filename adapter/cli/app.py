@@ -22,7 +22,7 @@ _NAMES = (
 )  # fmt: skip
 _OTHERS = {"eval": "eval.evaluate", "tool": "tool.app", "plugin": "engine_plugin.plugin"}
 COMMANDS = {name: f"{name}.{name}" for name in _NAMES} | _OTHERS
-"""Module and attribute of each command. The attribute is a function, or a Typer application with several commands."""
+"""Module and attribute of each command. The attribute is a function, or a Typer application with subcommands."""
 
 
 class _Command(TyperCommand):
@@ -36,7 +36,7 @@ class _Command(TyperCommand):
             self.epilog = HELP_ALL_HINT
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """Return the parameters without the ``<bool>`` that Typer's help shows next to flags. Flags take no value."""
+        """Return the parameters, without the ``<bool>`` after flags in Typer's help, because flags take no value."""
         params = super().get_params(ctx)
         for param in params:
             if isinstance(param, TyperOption) and param.is_flag:
@@ -57,7 +57,8 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
         help="Turn a language model that generates plain text into a tool-calling agent.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        # Only the help for one command needs rich, for its option panels. Rich would double the time to list commands.
+        # Only a single command's help needs rich, for its option panels. Listing commands with rich takes twice the
+        # time.
         rich_markup_mode="rich" if is_one_command else None,
         add_completion=True,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 120},
@@ -76,7 +77,7 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
 
 
 ENV_PREFIX = "ADAPTER"
-"""Prefix of the variables for the options of `serve`, such as ``ADAPTER_MAX_STREAMS`` for ``--max-streams``."""
+"""Prefix of the environment variables for options of `serve`: ``ADAPTER_MAX_STREAMS`` is ``--max-streams``."""
 
 
 def _load(name: str) -> Any:

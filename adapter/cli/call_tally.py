@@ -14,11 +14,11 @@ from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.tool_set import ToolSet
 
 ACTING = frozenset({"write", "delete", "execute"})
-"""Effects of tools that change something. A run fails if all calls with such an effect failed."""
+"""Tool effects that change something. A run fails if all calls with these effects failed."""
 FAILED = ("exit_code", "exitCode", "timed_out")
-"""Fields of a command's result of which one is not 0 or False if the command failed."""
+"""Fields of a command's result. If the command failed, one of them is not 0 or False."""
 NOT_RUN = (126, 127)
-"""Exit codes of shells for a command that does not exist or cannot be run."""
+"""Exit codes by which shells report a command that does not exist or cannot be run."""
 
 
 @dataclass(slots=True)
@@ -39,13 +39,13 @@ class CallTally:
     acting_calls: list[PastCall] = field(default_factory=list)
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
-    """True if the last call with an effect in `ACTING` failed or was refused, unless it would have changed nothing, or
-    if its command failed."""
+    """True if the last call with an effect in `ACTING` failed, was refused, or ran a command that failed. A failed call
+    that would have changed nothing does not count."""
 
     results: list[str] = field(default_factory=list)
-    """The results of calls that only read, except those that contain what the model has written to a file."""
+    """The results of successful calls that write no files, except results that contain a text written by the model."""
     broken: dict[str, None] = field(default_factory=dict)
-    """Paths of files whose syntax was valid before a change and invalid after it."""
+    """Paths of files whose syntax was valid before a change and is invalid after it."""
 
     _arguments: dict[str, JsonObject] = field(default_factory=dict)
 

@@ -43,8 +43,8 @@ MAX_HISTORY_BYTES = 256 * 1024
 def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool) -> int:
     """Run a chat until the user ends it, and return the exit code.
 
-    ``resume`` is the id of a saved chat to continue. ``is_continued`` states whether to continue the last saved chat.
-    Raises TransportError and UsageError; their messages state the next step.
+    ``resume`` is the id of a saved chat to continue. If ``is_continued`` is true, the last saved chat continues. Raises
+    TransportError and UsageError; their messages state the next step.
     """
     validate_settings(settings)
     if resume is not None and is_continued:
@@ -145,14 +145,14 @@ def _respond(conversation: ChatSession, text: str) -> bool:
     except AdapterError as error:
         console.warn(str(error))
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # the reader of the answers has ended
+        if isinstance(error, BrokenPipeError):  # the program that reads the answers has ended
             raise
         console.warn(explain_read_error(error))
     return True
 
 
 def _show_ending(done: Finished, console: Console) -> None:
-    """Show why the model stopped. Show nothing if it answered the message."""
+    """Show why the model stopped, unless it answered the message."""
     if done.reason == "interrupted":
         note = "; its partial answer is kept" if done.content.strip() else ""
         console.end(f"the model was stopped{note}", is_interrupted=True)
@@ -208,7 +208,7 @@ def _create_prompt_toolkit_reader(history: Path, commands: Sequence[str]) -> Cal
 
 
 def _trim(history: Path) -> None:
-    """Limit the size of the history file. If the file is missing, create it, readable only by its owner."""
+    """Limit the size of the history file. If it is missing, create a file that only its owner can read."""
     os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
     content = history.read_bytes()
     if len(content) > MAX_HISTORY_BYTES:

@@ -20,7 +20,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 
 MAX_TOLD = 4_000
-"""Maximum length, in characters, of the diff in a note that informs the model of an undo or redo."""
+"""Maximum length of the diff in a note that informs the model of an undo or redo, in characters."""
 
 
 def open_chat_store(workspace: Workspace) -> ChatStore:
@@ -30,7 +30,7 @@ def open_chat_store(workspace: Workspace) -> ChatStore:
 
 @dataclass(slots=True)
 class ReceivedAnswer:
-    """An answer to the last message, possibly incomplete, and its ``query``, with the reason if it was a retry."""
+    """An answer to the last message, possibly incomplete. Its ``query`` has the reason if this was a retry."""
 
     query: AskModel
     events: list[Event]
@@ -63,7 +63,7 @@ class ChatSession:
 
     @property
     def path(self) -> Path | None:
-        """The file that the chat is saved in. None before the first message."""
+        """The file in which the chat is saved. None before the first message."""
         return self._chat.path if self._chat is not None else None
 
     def send(self, message: str) -> Finished:
@@ -84,7 +84,7 @@ class ChatSession:
         return self._notify("redid", self.workspace.redo())
 
     def switch(self, **changes: str | None) -> None:
-        """Continue with a different ``model`` or ``format``, which receives the whole conversation.
+        """Continue with a different ``model`` or ``format``. The new model receives the whole conversation.
 
         Raises TransportError or UsageError if the model is unavailable. The chat then continues with the previous
         model.

@@ -24,7 +24,7 @@ def doctor(
     as_json: options.AsJson = False,
     prove: Annotated[
         bool,
-        flag("Try attacks in a temporary folder, and show which rows of SECURITY.md hold on this machine.", "--prove"),
+        flag("Try attacks in a temporary folder, and show which SECURITY.md promises hold on this machine.", "--prove"),
     ] = False,
 ) -> None:
     """Check this machine's extras, sandbox and servers."""

@@ -25,7 +25,7 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSetti
 from adapter.workspace.sandbox.seccomp import LOCAL, build_socket_filter
 
 PORT_TIMEOUT_S = 0.5
-"""Maximum time to wait for an answer on a default port of a model server, in seconds."""
+"""Maximum time to wait for an answer on a model server's default port, in seconds."""
 EXTRAS = {
     "embedded": "llama.cpp inside this program, for `adapter demo` and `.gguf` files",
     "server": "`adapter serve`",
@@ -40,14 +40,14 @@ EXTRAS = {
     "batch": "Parquet and datasets for `adapter read`",
     "pytest": "recorded model responses in tests",
 }
-"""The optional extras, and the features that need each of them."""
+"""The optional extras, each with the features that need it."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. ``advice`` is shown if the check failed; ``data`` is the result for programs."""
+    """One line of the report. ``advice`` is shown if the check failed; ``data`` is the result in ``--json``."""
 
     name: str
     ok: bool
@@ -57,7 +57,7 @@ class CheckResult:
 
 
 def run_checks(workspace: str, sandbox: SandboxSettings) -> tuple[CheckResult, ...]:
-    """Run all checks. They query the model servers' default ports on this machine, and try each sandbox once."""
+    """Run all checks. They query the default ports of model servers on this machine, and try each sandbox once."""
     return (
         _check_program(),
         *(_check_extra(name) for name in EXTRAS),
@@ -182,7 +182,7 @@ def _check_server(port: int, name: str) -> CheckResult:
 
 
 def _describe_prompt(endpoint: Endpoint) -> str:
-    """Describe how a server's model is shown its tools. The server need not load the model for this."""
+    """Describe how a server's prompts show the tools to its model. The server need not load the model for this."""
     if endpoint.kind == "ollama":
         return "the model's own template, if this version of Ollama shows its prompts"
     return PromptDiscoverer(endpoint).discover(find_first_model(endpoint)).explanation

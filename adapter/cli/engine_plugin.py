@@ -1,4 +1,4 @@
-"""`adapter plugin`: prints the path of the plugin file for vLLM or SGLang, which may not load entry points."""
+"""`adapter plugin`: prints the path of an engine's plugin file, for use where the engine cannot load entry points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 PLUGINS = {"vllm": "adapter_vllm_plugin.py", "sglang": "sglang.py"}
-"""Name of the plugin file in adapter/integrations/engines/, by engine."""
+"""Name of each engine's plugin file in adapter/integrations/engines/."""
 
 
 def plugin(

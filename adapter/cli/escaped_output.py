@@ -9,12 +9,12 @@ from adapter.core.text.lines import count_common_prefix
 
 
 def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
-    """Print text, and make its control characters visible, because they could move the cursor or hide other text."""
+    """Print text with visible control characters, because they could otherwise move the cursor or hide other text."""
     print(escape_for_display(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
 
 
 def print_prompt(prompt: str, without_tools: str) -> None:
-    """Print ``prompt``. A terminal highlights what differs from ``without_tools``, the prompt without tools."""
+    """Print ``prompt``. On a terminal, highlight its differences from ``without_tools``, the prompt without tools."""
     if not sys.stdout.isatty():
         print_escaped(prompt)
         return

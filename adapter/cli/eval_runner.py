@@ -53,7 +53,7 @@ SAME_RUNS = "at temperature 0, the runs of a scenario are mostly identical; rais
 
 
 class _TimeLimitExceeded(Exception):
-    """The time limit was reached during a run."""
+    """Raised during a run when the time limit is reached."""
 
 
 def list_scenarios(settings: EvalSettings) -> int:
@@ -112,7 +112,7 @@ def run_eval(settings: EvalSettings) -> int:
 
 
 def _choose_output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path]:
-    """Return the paths of the results and of the report."""
+    """Return the paths for the results and the report."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", model).strip("._") or "model"
     results = settings.results or Path(f"eval-{name}.jsonl")
     html = settings.page or results.parent / f"{results.stem}.html"

@@ -40,7 +40,7 @@ class EvalSettings:
     runs: int = _scenarios(1, "N", "Run each scenario N times with each method.", min=1)
     time_limit: float = _scenarios(3600.0, "SECONDS", "Stop after this time and report the results so far.", min=1)
     temperature: float = _sampling(0.0, "X", "Let the model sample at this temperature.", min=0, max=2)
-    max_tokens: int = _sampling(512, "N", "Limit each answer of the model to N tokens.", min=1)
+    max_tokens: int = _sampling(512, "N", "Limit each model answer to N tokens.", min=1)
     seed: int = _sampling(
         1, "N", "Use this random seed for the first run of each scenario; each further run adds 1.", min=0
     )

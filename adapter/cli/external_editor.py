@@ -17,8 +17,8 @@ NO_EDITOR = "no editor found: set $EDITOR (EDITOR=nano, EDITOR='code --wait')"
 
 
 def edit_in_external_editor(text: str, name: str) -> str:
-    """Open ``text`` in the editor, and return the edited text. Editors infer the language from the suffix of ``name``,
-    the name of the file that the text comes from.
+    """Open ``text`` in the editor, and return the edited text. ``name`` is the name of the text's file; from its
+    suffix, editors infer the language.
 
     Raises UsageError if no editor is found, the editor fails, or its result is not UTF-8.
     """

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from adapter.prompting.deriving.learn_from_examples import LearningExample, LearningResult
 
 MAX_CHARACTERS = 1_000_000
-"""Maximum size of the file of examples, in characters."""
+"""Maximum length of the examples file, in characters."""
 _EXPECTED = 'expected {"text": "the model\'s raw text", "calls": [...]}'
 MAX_EXAMPLES = 100
-"""Maximum number of examples in the file."""
+"""Maximum number of examples in the file that the format is learned from."""
 
 
 def learn(
@@ -68,7 +68,7 @@ def learn(
 
 
 def read_examples(path: Path) -> list[LearningExample]:
-    """Return the examples in a JSON Lines file. Raises UsageError, which names the invalid line."""
+    """Return the examples in a JSON Lines file. Raises UsageError, whose message names the invalid line."""
     from adapter.core.bounded_parsing import parse_json
     from adapter.prompting.deriving.learn_from_examples import MIN_EXAMPLES
 

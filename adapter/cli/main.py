@@ -2,7 +2,7 @@
 
 Data goes to stdout in UTF-8; messages to the user go to stderr. Exit codes: 0 success, 1 failure (no call found, a
 difference, a model that gave up), 2 wrong usage, 3 no model server, 130 stopped with Ctrl-C. Only the requested command
-is imported. Control characters in text from models and files are made visible; ``--json`` output keeps them as JSON
+is imported. Control characters in text from models and files are made visible. In ``--json`` output, they are JSON
 escapes.
 """
 
@@ -65,20 +65,20 @@ def _run(arguments: list[str]) -> None:
     from adapter.cli.app import find_requested_command, make_app
 
     if words := split_words_to_complete(os.environ):
-        os.environ["TERMINAL_WIDTH"] = "1000"  # Typer wraps descriptions, and fish takes each line for a candidate
+        os.environ["TERMINAL_WIDTH"] = "1000"  # Typer wraps descriptions, and fish treats each line as a candidate
     make_app(find_requested_command(words or arguments))()
 
 
 def _reopen_closed_streams() -> None:
-    """Connect streams that the shell closed (``>&-``) to the null device. Otherwise, the next file that is opened
-    would have a standard stream's file descriptor."""
+    """Connect streams that the shell closed (``>&-``) to the null device. Otherwise, the next opened file would get a
+    standard stream's file descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # open until exit
 
 
 def _configure_encodings() -> None:
-    """Write UTF-8 in any locale. A terminal with another encoding keeps it; characters that it lacks are escaped."""
+    """Write UTF-8 in any locale, but keep a terminal's own encoding. Characters that it lacks are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and (encoding := codecs.lookup(stream.encoding).name) != "utf-8":
             keeps_encoding = stream.isatty() and encoding != "ascii"
@@ -88,7 +88,7 @@ def _configure_encodings() -> None:
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _INVALID_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
-"""Error numbers for invalid paths. They lead to the exit code 2, all others to 1."""
+"""Error numbers for invalid paths. Their exit code is 2; all others have exit code 1."""
 _PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 _PERMISSION_ADVICE = (
     "Choose a path that you may access. To move the program's own files, set HOME, or XDG_STATE_HOME, XDG_CACHE_HOME "
@@ -109,8 +109,8 @@ OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "fin
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Convert the words after ``adapter parse`` to arguments of `print_parse_result`. Return None for words that only
-    Typer can parse."""
+    """Convert the words after ``adapter parse`` to arguments of `print_parse_result`. Return None if only Typer can
+    parse the words."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

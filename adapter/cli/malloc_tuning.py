@@ -12,9 +12,8 @@ _M_ARENA_MAX = -8
 def limit_malloc_arenas() -> None:
     """Make all threads allocate from one arena of glibc's malloc. Call this before any thread starts.
 
-    glibc gives threads up to eight arenas per processor. It returns the free memory at the end of an arena to the
-    system only above a threshold, which grows with the largest block ever freed. Each arena in which a thread once had
-    a large result therefore keeps about 4 MB: 41 MB after twelve such threads, but 4 MB with one arena. Python runs one
+    glibc creates up to eight arenas per processor, and keeps some free memory in each. An arena that once held a large
+    result keeps about 4 MB: 41 MB after twelve threads with such results, but 4 MB with one arena. Python runs one
     thread at a time, so more arenas gain little. ``MALLOC_ARENA_MAX`` in the environment takes precedence.
     """
     if sys.platform != "linux" or "MALLOC_ARENA_MAX" in os.environ:

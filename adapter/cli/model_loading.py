@@ -21,14 +21,14 @@ from adapter.core.errors import TransportError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A client for the loaded model. ``is_small`` is True if the model can write calls only under a constraint."""
+    """A client for the loaded model. ``is_small`` is true if the model can write calls only under a constraint."""
 
     chat: ChatClient
     is_small: bool
 
 
 def require_model_choice(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
-    """Raise UsageError if no model is named, because a command that uses a model for minutes must not choose one."""
+    """Raise UsageError if no model is named. A command that uses a model for minutes must not choose one itself."""
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
             f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so the model must be "
@@ -80,7 +80,7 @@ def _load_embedded(
 
 
 def ensure_builtin_model(console: Console) -> Path:
-    """Return the path of the built-in model's weights. The first call downloads and verifies them."""
+    """Return the path of the built-in model's weights. If they are missing, download and verify them."""
     if not is_available():
         raise TransportError(
             "no model server answers, and the built-in model is not installed. Start a server "

@@ -1,4 +1,4 @@
-"""Resolve a model's tool-calling setup from the options and from the model's profile, chat template and name."""
+"""Resolve a model's tool-calling setup from the options, and the model's profile, chat template and name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ModelSetup:
     is_native: bool = False
     """True if the server's own tool calling is used."""
     is_guided: bool = False
-    """True if the wording of each request determines the tool, because the model is too small to choose one."""
+    """True if each request's wording determines the tool, because the model is too small to choose one."""
     is_own: bool = False
     """True if the model's chat template describes the tools."""
     sees_images: bool = False
@@ -80,10 +80,10 @@ def _detect_format(
 
 
 def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
-    """Return whether the wording of a request chooses the tool, instead of the model.
+    """Return whether each request's wording determines the tool, because the model is too small to choose one.
 
-    This is the case for the built-in model. It is also the case for a model that its server reports as small, unless a
-    chat template, a style or custom prompts describe the tools.
+    This applies to the built-in model. It also applies to a model that is small according to its server, unless a chat
+    template, a style or custom prompts describe the tools.
     """
     if settings.guide != "auto" or loaded.is_small:
         return settings.guide != "off"
@@ -122,8 +122,8 @@ def _discover_prompt(
 
 
 def _find_profile(settings: RunSettings, loaded: LoadedModel, console: Console) -> CallingSetup | None:
-    """Return the setup in the model's profile, or None if there is no profile. The built-in model has a fixed setup, so
-    only a profile that the user names applies to it."""
+    """Return the setup in the model's profile, or None if there is no profile. The built-in model has a fixed setup,
+    which only a profile named by the user replaces."""
     if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
     model = model_queries.query_model(loaded.chat.endpoint, loaded.chat.model)

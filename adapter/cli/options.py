@@ -33,18 +33,18 @@ def _define_setting(default: Any, metavar: str | None, help: str, *names: str, *
 
 
 option, flag, setting = _define_option, partial(_define_option, ""), _define_setting
-"""Short names for the tables of options. A flag takes no value."""
+"""Short names, for use in lists of options. A flag takes no value."""
 
 
 def define_settings_group(title: str, *, is_advanced: bool = False) -> Callable[..., Any]:
-    """Return a `setting` function for the help's group ``title``. Only `--help-all` shows advanced options."""
+    """Return a `setting` function for the group ``title`` in the help. Only `--help-all` shows advanced options."""
     return partial(setting, rich_help_panel=title, hidden=is_advanced)
 
 
 _permission = partial(option, "RULE", rich_help_panel="Permissions and sandbox", hidden=True)
 
 BaseUrl = Annotated[str | None, option("URL", "Use the model server at this base URL.", show_default="detected")]
-Model = Annotated[str | None, option("NAME", "Use this model of the server, or load this GGUF file in this process.")]
+Model = Annotated[str | None, option("NAME", "Use this model on the server, or load this GGUF file in this process.")]
 Format = Annotated[
     str,
     option(
@@ -69,7 +69,7 @@ EXCLUDE_HELP = "With `--dialect promptly`: leave out tools whose names contain T
 IncludeTools = Annotated[list[str] | None, option("TEXT", INCLUDE_HELP)]
 ExcludeTools = Annotated[list[str] | None, option("TEXT", EXCLUDE_HELP)]
 EDITS_HELP = (
-    "Set how closely an edit's old text must match the file: exact, tolerant, or auto (as each tool documents it)."
+    "Set how closely an edit's old text must match the file: exact, tolerant, or auto (each tool's documented default)."
 )
 ENCODING_HELP = "Assume that files that are not UTF-8 have this encoding."
 EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
@@ -91,7 +91,7 @@ GUARDRAILS_HELP = (
 )
 RETRIES_HELP = "Retry at most N times if guardrails reject an answer."
 PROMPT_HELP = "Describe the tools with the model's chat template (own) or a generated prompt (words); auto picks one."
-GUIDE_HELP = "Choose the tool for the model by the wording of the request: on, off, or auto (only for tiny models)."
+GUIDE_HELP = "Pick the tool for the model, based on the request's wording: on, off, or auto (only for tiny models)."
 TEMPLATE_HELP = "Render prompts with this chat template instead of the server's: Jinja, tokenizer_config.json or GGUF."
 CONTEXT_BUDGET_HELP = (
     "Shorten conversations that exceed this many tokens: a number, auto (the model server's context size) or off."
@@ -151,8 +151,8 @@ HelpAll = Annotated[
 
 
 def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator for commands whose first parameter is an instance of the dataclass ``settings``. The decorator
-    replaces that parameter with the options that the fields of ``settings`` define."""
+    """Return a decorator for commands whose first parameter is an instance of the dataclass ``settings``. It replaces
+    that parameter by the options that the dataclass's fields define."""
     hints = get_type_hints(settings, include_extras=True)
     options = [
         Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotation)
@@ -183,7 +183,7 @@ def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Calla
 
 
 def refuse_empty_paths(command: Callable[..., Any]) -> None:
-    """Make all path parameters of ``command`` reject an empty text, such as a variable that is not set. It would
+    """Make all path parameters of ``command`` reject an empty string, which may come from an unset variable. It would
     otherwise mean the current folder."""
     command.__annotations__ = get_type_hints(command, include_extras=True)
     for hint in command.__annotations__.values():
@@ -213,7 +213,7 @@ def resolve_dialect(
     name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None, local: str | None = None
 ) -> Dialect:
     """Return the dialect ``name``. ``tools``, ``include`` and ``exclude`` select tools of `promptly`, and are invalid
-    for other dialects. `ToolSelection` explains ``local``."""
+    for other dialects. For ``local``, see `ToolSelection`."""
     if name == "promptly":
         from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, ToolSelection, load_dialect
 

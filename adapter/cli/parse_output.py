@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MAX_REASONS = 5
-"""Maximum number of rejected calls that are listed if the text has no call."""
+"""Maximum number of rejected calls that are listed for a text without calls."""
 
 _NO_CALL_HINT = (
     "If you expected a call: --explain shows how each part of the text was parsed. `adapter derive TEMPLATE` infers "
@@ -52,7 +52,7 @@ def print_parse_result(
     explain: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Parse ``file`` and print the result. Takes the arguments of the command, and exits with 1 if no call is found."""
+    """Parse ``file`` and print the result. Takes the command's arguments, and exits with 1 if no call is found."""
     from adapter.parsing.parser import parse
 
     if exchange is not None:

@@ -108,8 +108,8 @@ NO_RIGHT_CALL = (
 
 
 def _build_profile(model: Model, found: Probe, format: str) -> Profile | None:
-    """Return the profile of the best setup, or None if no setup works. If the format is a file, the profile contains
-    its absolute path, so that programs in other folders find it."""
+    """Return a profile with the best setup, or None if no setup works. If the format is a file, the profile has its
+    absolute path, so that programs in other folders find it."""
     if (best := found.best) is None:
         return None
     setup = best.setup
@@ -174,7 +174,7 @@ def _format_duration(seconds: float) -> str:
 
 
 class _ProbeProgress:
-    """Shows the progress on stderr: a bar on a terminal, otherwise a line for each setup and round of `RUNGS`."""
+    """Shows the progress on stderr: a bar on a terminal, otherwise a line for each setup in each round of `RUNGS`."""
 
     def __init__(self, bar: Progress, setups: int) -> None:
         self._bar = bar

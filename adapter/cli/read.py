@@ -19,7 +19,7 @@ from adapter.core.install_advice import build_install_command
 from adapter.core.text.plurals import pluralize
 
 MAX_SHOWN = 10
-"""Maximum number of formats, and of repairs, that the report names."""
+"""Maximum number of formats, and of repairs, that the report lists."""
 
 if TYPE_CHECKING:
     from adapter.integrations.batch.input_and_target_files import InputFile
@@ -67,7 +67,7 @@ def read(
         str | None,
         option(
             "NAME",
-            "Read the prompts from this column; needed if they end with an opening reasoning tag, such as <think>.",
+            "Read the prompts from this column; required if they end with an opening reasoning tag, such as <think>.",
         ),
     ] = None,
     jobs: Annotated[
@@ -134,7 +134,7 @@ def _count_cores() -> int:
 @contextmanager
 def _show_progress(sources: list[InputFile]) -> Iterator[ProgressCallback]:
     """Show the progress and the remaining time on stderr, if stderr is a terminal."""
-    if not sys.stderr.isatty():  # old versions of rich print an empty line even for a disabled bar
+    if not sys.stderr.isatty():  # old versions of rich print an empty line even if the bar is disabled
         yield lambda _: None
         return
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn

@@ -107,7 +107,7 @@ class RunSettings:
 
     @cached_property
     def toolset(self) -> Dialect:
-        """The dialect with its selected tools. The user is asked before a tools file in the current folder is used."""
+        """The dialect with its selected tools. A tools file in the current folder needs the user's approval."""
         text = None
         if self.dialect == "promptly":
             from adapter.cli.tools_file_approval import confirm_tools_file

@@ -33,7 +33,7 @@ def read_task() -> str:
 
 
 MAX_CHECKED = 1_000_000
-"""Maximum size, in bytes, of a file that is searched for leftover old names after a run."""
+"""Maximum size of a file that is searched for leftover old names after a run, in bytes."""
 
 
 def run_task(task: str, settings: RunSettings) -> int:
@@ -87,8 +87,8 @@ def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
 def _open_transcript(path: Path) -> Iterator[Callable[[str], object]]:
     """Yield a function that writes to ``path``. The file is readable only by the user.
 
-    An existing file is overwritten at the first write, and a new file that stays empty is removed. Therefore, a run
-    that fails before it begins changes nothing.
+    An existing file is overwritten only by the first write, and a new file that stays empty is removed. So a run that
+    fails to start changes nothing.
     """
     is_new = not path.exists()
     try:

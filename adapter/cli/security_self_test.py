@@ -1,7 +1,7 @@
-"""Attacks for `adapter doctor --prove`, which check the promises in the rows of SECURITY.md on this machine.
+"""Attacks for `adapter doctor --prove`. They check whether SECURITY.md's promises hold on this machine.
 
-Each attack runs in a temporary workspace next to a file that it must neither read nor change. A row holds if its attack
-had no effect.
+Each attack tests one row of SECURITY.md's table, and must have no effect. It runs in a temporary workspace, next to a
+file that it must neither read nor change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The temporary workspace of an attack, and its surroundings."""
+    """An attack's temporary workspace, with the files around it."""
 
     workspace: Workspace
     outside: Path

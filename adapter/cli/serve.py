@@ -117,13 +117,11 @@ class ServeSettings:
         min=1,
     )
     context_budget: str = _model("off", "TOKENS", shared.CONTEXT_BUDGET_HELP)
-    reasoning_budget: int | None = _model(
-        None, "TOKENS", "End the reasoning of an answer after this many tokens.", min=0
-    )
+    reasoning_budget: int | None = _model(None, "TOKENS", "End an answer's reasoning after this many tokens.", min=0)
     profile: str = _model("auto", "NAME", shared.PROFILE_HELP)
     guardrails: str = _retry("on", "NAMES", shared.GUARDRAILS_HELP)
     retries: int = _retry(2, "N", shared.RETRIES_HELP, min=0)
-    max_calls: int = _retry(8, "N", "Use at most N calls of an answer, and drop the others.", min=1)
+    max_calls: int = _retry(8, "N", "Use at most N calls in an answer, and drop the others.", min=1)
     retry_tokens: int = _retry(
         4_096, "N", "Stop retrying once the discarded answers to a request add up to N tokens.", min=0
     )

@@ -37,7 +37,7 @@ _NOT_IN_FILE = ("config", "help_all")
 
 
 class ModelSettings(BaseModel):
-    """Settings for one model. In the configuration file, their key is the name that requests use."""
+    """Settings for one model. In the configuration file, their key is the model's name in requests."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -81,13 +81,13 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return the setups in the file at ``path`` that name a format, by model. Raises UsageError if it is invalid."""
+    """Return the setups that name a format, by model, from the file at ``path``. Raises UsageError if it is invalid."""
     setups = {name: each.to_setup() for name, each in _read_models(path).items()}
     return {name: setup for name, setup in setups.items() if setup is not None}
 
 
 def read_model_budgets(path: Path | None) -> dict[str, Budgets]:
-    """Return the budgets of the models in the file at ``path``. Raises UsageError if the file is invalid."""
+    """Return the models' budgets from the file at ``path``. Raises UsageError if the file is invalid."""
     return {name: Budgets(each.context_budget, each.reasoning_budget) for name, each in _read_models(path).items()}
 
 

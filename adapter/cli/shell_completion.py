@@ -1,8 +1,8 @@
 """Complete commands in bash, zsh, fish and PowerShell.
 
 Typer's scripts for these shells run ``adapter`` with the unfinished command line in environment variables. To respond
-quickly, only the command in that line is imported. Values of options are completed if they are cheap to list;
-otherwise, the shell completes file names.
+quickly, only that line's command is imported. An option's values are completed if they are cheap to list; otherwise,
+the shell completes file names.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("style", "NAME"): ("compact", "args", "full", "trained"),
     ("ways", "NAME"): ("bare", "ours", "agent"),
 }
-"""The values of options, by the option's name and metavar. The help of the options names the same values."""
+"""Each option's values, by its name and metavar. The option's help names the same values."""
 
 
 def split_words_to_complete(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of the command line that a shell is completing, or [] if this is no completion."""
+    """Return the words of the command line that a shell is completing, or [] if the program runs normally."""
     if not any(name in environ for name in REQUESTS):
         return []
     return (environ.get("_TYPER_COMPLETE_ARGS") or environ.get("COMP_WORDS", "")).split()
 
 
 def complete_values(option: Parameter) -> None:
-    """Let shells complete the values of ``option``, if they are known."""
+    """Let shells complete the option's values, if these are known."""
     key = (option.name or "", str(option.metavar))
     values = (lambda: CHOICES[key]) if key in CHOICES else _LISTS.get(key)
     if values is not None:

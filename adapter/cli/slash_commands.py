@@ -25,7 +25,7 @@ from adapter.workspace.changes.history import UndoResult
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A chat command. ``run`` takes the session and the text after the command, and returns False to end the chat."""
+    """A chat command. ``run`` gets the session and the text after the command, and returns False to end the chat."""
 
     summary: str
     run: Callable[[ChatSession, str], bool | None]
@@ -33,7 +33,7 @@ class SlashCommand:
 
 
 def is_slash_command(text: str) -> bool:
-    """Return whether ``text`` is a command. Paths and messages that begin with a space are not."""
+    """Return whether ``text`` is a command. A path is not, nor is a message that begins with a space."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     return text.startswith("/") and "/" not in word[1:]
 
@@ -139,7 +139,7 @@ def _save(conversation: ChatSession, name: str) -> None:
         text = render_transcript(Transcript.from_text(text, conversation.id or ""))
     try:
         descriptor = os.open(Path(name).expanduser(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: the home of an unknown user, as in ~nobody/x
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: an unknown user's home, as in ~nobody/x
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {escape_for_display(name)}: {why}. Choose another name.") from error
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:

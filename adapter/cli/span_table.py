@@ -19,7 +19,7 @@ MARGIN = 25
 
 
 def render_span_listing(spans: Sequence[Span]) -> Text:
-    """List the spans in order, in the color of their kind, with remarks below them."""
+    """List the spans in order, each in the color of its kind and followed by its remarks."""
     listing = Text()
     for span in spans:
         head = f"{span.kind:<10} {f'{span.start}-{span.end}':<{MARGIN - 12}} "

@@ -1,9 +1,8 @@
-"""Write standard output and standard error to one terminal without mixing their lines.
+"""Write answers, messages and a status line to the same terminal without mixing their lines.
 
-Every writer needs to know where the previous text ended. A *flow* is text that arrives in chunks and may end in the
-middle of a line. A *note* consists of complete lines. The *status* is a line that is erased before anything else is
-written. It is drawn only at the start of a line, and is never wider than the terminal. Control characters of models and
-files are made visible.
+A *flow* is text that arrives in chunks and may end in the middle of a line. A *note* consists of complete lines, and
+goes to standard error. The *status* is a line that is erased before anything else is written. It is drawn only at the
+start of a line, and is never wider than the terminal. Control characters from models and files are made visible.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ if sys.platform != "win32":
     import termios
 
 DRAW_S = 0.1
-"""Minimum time, in seconds, between two drawings of a status that changes with every chunk."""
+"""Minimum time between two drawings of a status that changes with every chunk, in seconds."""
 TICK_S = 0.5
-"""Time, in seconds, between two drawings of an unchanged status. Each drawing updates the elapsed time."""
+"""Time between two drawings of an unchanged status, in seconds. Each drawing updates the elapsed time."""
 INTERRUPT_S = 0.2
-"""Maximum time, in seconds, until a Ctrl-C takes effect while a line is typed."""
+"""Maximum time until a Ctrl-C takes effect while the user types a line, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFlowStyle:
-    """Style of a kind of flow. ``first`` is written before the flow, and ``indent`` before all lines but the first."""
+    """Style of a kind of flow. ``first`` is written before the first line, ``indent`` before all other lines."""
 
     to_stdout: bool = False
     style: str = ""
@@ -50,7 +49,7 @@ _TYPING = TextFlowStyle()
 
 
 def _wait_for_line() -> None:
-    """Wait until a line was typed. A Ctrl-C between the call of `input` and its first read would have no effect."""
+    """Wait until a line was typed. If `input` waited instead, it could miss a Ctrl-C before its first read."""
     while sys.platform != "win32" and sys.stdin.isatty() and not select.select([sys.stdin], [], [], INTERRUPT_S)[0]:
         pass
 
@@ -70,7 +69,7 @@ class Terminal:
 
     @property
     def is_terminal(self) -> bool:
-        """True if the notes go to a terminal, where a user sees them at once."""
+        """True if notes go to a terminal, so that a user sees them immediately."""
         return self._stderr.is_terminal
 
     @property
@@ -141,7 +140,7 @@ class Terminal:
                 self._wipe()
 
     def discard_typed(self) -> None:
-        """Discard input that was typed before the question was shown."""
+        """Discard input that was typed before a question was shown."""
         if sys.platform != "win32":
             with suppress(termios.error, ValueError, OSError):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
@@ -180,8 +179,8 @@ class Terminal:
         self._write(self._render(text, end))
 
     def _render(self, text: Text, end: str = "") -> str:
-        """Return the text with its escape sequences. If rich printed the text itself, a Ctrl-C before rich clears its
-        buffer would cause the text to be printed twice."""
+        """Return the text with its escape sequences. If rich printed it, a Ctrl-C before rich clears its buffer would
+        make rich print it twice."""
         with self._stderr.capture() as captured:
             self._stderr.print(text, end=end)
         return captured.get()
@@ -203,7 +202,7 @@ class Terminal:
         line, clock = Text(f"   {escape_for_display(self._status)}", style="dim"), f", {seconds} s" * bool(seconds)
         line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # a second line could not be erased
         line.append(clock)
-        self._is_drawn = True  # set first, so that after a Ctrl-C during the write the status is still erased
+        self._is_drawn = True  # set first, so that even a Ctrl-C during the write erases the status
         self._write(f"\r{self._render(line)}\x1b[K")
 
     def _update_age(self) -> None:

@@ -1,6 +1,6 @@
 """`adapter tool list`, `view`, `add`, `install` and `remove`: manage the shell tools of the `promptly` dialect.
 
-Exit code 3 means that the tool does not exist.
+The exit code is 3 if the tool does not exist.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ConfigFile = Annotated[
 
 @app.command("list")
 def list_(tools: Basename = "tools", include_tools: IncludeTools = None, exclude_tools: ExcludeTools = None) -> None:
-    """List the tools: id, source, program and description."""
+    """List the tools with their id, source, program and description."""
     from adapter.dialects.promptly.tool_files import ToolSelection, find_tools, load_dialect
 
     found = {each.tool.name: each for each in reversed(find_tools(tools))}

@@ -1,4 +1,4 @@
-"""Read definitions of tools from a JSON file."""
+"""Read tool definitions from a JSON file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def read_tool_definitions(file: str) -> ToolDefinitions:
-    """Return the definitions in ``file``, in any shape of `adapter.tools.definition_shapes`. Raises UsageError."""
+    """Return the definitions in ``file``, in any shape in `adapter.tools.definition_shapes`. Raises UsageError."""
     try:
-        with open(file, "rb") as opened:  # noqa: PTH123  # pathlib takes a third of an empty program's time
+        with open(file, "rb") as opened:  # noqa: PTH123  # importing pathlib takes a third of an empty program's time
             definitions = json.load(opened)
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"cannot read tool definitions from {file!r}: {explain_read_error(error)}") from error

@@ -1,4 +1,4 @@
-"""Ask the user before a tools file in the current folder is used, because its tools run programs. The approval is saved
+"""Ask the user before using a tools file in the current folder, because its tools run programs. The approval is saved,
 and applies until the file's content changes."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
     """Return the approved text of the tools file in the current folder, or "" if there is none. The caller must use
     this text, because the file may change after the approval.
 
-    ``is_trusted`` is True if --trust-tools was given. An approval applies to files with the same content in any folder.
-    Raises UsageError if the user has not approved the text.
+    ``is_trusted`` is true if --trust-tools was given. An approval also applies to a file with the same content in
+    another folder. Raises UsageError if the user has not approved the text.
     """
     file = find_local_file(basename or DEFAULT_BASENAME)
     if not file.is_file():
@@ -50,7 +50,7 @@ def _ask_user(file: Path, content: bytes) -> bool:
 
 
 def _list_command(tool: ShellTool) -> Iterator[str]:
-    """Yield the name of the program that a tool runs, its arguments with their placeholders, and the program's path."""
+    """Yield the name of a tool's program, its arguments with their placeholders, and the program's path."""
     yield tool.executable
     for group in tool.argument_template:
         yield from group

@@ -51,8 +51,8 @@ def undo(
 
 
 def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
-    """Ask the user for approval if an undo changes git's own data, or files that run code later. A program may have
-    forged the record of the change. Raises DeniedError if the user refuses."""
+    """Ask the user for approval if an undo changes git's own data or files that run code later, because a program may
+    have forged the record. Raises DeniedError if the user refuses."""
     from adapter.cli.agent_console import Console
     from adapter.core.errors import DeniedError
     from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun

@@ -162,7 +162,7 @@ def read_config(workspace: Path, file: Path | None = None) -> Config:
 
 
 def read_toml(path: Path, settings: type[Settings]) -> Settings:
-    """Read a TOML file into ``settings``. Raises UsageError, which lists all invalid keys, with similar valid ones."""
+    """Read a TOML file into ``settings``. Raises UsageError that lists invalid keys with similar valid ones."""
     try:
         values = parse_toml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -197,7 +197,7 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _find_table(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the settings class for the table at ``path`` of the file, skipping keys that the user chooses."""
+    """Return the settings class of the table at ``path`` in the file, ignoring keys that the user chooses."""
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:
