@@ -35,7 +35,7 @@ MAX_SHOWN = 60
 
 
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
-    """Raise UsageError for the first argument that has a wrong type, or that is a path with a NUL character.
+    """Raise UsageError for the first argument that has the wrong type, or is a path with a NUL character.
 
     Each keyword is the name of a parameter. Its tuple has the argument, followed by the allowed types:
     ``check_types("parse", text=(text, str))``.

@@ -26,7 +26,7 @@ def decode_yaml(text: str) -> Json:
 
 
 class _YamlReader:
-    """Parses lines in one pass, with one recursion per level of indentation."""
+    """Parses lines in one pass, with a recursive call for each level of indentation."""
 
     def __init__(self, text: str) -> None:
         text = text.expandtabs(4) if text.lstrip(" \n").startswith("\t") else text

@@ -20,9 +20,9 @@ from adapter.core.json.strict import (
 
 _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 _REGROUPS = frozenset({"unescaped-quote", "missing-bracket", "missing-comma", "single-quotes", "unquoted-key"})
-"""Repairs that may put a member into another object, or a part of it into a string."""
+"""Repairs that may move a member into another object, or part of it into a string."""
 _MEMBER = re.compile(r"\"?([\w.-]+)\"\s*:")
-"""Matches a member without an object."""
+"""Matches the key of a member that follows a closed object."""
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:

@@ -68,8 +68,8 @@ _BARE_DIGITS = re.compile(
     r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d{1,2}:\d\d(?::\d\d)?"
     r"|\d+(?:\.\d+){2,}|\d+(?:\.\d+)?(?:%|(?![eE]\d)[A-Za-z]+))(?=\s*[,}\]])"
 )
-"""Strings without quotes that begin with a digit: dates, times, versions, addresses and quantities with a unit. None
-of them is an expression that has a value."""
+"""Strings without quotes that begin with a digit: dates, times, versions, addresses and quantities with a unit. None of
+them can be evaluated as an expression."""
 _NOT_TEXT = frozenset({
     "any", "array", "bool", "boolean", "dict", "double", "float", "inf", "infinity", "int", "integer", "list", "nan",
     "number", "object", "str", "string", "text", "value",
@@ -159,7 +159,7 @@ class JsonRepairer:
             self.take_separator("}")
 
     def skip_repeated_objects(self, start: int) -> None:
-        """Skip the copies that directly follow the object at ``start``, whose end is the current position."""
+        """Skip copies that directly follow the object from ``start`` to the current position."""
         while self.text.startswith("{", self.position) and self.text[start] == "{":
             written = self.text[start : self.position]
             if not self.text.startswith(written, self.position):
@@ -287,14 +287,14 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether the quote that was just consumed is next to JSON punctuation, so that it may begin or end a
-        nested string. The string that begins at ``start`` then continues at least to the next such quote."""
+        """Return whether JSON punctuation is next to the quote just consumed. Such a quote may begin or end a string
+        nested in the one at ``start``, which then continues at least to the next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 
     def unescape_quotes(self, value: str) -> str:
-        """Return ``value``, a string with unescaped quotes, without the backslashes before them if each quote of each
-        pair has one, because the model escaped the quotes twice."""
+        """Remove the backslashes before the quotes in ``value`` if the quotes are paired and each has one. The model
+        has then escaped them twice."""
         count = value.count('"')
         if count % 2 or count != value.count(_ESCAPED_QUOTE) or f"\\{_ESCAPED_QUOTE}" in value:
             return value
@@ -421,7 +421,7 @@ class JsonRepairer:
 
 
 _LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
-"""Matches a line break or tab that is not the beginning of a word such as ``\\nabla``."""
+"""Matches an escape for a line break or tab, unless it begins a word such as ``\\nabla``."""
 _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
 _PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")

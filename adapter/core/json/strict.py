@@ -83,7 +83,7 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
 
 
 def _repeats_key(value: Json, text: str, start: int, end: int) -> bool:
-    """Return whether the text has more keys than ``value``. Its longest string, perhaps a file, is not searched."""
+    """Return whether the text has more keys than ``value``. The longest string, perhaps a file, is not searched."""
     members, longest = _measure(value)
     skipped = text.find(json.dumps(longest[:40], ensure_ascii=False)[:-1], start, end) if len(longest) > LONG else -1
     parts = [(start, end)] if skipped < 0 else [(start, skipped), (skipped + len(longest), end)]

@@ -17,8 +17,7 @@ from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
-"""Maximum product of the two line counts of the part that differs: the lines between the common start and the common
-end.
+"""Maximum product of the line counts of the two differing parts, which lie between the common start and the common end.
 
 rapidfuzz makes 64 comparisons at a time, so this takes about 0.1 s and 50 MB. Above the maximum, the whole part is
 shown as replaced.

@@ -159,7 +159,7 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the numbers of leading ``pieces`` that can be split off without affecting the redaction."""
+        """Return every n for which the first n ``pieces`` can be redacted separately with the same result."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
@@ -168,7 +168,7 @@ class Redactor:
         }
 
     def _find_limit(self, text: str) -> int:
-        """Return the index of the first character that may belong to a credential which later text completes."""
+        """Return the index of the first character that may belong to an incomplete credential."""
         starts = [_find_word_start(text, len(text))]
         if lead := _BEGINNING.search(text, max(len(text) - 2 * MAX_BUFFERED, 0)):
             starts.append(_find_word_start(text, lead.start()))  # "client_secret" is a keyword, "secret" alone is not

@@ -1,4 +1,4 @@
-"""Split text into words, and words into stems."""
+"""Split text into words, and reduce words to their stems."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of ``text`` in lower case. snake_case and camelCase are split into words, CJK text into pairs of
-    characters."""
+    """Return the words of ``text`` in lower case. snake_case and camelCase names are split, and CJK text is split into
+    pairs of characters."""
     plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
     pairs = (
@@ -33,7 +33,7 @@ def find_words(text: str) -> set[str]:
 
 
 def stem_word(word: str) -> str:
-    """Return a word without its English ending."""
+    """Return ``word`` without its English ending."""
     return _ENDING.sub("", word)
 
 
