@@ -175,7 +175,7 @@ class _Extraction:
             last_row = get_end_row(child)
 
     def _find_declarations(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declaration in ``node``, with the text of the node ``whole`` around it, or those inside it."""
+        """Yield the declarations at or inside ``node``, with the text of ``whole``, such as an ``export`` around it."""
         rule = self._find_matching_rule(node)
         if rule is not None:
             yield self._build_item(node, whole, rule, first_row, depth)

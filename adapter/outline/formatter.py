@@ -94,7 +94,7 @@ def _find_single_name(item: OutlineItem) -> str | None:
 
 
 def _format_run(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
-    """Format as many items on each line as fit, followed by the range of their lines."""
+    """Format as many items on each line as fit, followed by their line range."""
     separator = ", " if all(text == _find_single_name(item) for text, item in run) else "; "
     line: list[tuple[str, OutlineItem]] = []
     for text, item in run:

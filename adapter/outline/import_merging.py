@@ -54,8 +54,8 @@ class _Branch(dict[str, "_Branch"]):
 
 
 def merge_imports(paths: Iterable[str], separator: str) -> list[str]:
-    """Return one entry for each first component, in order of appearance. If several paths begin with it, their other
-    components are in ``{}``."""
+    """Return one entry for each first component, in order of appearance. If several paths share it, braces enclose
+    their remaining components."""
     root = _Branch()
     for path in paths:
         branch = root

@@ -108,7 +108,7 @@ def find_language(path: str, text: str = "") -> Language | None:
 
 
 def find_extensions(file_type: str) -> frozenset[str]:
-    """Return the extensions, without dots, that a language's name or an extension (``*.py``) includes."""
+    """Return the extensions, without dots, of a file type: a language's name, or an extension such as ``*.py``."""
     name = file_type.strip().lower().removeprefix("*").removeprefix(".")
     extensions = {
         extension
