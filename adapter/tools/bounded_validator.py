@@ -2,8 +2,8 @@
 
 A pattern such as ``^(x+x+)+y$`` can take exponential time even for a short argument, and so can a chain of definitions
 that each refer twice to the next one. Both are therefore limited. A value that cannot be compared with a pattern in
-time is invalid. No reference is fetched. ``unevaluatedProperties`` is ignored, because nested ones take exponential
-time.
+time is invalid. No reference is fetched. ``unevaluatedProperties`` is ignored, because it takes exponential time if
+nested.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
 _PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 
 _AROUND_NAMES = ": \\\"'\n{}[],"
-"""Signs that models write next to an argument's name. Qwen3.6 writes ``name:``."""
+"""Punctuation that models write next to an argument's name. Qwen3.6 writes ``name:``."""
 _NULL_WORDS = ("null", "none", "undefined", "")
 
 
@@ -114,7 +114,7 @@ def _takes(tool: Tool, arguments: JsonObject) -> bool:
 
 
 def _restore_backslashes(key: str, value: str) -> str:
-    r"""Restore a Windows path such as ``"C:\new\test"``, in which JSON decodes a line break and a tab."""
+    r"""Restore a Windows path such as ``"C:\new\test"``, whose ``\n`` and ``\t`` were decoded as JSON escapes."""
     if not _WINDOWS_PATH.fullmatch(value) or not _names_path(key):
         return value
     return "".join(_ESCAPED_BY_ACCIDENT.get(char, char) for char in value)

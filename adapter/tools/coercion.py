@@ -19,7 +19,7 @@ _TYPE_NAMES: dict[type, str] = {
 _BARE_LIST = re.compile(r"\[\s*([\w./~@:+-]+(?:\s*,\s*[\w./~@:+-]+)*)\s*\]")
 """Matches a list of words or paths without quotes."""
 _BEGINS_LIST = re.compile(r"[\]}].*[\"',]|[\"'][\[{]|[\"'][^\"'\n]*[\"']\s*,", re.DOTALL)
-"""Matches the beginning of a list in JSON, or of its items, that could not be decoded."""
+"""Matches text that begins like a damaged JSON list, or like its items."""
 _ENDS_IN_LIST = re.compile(r"\s\[\s*[\"'{].*[\"'}]\s*\]\Z", re.DOTALL)
 """Matches text that ends in a list in JSON, after something else."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")

@@ -54,7 +54,7 @@ ABOUT_KEYS = (
 _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 
 _COMMENT = re.compile(r"[^\W\d_][^{}\[\]\":=]*")
-"""Matches a sentence after an object, which contains no part of another value."""
+"""Matches words after an object that contain no JSON punctuation, and thus no other value."""
 _GROUPS = re.compile("parallel|multi_?tool|batch", re.IGNORECASE)
 """Matches names with which models call several tools at once, although no such tool is declared."""
 _ANNOUNCES = re.compile("call|tool|func|action|invo|command", re.IGNORECASE)
@@ -89,8 +89,8 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
     """Return the calls in ``value``. Raises FormatError, which names the missing part, if there is no valid call.
 
     ``arguments_key``: the format's key for the arguments. ``tools``: the session's tools. An object with a single key,
-    such as ``{"read_file": {...}}``, is a call only if the key is one of them. Arguments may be plain text only in a
-    call of one of them.
+    such as ``{"read_file": {...}}``, is a call only if the key names one of these tools. Only calls to these tools may
+    have plain text as arguments.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, tools)]
@@ -112,8 +112,8 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
 
 
 def expand_call(call: DecodedCall, tools: ToolSet) -> list[DecodedCall]:
-    """Return the calls in the arguments of ``call`` if it only groups calls of the session's tools, as
-    ``multi_tool_use.parallel`` does. Otherwise, return ``call`` itself."""
+    """If ``call`` only groups calls to the session's tools, as ``multi_tool_use.parallel`` does, return these calls.
+    Otherwise, return ``call`` itself."""
     if len(call.arguments) != 1 or not _GROUPS.search(call.name) or tools.match(call.name):
         return [call]
     key, value = next(iter(call.arguments.items()))
@@ -130,16 +130,16 @@ def expand_call(call: DecodedCall, tools: ToolSet) -> list[DecodedCall]:
 
 
 def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:
-    """Return ``value`` with plain keys in lower case and with underscores for spaces, if it is then a call of one of
-    the session's tools, or None."""
+    """Return ``value`` with lower-case keys, without Markdown in them and with underscores for spaces. Return None
+    unless this turns ``value`` into a call to one of the session's tools."""
     lowered = {key.lower().strip("*` ").replace(" ", "_"): item for key, item in value.items()}
     return lowered if lowered.keys() != value.keys() and _are_known_calls(lowered, tools) else None
 
 
 def find_container_key(value: JsonObject, tools: ToolSet) -> str | None:
     """Return the key that announces calls in ``value``, such as ``tool_calls``, if its value (an object or a list)
-    consists only of calls of the session's tools. Return None if there is no such key, or if ``value`` has a name
-    itself, as a call does."""
+    consists only of calls of the session's tools. Return None if there is no such key, or if ``value`` itself has a
+    name, like a call."""
     if find_name_key(value, tools) is not None:
         return None
     keys = (key for key, item in value.items() if _ANNOUNCES.search(key) and isinstance(item, dict | list))

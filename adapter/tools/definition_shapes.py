@@ -34,7 +34,7 @@ _TYPES |= {name: name for name in ("string", "integer", "number", "boolean", "ar
 _VALUES = frozenset({"const", "default", "enum", "example", "examples"})
 """Keys of a schema whose value is not a schema."""
 _MAX_DEPTH = 100
-"""Depth of a schema below which its types are not changed."""
+"""Maximum depth at which a schema's types are changed."""
 
 
 def iter_definitions(value: Iterable[T] | Mapping[str, Json]) -> Iterator[T | Mapping[str, Json]]:

@@ -25,8 +25,8 @@ _SHAPES: dict[str, type | tuple[type, ...]] = {
     "type": (str, list),
     "items": (Mapping, list, bool),
 }
-"""The types of the keywords' values. `dereference` drops a keyword with another value, because a client's or MCP
-server's schema may be invalid."""
+"""The types of the keywords' values. `dereference` drops a keyword whose value has another type, because a client's or
+MCP server's schema may be invalid."""
 
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
@@ -39,7 +39,7 @@ value."""
 
 
 class RecursiveSchema(dict[str, Json]):
-    """An empty schema in place of a reference to an enclosing schema, which `expand_schema` returns."""
+    """An empty schema in place of a reference to an enclosing schema. `expand_schema` returns the latter."""
 
     def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a parser needs tools, but not their operations
 
 
 class ValidatedCall(Protocol):
-    """A validated call, which returns its operation and renders the result."""
+    """A validated call: builds its operation and renders the result."""
 
     def to_operation(self) -> Operation: ...
 

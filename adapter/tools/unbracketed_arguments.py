@@ -53,8 +53,8 @@ def _find_only_text_parameter(tool: Tool) -> str:
 
 
 def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
-    """Return the values by parameter, an empty object if ``text`` does not begin with a parameter, and None if it
-    repeats or describes one."""
+    """Return the values by parameter. Return an empty object if ``text`` does not begin with a parameter, and None if
+    it repeats or describes one."""
     pairs: JsonObject = {}
     separator, after_literal = _compile_separators(tuple(tool.properties))
     text = "\n" + text
@@ -80,7 +80,7 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
 @lru_cache(maxsize=256)
 def _compile_separators(keys: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return two patterns for the text before a value: a line break or a comma, one of ``keys``, and ``=`` or a colon.
-    In the second, which is for the text after a literal, a space suffices."""
+    The second, for text after a literal, also accepts a space as the separator."""
     names = "|".join(map(re.escape, sorted(keys, key=len, reverse=True))) or "(?!)"
     pair = rf"\s{{0,9}}(?:[-*]\s)?(?P<quote>[\"'`]?)(?P<key>{names})(?P=quote)\s?(?:=(?!=)|:)\s{{0,9}}"
     return re.compile(rf"\s{{0,9}}[,;\n]{pair}"), re.compile(rf"(?:\s{{0,9}}[,;\n]|\s){pair}")
@@ -92,5 +92,5 @@ def _decode_literal(text: str, start: int) -> DecodedJson | None:
     if match is not None:
         return DecodedJson(match[1], match.end(), ())
     value = decode_strict(text, start) if text[start : start + 1] in ('"', "[", "{") else None
-    literal = _WITHOUT_ESCAPES.match(text, start)  # a path of Windows
+    literal = _WITHOUT_ESCAPES.match(text, start)  # a Windows path
     return DecodedJson(literal[1], literal.end(), ()) if value is None and literal else value

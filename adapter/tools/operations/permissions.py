@@ -84,7 +84,7 @@ class ApprovalRequest:
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
     state: Mapping[str, str] = field(default_factory=dict)
-    """Identities of files used by the call whose content the request does not show: entries of a directory, programs,
+    """Identities of files that the call uses but the request does not show: entries of a directory, programs,
     skills."""
 
     @property
@@ -286,7 +286,7 @@ class PermissionPolicy:
         return ("ask" if verdict == "allow" and self._needs_approval(approval) else verdict), rule
 
     def build_denied_path_test(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
-        """Return a predicate for the paths to which a rule denies one of ``tools`` access, or None if no rule could."""
+        """Return a function that tests whether a rule denies one of ``tools`` a path, or None if no rule could."""
         patterns = [
             pattern
             for rule in self.rules
