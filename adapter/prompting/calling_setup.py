@@ -10,7 +10,7 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """A combination of format, prompt style and constraint with which a model is made to call tools.
+    """A combination of format, prompt style and constraint that makes a model call tools.
 
     Fields without a description have the same meaning as in `adapter.protocols.translation_options.TranslationOptions`.
     """

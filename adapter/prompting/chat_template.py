@@ -54,7 +54,7 @@ class ChatTemplate:
     control_tokens: tuple[str, ...] = ()
     """Control tokens of its tokenizer."""
     response_template: Mapping[str, Json] | None = None
-    """The description of the model's answers that was shipped with it."""
+    """A description of the model's answers, shipped with the model."""
 
 
 def render_chat_template(
@@ -158,7 +158,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Convert ``value`` to JSON without escaping HTML, unlike Jinja's filter. Models were not trained on such text."""
+    """Convert ``value`` to JSON. Unlike Jinja's filter, do not escape HTML: models were not trained on such text."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 

@@ -1,7 +1,7 @@
 """Escape control tokens in untrusted text, so that it cannot end a turn, close a result or start a call.
 
 Tokenizers read ``<|im_end|>`` as a control token anywhere in a prompt, and models repeat their input. Therefore,
-`escape_control_tokens` inserts ``¤`` after the first character of each control token and call::
+`escape_control_tokens` inserts the mark ``¤`` after the first character of each control token and call::
 
     <|im_end|>            <¤|im_end|>
     </tool_call>          <¤/tool_call>
@@ -90,7 +90,7 @@ _SHAPES = {
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     **dict.fromkeys(("assistantcommentary", "assistantanalysis"), (r" to=",)),
 }  # fmt: skip
-"""Patterns for the text after a mark, by the text before the mark. Both match in any letter case."""
+"""Patterns for the text after a mark, by the text before it. Both match in any letter case."""
 
 _ORDINARY = frozenset(
     {
@@ -229,7 +229,7 @@ def map_strings(change: Callable[[str], str], value: Json) -> Json:
 
 
 class StreamingUnescaper:
-    """Unescape text that arrives in chunks."""
+    """Unescapes text that arrives in chunks."""
 
     def __init__(self) -> None:
         self._before = ""
@@ -315,7 +315,7 @@ def _find_worded_calls(text: str, tools: ToolSet) -> Iterator[int]:
 
 @lru_cache(maxsize=64)
 def _compile_line_start(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the start of a line at which words may announce a call."""
+    """Return a pattern for the start of a line that may announce a call in words."""
     return re.compile(rf"(?:\A|(?<=\n))(?=[\[<]|{build_line_start(names)})")
 
 

@@ -48,10 +48,10 @@ def system_prompt(
 ) -> str:
     """Return a system prompt that teaches a text-only model to call tools.
 
-    ``tools`` replace the dialect's default tools; if none of them is the dialect's, the prompt does not mention the
-    dialect's work in a folder. The folder ``prompts`` has templates that replace packaged ones with
-    the same name. ``session`` is added to the values in the example call, so that none is a real file, command or word.
-    Raises UsageError for an unknown name or an unusable template.
+    ``tools`` replace the dialect's tools. If none of them is from the dialect, its introduction is omitted. The folder
+    ``prompts`` has templates that replace packaged ones with the same name. ``session`` is added to the values in the
+    example call, so that none is a real file, command or word. Raises UsageError for an unknown name or an unusable
+    template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):

@@ -171,7 +171,7 @@ def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
             examples.append(LearningExample(f"{opening}{text}", calls))
     spec, refusals = find_format_spec(examples, name, ends=())
     if spec is None:
-        # The body "lines" is tried last, and holds the most layouts.
+        # The body "lines" is tried last, and allows the most layouts.
         raise CannotDeriveError(refusals.get("lines") or "; ".join(dict.fromkeys(refusals.values())))
     if spec.pairs is None:
         return _with_json_style(frame, spec) if spec.body != "yaml" else spec

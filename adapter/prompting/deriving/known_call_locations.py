@@ -51,7 +51,7 @@ class CallSpan:
 
 
 Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
-"""Function that locates one call, in a text from an offset on, by its name and arguments."""
+"""A function that locates one call by its name and arguments. It searches a text from an offset on."""
 
 
 def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:

@@ -214,7 +214,7 @@ def _find_frame(located: Sequence[_Located]) -> _Frame:
 
 
 def _trim_head(head: str, befores: Sequence[str]) -> str:
-    """Remove the end of the content before a call from ``head``."""
+    """Return ``head`` without leading text that belongs to the content before a call."""
     if any(before.strip() == head.strip() for before in befores):
         return head.lstrip()
     tokens = split_tokens(head.lstrip(" \n.,:;!?"))
@@ -223,8 +223,8 @@ def _trim_head(head: str, befores: Sequence[str]) -> str:
 
 
 def _find_shared(what: str, pieces: Sequence[str]) -> str:
-    """Return the text of all ``pieces``, with a placeholder for an id that differs. Raises CannotLearnError, in which
-    ``what`` names the text, if they differ in anything else."""
+    """Return the text that all ``pieces`` share, with a placeholder for an id that differs. If they differ in anything
+    else, raise CannotLearnError, which calls the text ``what``."""
     if any(ID in piece for piece in pieces):
         pieces = [piece.replace(NUMBER, ID) for piece in pieces]
     different = list(dict.fromkeys(pieces))

@@ -151,8 +151,8 @@ class _AnswerWriter:
 
 
 class _Transform:
-    """The encoding of a call in a field of the template: where its name and arguments are. ``name_group`` is the group
-    of ``open_pattern`` that matches the name, or "" if the name is in the content."""
+    """Describes where a field of the template contains the name and the arguments of a call. ``name_group`` is the
+    group of ``open_pattern`` that matches the name, or "" if the name is in the content."""
 
     def __init__(self, field: Mapping[str, Json], groups: frozenset[str]) -> None:
         transform = _require_mapping(field.get("transform", {"function": "{content}"}), "transform")

@@ -208,7 +208,7 @@ def _find_skippable(text: str, turns: TurnLayout) -> str:
 
 
 def _find_suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
-    """Return ``tail`` after the calls: from the first of ``ends``, or where ``tail`` and ``after`` become equal."""
+    """Return ``tail`` from the end of the calls: the first of ``ends``, or where it becomes equal to ``after``."""
     shared = "" if is_cut else find_shared_end(tail, after)
     end = len(tail) - len(shared)
     size = 0
@@ -230,7 +230,7 @@ def _find_specials(text: str) -> list[str]:
 def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the layout of results: a template, the marker that begins a result, and the marker that begins its turn.
 
-    The template has ``{}`` in the place of the result. Each marker is a tuple of one string, or empty if there is none.
+    The template has ``{}`` in place of the result. Each marker is a tuple of one string, or empty if there is none.
     """
     conversations, turns = frame.conversations, frame.turns
     conventions = conversations.conventions

@@ -86,7 +86,7 @@ class RoundTripFailure:
 def render_round_trip_samples(
     frame: PromptFrame, markers: Sequence[str], *, ends_line: bool = False
 ) -> tuple[RoundTripSample, ...]:
-    """Render the sample answers. One sample contains ``markers``, the model family's, as data.
+    """Render the sample answers. One sample contains the model family's ``markers`` as data.
 
     With ``ends_line``, only a line break ends a value, so it is uncertain whether a second line break belongs to the
     value.

@@ -262,7 +262,7 @@ def match_by_proximity(
 def _measure_distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """For each parameter mentioned near a value, yield their distance and the nearer index of the value's ends."""
+    """For each parameter mentioned near the value at ``span``, yield the distance, and the nearer end of the value."""
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start

@@ -140,9 +140,9 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
 
 
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
-    """Return how many of ``values``, the quoted strings and paths in the request, ``tool`` would leave unused.
+    """Return how many ``values`` (the request's quoted strings and paths) ``tool`` would leave unused.
 
-    A value is used if it is the only candidate for a parameter. A single value in a request is not counted.
+    A value is used if it is the only candidate for a parameter. If a request has only one value, it is not counted.
     """
     _, found = narrow_tool(request, tool)
     taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}

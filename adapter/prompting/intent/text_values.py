@@ -68,7 +68,7 @@ def unquote(text: str) -> str:
 
 
 def find_quoted(text: str) -> list[str]:
-    """Return the quoted strings in ``text``, without their quotes and the spaces that French has within them."""
+    """Return the quoted strings in ``text``, without their quotes and the spaces that French puts inside them."""
     found: list[str] = []
     ends: dict[str, int] = {}  # the next closing quote, or the end of the line if there is none
     last = 0

@@ -172,8 +172,8 @@ def _is_asked(request: str, start: int) -> bool:
 
 
 def is_question(request: str) -> bool:
-    """Return whether ``request`` has a question, and neither asks for a change nor is worded as a polite request. At
-    its end, any question counts, unless it begins with a verb in English."""
+    """Return whether ``request`` ends with a question, or contains one without being worded as a polite request. A
+    request for a change is not a question."""
     if find_requested_action(request)[0] not in ("", *READS):
         return False
     return request.rstrip().endswith(("?", "？")) or (bool(_ASKS.search(request)) and not _POLITE.search(request))
