@@ -253,7 +253,7 @@ class ChatClient:
         from openai import Stream
 
         url, sent = self.build_request(body)
-        # Events stay JSON: a model object for each would take most of the time, and servers send other fields, too.
+        # Events stay JSON: a model object for each would take most of the time, and servers also send other fields.
         sdk_client = self._create_sdk_client()
         stream = sdk_client.post(url, body=sent, cast_to=object, stream=True, stream_cls=Stream[object])
         response: _Events = _ResponseLines(stream) if streams_lines(body) else stream

@@ -31,8 +31,8 @@ TIME_LIMIT_S = 5.0
 MAX_PROMPT = 300_000
 """Maximum length of a rendered prompt, in characters. Real prompts have a few thousand."""
 MAX_VARIABLES = 4
-"""Maximum number of undefined variables of a template to which a value is given. The value is the list of tools as a
-JSON string, which templates can concatenate with text."""
+"""Maximum number of a template's undefined variables that are set. Their value is the list of tools as a JSON string,
+which templates can concatenate with text."""
 MAX_CACHED = 64
 """Maximum number of templates in the cache."""
 _Tokens: TypeAlias = tuple[tuple[str, str], ...]

@@ -35,8 +35,8 @@ def is_gguf(name: str) -> bool:
 class EmbeddedServer:
     """A llama.cpp server for one GGUF file, running inside the ``with`` block.
 
-    ``context_size`` and ``max_tokens``, the maximum length of an answer (None for no limit), are numbers of tokens. One
-    of ``threads`` is fastest on a busy machine, where several wait for each other. ``chat_template`` is a Jinja
+    ``context_size`` and ``max_tokens``, the maximum length of an answer (None for no limit), are numbers of tokens. On
+    a busy machine, ``threads=1`` is fastest, because several threads wait for each other. ``chat_template`` is a Jinja
     template that replaces the model's. Entering the block raises UsageError if the file is missing or not a GGUF file,
     and TransportError if llama.cpp is missing or cannot load it.
     """

@@ -139,8 +139,8 @@ class ModelOptions:
     def find_alternative(
         self, exchange: BufferedExchange | StreamedExchange, status: int, content: bytes
     ) -> JsonObject | None:
-        """Return the request to send instead of one that failed, or None. It omits the part that the server rejected:
-        the tools, or the reasoning budget, which vLLM without ``--reasoning-parser`` rejects."""
+        """Return a failed request without the part that the server rejected, or None. This part can be the tools, or
+        the reasoning budget, which vLLM without ``--reasoning-parser`` rejects."""
         if status >= 400 and VLLM_FIELD.encode() in content and (body := exchange.remove_budget()) is not None:
             self._options.rejected.has_budget = True
             self.log_once("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
@@ -149,7 +149,7 @@ class ModelOptions:
         return exchange.switch_to_text() if is_refused else None
 
     def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
-        """Log that a request is sent with a generated prompt, because its chat template failed."""
+        """Log that a request is sent with a generated prompt, because the model's chat template failed."""
         self.log_once(f"the chat template ({find_transport(body)}) failed, so a generated prompt was sent: {error}")
 
     def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
@@ -172,8 +172,8 @@ class ModelOptions:
         return not _needs_generation_prompt(options) or _encode_question(body) in self._generation_prompts
 
     def complete(self, options: TranslationOptions, body: Json) -> TranslationOptions:
-        """Complete the detected ``options`` with the prompt for the model of a request, with guided choice if it is
-        small, and with llama.cpp's generation prompt."""
+        """Add to the detected ``options`` the prompt for the requested model, guided choice if the model is small, and
+        llama.cpp's generation prompt."""
         options = self._with_prompt(options, _get_model(body))
         if not _needs_generation_prompt(options):
             return options
@@ -268,7 +268,7 @@ def _needs_generation_prompt(options: TranslationOptions) -> bool:
 
 
 def _encode_question(body: Json) -> str:
-    """Return the request that renders a generation prompt with the reasoning settings of ``body``, as JSON."""
+    """Return a request, as JSON, that renders a generation prompt with the reasoning settings of ``body``."""
     settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
     return json.dumps({"messages": [{"role": "user", "content": _QUESTION}], **settings})
 

@@ -48,7 +48,7 @@ def query_template(endpoint: Endpoint) -> str | None:
 
 
 def template_supports_tools(endpoint: Endpoint) -> bool | None:
-    """Return whether the template supports tools, which llama.cpp otherwise drops, or None if this is not reported."""
+    """Return whether the template supports tools, or None if unknown. If it does not, llama.cpp drops the tools."""
     supported = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template_caps", "supports_tools")})
     return supported if isinstance(supported, bool) else None
 

@@ -16,7 +16,7 @@ from adapter.tools.tool_set import ToolSet
 
 
 class NativeToolsChat:
-    """A chat with native tool calling. Calls become text in ``format``. `stream` raises TransportError if refused."""
+    """A chat with native tool calling. Calls become text in ``format``."""
 
     def __init__(self, chat: ChatClient, tools: ToolSet, format: str) -> None:
         self._chat, self._format = chat, get_format(format)

@@ -39,13 +39,13 @@ def is_connect_error(error: BaseException) -> bool:
 
 
 def _list_class_names(error: BaseException | None) -> set[str]:
-    """Return the names of the error's classes, which cannot be imported: the SDK uses one of two HTTP libraries."""
+    """Return the names of the error's classes. They cannot be imported: the SDK uses one of two HTTP libraries."""
     return {kind.__name__ for kind in type(error).__mro__}
 
 
 def find_status(error: BaseException) -> int | None:
-    """Return the HTTP status of an error, or None if it has none. An error within a stream, whose status was 200, has
-    the code named by the error itself, or 500."""
+    """Return the HTTP status of an error, or None if it has none. For an error within a stream, whose HTTP status was
+    200, return the code in the error, or 500."""
     status = getattr(error, "status_code", None)
     if status is None and isinstance(body := getattr(error, "body", None), dict | str):
         status = body.get("code") if isinstance(body, dict) else None

@@ -200,8 +200,8 @@ def build_setup_lookup(
 ) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
     """Return a function that maps a request's model name to the setup in this model's profile, and notes for the user.
 
-    The function is None if ``choice`` is ``none``. A profile that the user selected applies to all requests. On
-    llama.cpp, the profile of its only model does, because requests can use any name.
+    The function is None if ``choice`` is ``none``. A profile that the user selected applies to all requests. So does
+    the profile of llama.cpp's only model, because requests can use any name.
     """
     if choice == "none":
         return None, []

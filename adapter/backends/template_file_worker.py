@@ -89,8 +89,8 @@ def _build_template(source: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the response template, which describes the model's answers: a key of the tokenizer's settings, or the
-    settings themselves if they are from a separate file."""
+    """Return the response template, which describes the model's answers. It is a key of the tokenizer's settings, or
+    all of the ``settings`` if they are from a separate file."""
     found = settings if "fields" in settings else settings.get("response_template")
     return found if isinstance(found, dict) else None
 
