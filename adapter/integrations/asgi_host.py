@@ -42,7 +42,7 @@ async def _wait_for_step(name: str, to_app: asyncio.Queue[Message], from_app: as
 
 
 async def call_app(app: ASGIApp, scope: Scope, body: bytes) -> AsyncGenerator[Head | bytes, None]:
-    """Send a request to ``app``. Yield its status and headers, then its body. Closing this disconnects the client."""
+    """Send ``app`` a request. Yield the status and headers, then the body. Closing the generator disconnects."""
     messages: asyncio.Queue[Message | None] = asyncio.Queue(MAX_BUFFERED_CHUNKS)
     disconnected = asyncio.Event()
     requests = iter([{"type": "http.request", "body": body, "more_body": False}])

@@ -1,4 +1,4 @@
-"""The arguments of the Ray deployment, and the model server that a conversation is sent to. Needs no Ray."""
+"""The arguments of the Ray deployment, and the choice of a model server for a conversation. Does not import Ray."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ DAMAGE = (pa.ArrowException, ArithmeticError, LookupError, MemoryError, OSError,
 
 
 def iter_batches(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a Parquet or Arrow file as Arrow streams, one for each block. The blocks are always the same.
+    """Yield the rows of a Parquet or Arrow file as Arrow streams, one for each block. Every run yields the same blocks.
     The file is read in a separate process with limits. Raises UsageError if the file is invalid."""
     _check_names(_read_header(path)[1].names, path)
     with closing(_read(path, BATCH_ROWS)) as values:
@@ -59,7 +59,7 @@ def iter_batches(path: Path) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Return an Arrow stream with the result columns, and its totals. Raises UsageError for unreadable rows."""
+    """Parse an Arrow stream. Return it with result columns, and its totals. Raises UsageError for unreadable rows."""
     try:
         table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
         return arrow_worker.to_stream(table), counts
@@ -203,7 +203,7 @@ _FEATURES: JsonObject = {
 
 
 def _build_metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
-    """Add the result columns to the features in the metadata. Hugging Face's datasets ignores all others."""
+    """Add the result columns to the features in the metadata. Hugging Face's datasets ignores unlisted columns."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
     )

@@ -93,7 +93,7 @@ def _split(batch: Any) -> Iterator[Any]:
 
 
 def _estimate_size(array: Any) -> int:
-    """Return the approximate size of an array as Python objects. Shared strings and nulls take less in a file."""
+    """Return the approximate size of an array as Python objects. In a file, shared strings and nulls take less."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -35,7 +35,7 @@ class InputFile:
         return self.path.stat().st_size if self.path else None
 
     def compute_size(self, block: BatchStats) -> int:
-        """Return this file's bytes that belong to ``block``. For a table, they are estimated from the average row."""
+        """Return the number of this file's bytes in ``block``. For a table, it is estimated from the average row."""
         if self.kind == "lines" or self.path is None:
             return block.size
         from adapter.integrations.batch import arrow

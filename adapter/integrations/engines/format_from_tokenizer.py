@@ -74,7 +74,7 @@ def _find_generation_prompt(tokenizer: object, arguments: str) -> str | None:
 
 
 class ReasoningMarkers:
-    """The reasoning markers of a format as tokens, or of all formats if ``format`` is None."""
+    """A format's reasoning markers as tokens. If ``format`` is None, all formats' markers."""
 
     def __init__(self, tokenizer: Tokenizer, format: Format | None) -> None:
         self._tokenizer = tokenizer
@@ -173,7 +173,7 @@ class ReasoningMarkers:
 
 @lru_cache(maxsize=16)
 def find_reasoning_markers(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
-    """Return the cached markers of a tokenizer. Vocabularies are large, and engines create a parser per response."""
+    """Return a tokenizer's markers, cached: vocabularies are large, and engines create a parser per response."""
     return ReasoningMarkers(tokenizer, format)
 
 

@@ -9,5 +9,5 @@ NAME = "adapter"
 
 
 def list_parser_names() -> dict[str, str | None]:
-    """Return the format for each parser name. None means that the format is detected."""
+    """Map each parser name to its format. None means that the format is detected."""
     return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}

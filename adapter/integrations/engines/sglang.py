@@ -4,8 +4,8 @@ Releases with plugins call `register` through an entry point (``sglang.srt.plugi
 adapter.integrations.engines.sglang ARGS...`` registers the parsers and starts SGLang's server with ``ARGS``. SGLang is
 imported only when the parsers are registered.
 
-SGLang passes a response to the reasoning parser, and the text that this returns to the tool parser. Neither parser sees
-the prompt. Newer releases pass the tokenizer, whose template determines the end of the prompt.
+SGLang passes a response to the reasoning parser, and the text that this parser returns to the tool parser. Neither sees
+the prompt. Newer releases also pass the tokenizer, whose template determines the end of the prompt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _log = logging.getLogger("sglang.adapter")
 
 @warn_on_failure(_log)
 def register() -> None:
-    """Register the parsers with SGLang, as often as needed. If that fails, log one warning and return False."""
+    """Register the parsers with SGLang. This may be repeated. If it fails, log one warning and return False."""
     sglang = SglangCompat()
     for name, format in list_parser_names().items():
         tool, reasoning = create_parsers(sglang, format)
@@ -57,7 +57,7 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
 
 
 class ContentText(str):
-    """The content of a complete response without calls. The tool parser parses ``raw``, without reasoning."""
+    """A complete response's content without calls. The tool parser parses ``raw``, the response without reasoning."""
 
     __slots__ = ("raw",)
     raw: str

@@ -140,7 +140,7 @@ class StreamAdapter:
         return delta
 
     def emit_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
-        """Convert events for the engine's client, with calls as raw text, truncated ones only if ``with_cut_off``."""
+        """Convert events, with calls as raw text. Truncated calls are included only if ``with_cut_off`` is True."""
         delta = EngineDelta()
         for event in events:
             match event:
@@ -198,8 +198,8 @@ def _list_reasoning_markers(format: Format | None) -> tuple[frozenset[str], froz
 class ReasoningRemainder(str):
     """The text without reasoning, which the engine passes from the reasoning parser to the tool parser.
 
-    ``delta`` is the whole result of a complete response. In a stream, it is the result before this text. The object is
-    true if the text or ``delta`` is not empty.
+    ``delta`` is the whole result of a complete response, or the result before this text in a stream. The object is true
+    if the text or ``delta`` is not empty.
     """
 
     __slots__ = ("delta",)

@@ -40,7 +40,7 @@ _log = logging.getLogger("vllm.adapter")
 
 @warn_on_failure(_log)
 def register() -> None:
-    """Register the parsers with vLLM, as often as needed. If that fails, log one warning and return False."""
+    """Register the parsers with vLLM. This may be repeated. If it fails, log one warning and return False."""
     parsers = VllmParserFactory(VllmCompat())
     for name, format in list_parser_names().items():
         parsers.register(name, format)
@@ -103,7 +103,7 @@ class _VllmParserBase:
     def _find_current_stream(self, previous_text: str) -> StreamAdapter | None:
         """Return the stream of the response whose text so far is ``previous_text``, or None if a new response begins.
 
-        Releases that call ``finish_streaming`` create a parser for each stream, and may leave out the text so far.
+        Releases that call ``finish_streaming`` create a parser for each stream; ``previous_text`` may then be empty.
         """
         stream = self._stream
         if stream is None or stream.has_read(previous_text):
@@ -174,9 +174,9 @@ class VllmToolParser(_VllmParserBase):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """Return the message for ``delta_text``. ``previous_text`` is recognized by its length and its end.
+        """Return the message for ``delta_text``.
 
-        The first delta after reasoning is empty; before 0.13, it starts with whitespace.
+        After reasoning, the first ``delta_text`` is empty, or starts with whitespace before vLLM 0.13.
         """
         stream = self._find_current_stream(previous_text)
         if stream is None:
@@ -243,7 +243,7 @@ class VllmReasoningParser(_VllmParserBase):
         self._pending_text = ""
         """Text that was parsed but has not led to an event yet."""
         self._first: tuple[Any, str] | None = None
-        """Message and text of the first delta. vLLM 0.10 passes the prompt after it, and uses its content."""
+        """Message and text of the first delta. vLLM 0.10 passes the prompt only later, and then uses this message."""
         self._is_over = False
         self._end_of_reasoning: tuple[Any, str, str] | None = None
         """The message in which reasoning ended, its reasoning, and the text after the reasoning."""
@@ -269,7 +269,7 @@ class VllmReasoningParser(_VllmParserBase):
         return self._markers.closes_reasoning(input_ids, list(delta_ids))
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
-        """Return whether reasoning has ended, for vLLM after each delta. The tool parser continues with the content."""
+        """Return whether reasoning has ended. vLLM asks after each delta, and the tool parser gets the content."""
         if self._is_over and self._end_of_reasoning is not None:
             message, reasoning, rest = self._end_of_reasoning
             setattr(message, self.vllm.reasoning_field, reasoning or None)

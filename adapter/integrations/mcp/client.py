@@ -1,4 +1,4 @@
-"""Use the tools of MCP servers as tools of the workspace, with the approval rules of the workspace.
+"""Use the tools of MCP servers as tools of the workspace, subject to its approval rules.
 
 A server is a command that speaks MCP on its standard input and output, or a URL. All connections run in a separate
 event loop, so that tools can be called like ordinary functions. The specification is
@@ -296,7 +296,7 @@ class _Session:
             self._has_ended.set()
 
     async def _connect_by_either_protocol(self) -> None:
-        """Connect, also to servers that know only the older protocol over HTTP. They reject the first request."""
+        """Connect. If an HTTP server rejects the first request, try the older protocol."""
         try:
             await self._connect(is_sse=self.server.is_sse)
         except Exception as error:

@@ -58,7 +58,7 @@ class _LimitedTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        if response.status_code >= 300 and request.method == "POST":  # the SDK's errors do not contain it
+        if response.status_code >= 300 and request.method == "POST":  # the SDK's errors omit the status
             location = response.headers.get("location", "")
             print(f"HTTP {response.status_code} {location}", file=self._log, flush=True)
         is_compressed = response.headers.get("content-encoding", "identity").lower() != "identity"

@@ -98,7 +98,7 @@ def _serve_http(workspace: Workspace, port: int, key: str | None) -> None:
 
 
 class KeyCheckMiddleware:
-    """ASGI middleware that rejects web pages, and requests without the key, in a bearer token or the address."""
+    """ASGI middleware that rejects requests from web pages, or without the key in a bearer token or the address."""
 
     def __init__(self, app: Any, key: str, port: int) -> None:
         self._app, self._key = app, key.encode()
@@ -120,7 +120,7 @@ class KeyCheckMiddleware:
             (name == b"origin" and value not in self._origins) or (name == b"sec-fetch-site" and value in sites)
             for name, value in headers
         ):
-            return 403, "requests of web pages are rejected"
+            return 403, "requests from web pages are rejected"
         found = [value[7:] for name, value in headers if name == b"authorization" and value[:7].lower() == b"bearer "]
         found += [value.encode() for value in parse_qs(scope["query_string"].decode("latin-1")).get("key", ())]
         if any(hmac.compare_digest(value, self._key) for value in found):

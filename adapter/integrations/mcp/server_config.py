@@ -39,7 +39,7 @@ class McpServer:
     trusted: bool = False
     included: tuple[str, ...] = ("*",)
     excluded: tuple[str, ...] = ()
-    """The names of the tools that are used and not used. A name may contain ``*``."""
+    """Names of the tools to use, and of the tools to omit. A name may contain ``*``."""
 
     def uses_tool(self, name: str) -> bool:
         included, excluded = (
@@ -109,9 +109,7 @@ def _load_servers(file: str) -> list[McpServer]:
 
 def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
     if "envFile" in config:
-        raise UsageError(
-            f"the envFile of the MCP server {name!r} is not read; write its variables into the server's env"
-        )
+        raise UsageError(f"MCP server {name!r}: envFile is not supported; put its variables in the server's env")
     lists = (config.get(key) for key in ("includeTools", "tools"))
     included = next((each for each in lists if each is not None), ["*"])  # an empty list means no tools
     excluded = [each for key in ("excludeTools", "disabledTools") for each in _to_list(config.get(key))]
@@ -128,9 +126,9 @@ def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
 
 
 _SERVER_KEYS = ("mcpServers", "servers", "mcp", "context_servers")
-"""Names of the key with the servers: the usual one, and those of VS Code, opencode and Zed."""
+"""Names of the key for the servers: the usual one, then VS Code's, opencode's and Zed's."""
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
-"""Names of the key with the URL: the usual one, and those of Windsurf and Gemini CLI."""
+"""Names of the key for the URL: the usual one, then Windsurf's and Gemini CLI's."""
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{\w+:\w[^}]*\}")
 
 
@@ -151,11 +149,11 @@ def _expand(value: object) -> str:
 
     def look_up(match: re.Match[str]) -> str:
         if match[1] is None:
-            raise UsageError(f"{match[0]} in the file of MCP servers has no value here; use ${{env:NAME}} instead")
+            raise UsageError(f"{match[0]} is not supported in an MCP configuration file; use ${{env:NAME}} instead")
         value = os.environ.get(match[1], match[2])
         if value is None:
             raise UsageError(
-                f"the environment variable {match[1]} is not set, which the file of MCP servers uses; "
+                f"the MCP configuration file uses the environment variable {match[1]}, which is not set; "
                 f"set it, or write ${{{match[1]}:-DEFAULT}}"
             )
         return value

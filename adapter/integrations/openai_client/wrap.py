@@ -235,7 +235,7 @@ class _BaseTransport:
             return exchange.build_refusal(error)
 
     def _finish(self, streamed: StreamedExchange, response: Any, exchange: OpenAIExchange) -> _Steps:
-        """At the end of a stream, return the response to a retry and "", or None and the last text without a retry."""
+        """Finish a stream. Return the response to a retry and "", or if there is no retry, None and the last text."""
         body = streamed.build_next_body()
         if body is None:
             return None, streamed.close()

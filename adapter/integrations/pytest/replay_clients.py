@@ -41,7 +41,7 @@ def create_replay_client(
     """Create a client that replays ``recorded``. The recorded answers are parsed by the installed version of the
     package.
 
-    ``fail`` is called with a message if there is no answer to a request; must raise an exception.
+    ``fail`` is called with a message if there is no answer to a request. It must raise an exception.
     """
     options, store = replace(_REPLAY_OPTIONS, stream_arguments=stream_arguments), ResponseStore()
     client = kind(base_url="http://recorded/v1", api_key="none", max_retries=0)

@@ -43,11 +43,11 @@ class RequestFingerprint:
 
 
 class ReplayModel:
-    """Replays the answers in ``exchanges``, each once: to an equal request, or, if ``in_order``, to the next request.
+    """Replays each of the ``exchanges`` once: for an equal request, or if ``in_order``, for the next request.
     Thread-safe.
 
-    Messages contain ``name``, the file's name. ``secrets`` redacts requests as in a recording. For a test that runs on
-    several answers, ``run`` is the index of the answer to the first request, or of the conversation if ``in_order``.
+    ``name`` is the file's name for messages. ``secrets`` redacts requests as in a recording. A test that runs once for
+    each answer passes ``run``: the index of the answer to the first request, or of the conversation if ``in_order``.
     Raises NotRecordedError if there are too few conversations.
     """
 

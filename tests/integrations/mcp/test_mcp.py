@@ -548,7 +548,7 @@ def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, ke
             {"url": "http://x/mcp", "headers": {"Authorization": "Bearer ${input:token}"}},
             r"\$\{input:token\} in the file",
         ),
-        ({"command": "uvx", "envFile": ".env"}, "envFile of the MCP server 'a' is not read"),
+        ({"command": "uvx", "envFile": ".env"}, "MCP server 'a': envFile is not supported"),
     ],
 )
 def test_settings_of_other_clients_that_have_no_value_here_are_named(tmp_path, server, message):
