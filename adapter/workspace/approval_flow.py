@@ -97,7 +97,7 @@ class ApprovalFlow:
     """Path from the session's workspace to ``root``, prepended to the paths that rules and approvers see."""
 
     def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
-        """Raise DeniedError if a rule forbids the operation. Call this first: planning errors may quote files."""
+        """Raise DeniedError if a rule forbids the operation. Call this before planning: its errors may quote files."""
         unplanned = Plan(tool.name, lambda: ops.TaskFinished())
         whole = self._build_approval(tool.name, operation, unplanned)
         for approval in (whole, *self.list_required_approvals(tool.name, operation, unplanned, tools)):
@@ -193,7 +193,7 @@ class ApprovalFlow:
         return approval.effect == "skill" and self.approved_skills.holds(approval.fingerprint.encode())
 
     def _ask_approver(self, approval: ApprovalRequest, deadline: Deadline | None) -> ApprovalDecision | None:
-        """Ask the approver while the caller's deadline is paused. It returns and raises the same as `require`."""
+        """Ask the approver while the caller's deadline is paused. Returns and raises the same as `require`."""
         if self.ask is None:
             raise DeniedError(
                 f"{approval.tool} needs the user's approval ({approval.summary}), but no approver is available. "

@@ -339,7 +339,7 @@ class Workspace:
         return select_available_tools(self._whole, self.host, self._capabilities.skills, self._allowed)
 
     def _validate_call(self, name: str, arguments: Mapping[str, Json] | str) -> MatchedCall:
-        """Resolve a call of a tool of any dialect. Raises ToolError if it is invalid or its tool is not offered."""
+        """Validate a call; tools of other dialects are translated. Raises ToolError if it is invalid or not offered."""
         patch = extract_apply_patch(arguments)
         if patch is not None:
             call = self._validate_call("apply_patch", {"patches": patch})

@@ -96,7 +96,7 @@ def _find_position_after(page: str, ending: str, position: int, *, keep: bool = 
 
 def _take_start_tag(page: str, start: int) -> tuple[Token | None, int]:
     """Return the tag at ``start``, and the position after it. A ``<`` outside quotes also ends the tag. If the page
-    ends within the tag, return None in its place."""
+    ends within the tag, return None instead of the tag."""
     name = _NAME.match(page, start + 1)
     assert name is not None
     position = name.end()

@@ -37,8 +37,8 @@ SERVICES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "searxng": ("", "/search?format=json&q={query}", {"results": "results"}),
 }
-"""By a service's name in the configuration: its address, or "" if users run the service themselves; the path and query
-of a search; and further arguments of `HttpSearch`."""
+"""For each service's name in the configuration: its address, or "" if users run the service themselves; the path and
+query of a search; and further arguments of `HttpSearch`."""
 
 
 def get_search_service(name: str, server: str | None = None, key_variable: str | None = None) -> HttpSearch:

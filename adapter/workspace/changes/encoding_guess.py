@@ -1,8 +1,8 @@
 """Guess the encoding of a file whose few characters outside ASCII are in comments and messages.
 
 Statistical libraries need paragraphs of text. In source code, they read a French accent as Arabic, and a comment in
-Chinese as Korean. Here the text that each encoding gives is rated by its words: their letters should belong to one
-language, have one script and a regular case, and have no signs between them.
+Chinese as Korean. Here, the text that results from each encoding is rated by its words. The letters of a word should
+belong to one language and script, be regularly capitalized, and have no symbols between them.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _SINGLE_BYTE = (
     *("cp1252", "cp1250", "iso8859-2", "cp1251", "cp1255", "cp1253", "cp1254", "cp1257", "koi8-u", "cp866"),
     *("iso8859-5", "iso8859-7", "iso8859-15", "mac-roman", "cp850", "cp852"),
 )
-"""Encodings with one byte per character; the first of those that fit equally well is used."""
+"""Encodings with one byte per character. If several fit equally well, the first is used."""
 _JAPANESE = ("cp932", "euc_jp")
 _COMMON_CHARACTERS = {
     "gb18030": ("gb2312", 0xB0, 0xD7),
     "big5": ("big5", 0xA4, 0xC6),
     "cp949": ("euc_kr", 0xB0, 0xC8),
 }
-"""By encoding: the standard that lists its common characters, and the range of their first bytes."""
+"""For each encoding: the standard that lists its common characters, and the range of their first bytes."""
 _PUNCTUATION = (0xA1, 0xA3)
 """The range of the first bytes of punctuation in these standards."""
 
@@ -59,13 +59,13 @@ MIN_COMMON = 0.8
 MIN_KANA = 0.2
 """Minimum share of kana in Japanese text."""
 MIN_KOREAN = 5
-"""Minimum number of characters that decide for Korean. Of a Chinese character, two in three decode as Korean ones."""
+"""Minimum number of characters to detect Korean: two in three Chinese characters also decode as Korean ones."""
 
 
 _FINAL_WITHIN = re.compile("[ךםןףץ](?=[א-ת])|ς(?=[α-ω])")
-"""Letters within a word that Hebrew and Greek have only at its end."""
+"""Matches letters within a word that Hebrew and Greek use only at the end of a word."""
 _RARE_CYRILLIC = "шщъ"
-"""The common Hebrew letters resh, shin and tav in cp1255, which are rare in every language as Cyrillic letters."""
+"""Cyrillic letters that are rare in every language, but in cp1255 the common Hebrew letters resh, shin and tav."""
 
 
 def guess_encoding(data: bytes) -> str | None:
@@ -84,7 +84,7 @@ def _decode(data: bytes, encoding: str) -> str | None:
 
 
 def _measure_oddness(text: str) -> float:
-    """Return the share of odd characters among the characters of ``text`` outside ASCII: 0 for a readable text."""
+    """Return the share of odd characters among the non-ASCII characters of ``text``: 0 for readable text."""
     odd = 0.0
     letters: Counter[str] = Counter()
     for token in _WORD.findall(text):
@@ -98,13 +98,13 @@ def _measure_oddness(text: str) -> float:
         if foreign and (len(foreign) < len(special) or any(map(str.isascii, word))):
             odd += len(foreign)  # two scripts
         elif foreign and len(word) > 1 and word.isupper():
-            odd += len(word) / 3  # as small letters look in many wrong encodings
+            odd += len(word) / 3  # many wrong encodings turn small letters into capitals
         odd += len(_FINAL_WITHIN.findall(word))
         letters.update(char.lower() for char in special if char.isalpha())
     total = letters.total()
     odd += max(0, sum(letters[char] for char in _RARE_CYRILLIC) - 2 - total / 12)
     if 0 < total <= 2 and max(letters) > _LAST_LATIN:
-        odd += 1  # too few to tell
+        odd += 1  # too few letters to decide
     known = max(sum(letters[char] for char in alphabet & letters.keys()) for alphabet in _ALPHABETS)
     return (odd + total - known) / max(1, total + odd)
 

@@ -54,7 +54,7 @@ MAX_AGE_S = 30 * 24 * 3600.0
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """Maximum size of a journal file read at once, in bytes. The journal never writes a larger one."""
 MAX_STEPS_BYTES = 4 * 1024 * 1024
-"""Maximum size of a change's record, in bytes: about ten thousand files. Decoded, it takes thirty times as much."""
+"""Maximum size of a change's record, in bytes: about ten thousand files. Decoded, it takes thirty times the memory."""
 MAX_SUMMARY = 10_000
 """Maximum length of a change's summary, in characters. Longer ones are cut."""
 MAX_PATH = 4_096

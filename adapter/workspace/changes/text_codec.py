@@ -24,14 +24,14 @@ MAX_TEXT_BYTES = 16 * 1024 * 1024
 PROBE_BYTES = 8_192
 """Number of bytes searched for a NUL, which marks a binary file, as in git."""
 _GUESS_BYTES, _LIBRARY_BYTES = 8_192, 65_536
-"""Number of bytes, of lines outside ASCII and of the whole file, used to guess the encoding. The guess is then checked
-on the whole file."""
+"""Numbers of bytes used to guess the encoding: of lines with non-ASCII characters, and of the whole file. The guess is
+then checked on the whole file."""
 _WORD_BYTES = 40
-"""Maximum number of ASCII bytes used before the first one outside ASCII: the beginning of its word."""
+"""Maximum number of ASCII bytes used before the first non-ASCII byte: the beginning of its word."""
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ASCII = bytes(range(128))
-"""Bytes that a guessed encoding must decode as ASCII. With EBCDIC, for instance, edits match at wrong positions."""
+"""Bytes that a guessed encoding must decode as ASCII. With EBCDIC, edits would match at wrong positions."""
 
 # UTF-32 first: its mark begins with that of UTF-16. The codecs have explicit endianness, so that the
 # mark is not dropped but stays in the text as U+FEFF.
@@ -103,9 +103,9 @@ def encode(text: str, encoding: str, path: str) -> bytes:
 def encode_like(present: bytes, text: str, path: str, fallback: str | None = None) -> tuple[bytes, str]:
     """Encode ``text``, which replaces ``present``, the content of a file. Return the bytes and a note.
 
-    The file keeps its encoding, its byte order mark and its CRLF line endings, unless ``text`` has carriage returns.
-    Text becomes UTF-8 in place of binary data, and if the old encoding is only guessed, or lacks one of its characters;
-    the note, which is otherwise empty, then states this.
+    The file keeps its encoding, its byte order mark and its CRLF line endings, unless ``text`` has carriage returns. If
+    ``present`` is binary, or its encoding is a guess that may be wrong or lacks a character of ``text``, the text is
+    encoded as UTF-8. The note reports a change from another encoding to UTF-8, and is otherwise empty.
     """
     try:
         old = decode(present, path, fallback)

@@ -196,7 +196,7 @@ class PathCalls:
 
     @contextmanager
     def _check_change(self, dirfd: int) -> Iterator[_OpenDirectory]:
-        """Like `_check_around`, but raise ESTALE if the directory was replaced, and the change may be elsewhere."""
+        """Like `_check_around`, but raise ESTALE if the directory was replaced, as the change may be in another one."""
         directory = self._get_directory(dirfd)
         directory.check()
         yield directory

@@ -317,8 +317,8 @@ class _Walk:
 
 
 def check_writable(resolved: ResolvedPath, path: str) -> None:
-    """Raise ToolError if the path cannot be changed: the root, ``.git``, in a read-only directory, or a new name that
-    should not be created."""
+    """Raise ToolError if the path must not be changed: if it is the root, in ``.git`` or in a read-only directory, or
+    if its name should not be created."""
     if not resolved.parts:
         raise ToolError(f"{_quote_path(path)} is the workspace root, which cannot be changed; give a path inside it")
     check_not_git(resolved.parts)

@@ -103,7 +103,7 @@ def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
 
 
 def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
-    """Return whether a program can be given ``path`` as it is, and cannot mistake it for an option."""
+    """Return whether ``path`` can be passed to a program unchanged, and cannot be mistaken for an option."""
     return _PLAIN.fullmatch(path) is not None and split_components(path) == parts
 
 
