@@ -101,7 +101,7 @@ class _FileChange:
         self._store = store
         self._record = record
         self._state = state
-        # A single rename is atomic, so only the record must reach the disk before it. Several renames must do so in order.
+        # A single rename is atomic, so only the record must reach the disk before it. Several must be in order.
         self._durable = len(record.steps) > 1
         self.notes: list[str] = []
 
