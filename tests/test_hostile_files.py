@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.backends import template_file_worker
+from adapter.backends import template_file_reader
 from adapter.backends.probe_profiles import load_profile
 from adapter.backends.template_files import load_chat_template
 from adapter.cli.user_config import read_config
@@ -73,7 +73,7 @@ def test_hostile_template_files_give_one_error(tmp_path, data):
         with pytest.raises(UsageError, match="has no chat template"):
             load_chat_template(file)
         return
-    (found,) = template_file_worker.run(b"", str(file))
+    (found,) = template_file_reader.run(b"", str(file))
     assert "has no chat template" in found["fault"]
     assert len(found["fault"]) < 600 + len(str(file))
 

@@ -32,7 +32,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
 )
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.core.text.words import stem_words
+from adapter.core.text.word_stems import stem_words
 from adapter.editing.syntax_check import find_new_syntax_error
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs

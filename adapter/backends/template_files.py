@@ -32,7 +32,7 @@ MAX_MEMORY_MB = 1_000
 """Memory limit of the worker, in megabytes. Python and Jinja need thirty."""
 LOAD_SECONDS = 5.0
 """Maximum processor time to read a template file, in seconds. A GGUF file with 150,000 tokens takes half a second."""
-READER = str(Path(__file__).with_name("template_file_worker.py"))
+READER = str(Path(__file__).with_name("template_file_reader.py"))
 
 
 def load_chat_template(path: Path) -> ChatTemplate:

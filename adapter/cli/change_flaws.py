@@ -37,7 +37,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     list_first_paths,
     loses_text,
 )
-from adapter.core.text.words import STOP_WORDS, find_words
+from adapter.core.text.word_stems import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, find_requested_action, is_question, sounds_like

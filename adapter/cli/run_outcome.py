@@ -12,7 +12,7 @@ from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer,
 from adapter.conversation.guardrails.requested_file_changes import find_file_action
 from adapter.conversation.guardrails.unused_tool import RUNS
 from adapter.conversation.session_steps import REASONS, Finished, Reason
-from adapter.core.text.words import find_words
+from adapter.core.text.word_stems import find_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import find_requested_action
 

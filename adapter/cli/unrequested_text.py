@@ -15,7 +15,7 @@ from adapter.cli.folder_changes import DiffedFile
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.invented_file_text import PROSE_FILES, list_tool_words
 from adapter.conversation.guardrails.requested_file_changes import list_result_lines
-from adapter.core.text.words import find_words, stem_word
+from adapter.core.text.word_stems import find_words, stem_word
 from adapter.editing.repairs.omission_markers import is_omission_comment
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import ACTIONS, asks_for, is_stop_word

@@ -39,7 +39,7 @@ from adapter.conversation.token_estimate import compute_usable_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import ERROR_LABEL, InvalidToolCall, ToolCall, ToolResult
 from adapter.core.text.plurals import pluralize
-from adapter.core.text.words import stem_words
+from adapter.core.text.word_stems import stem_words
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from adapter.core.text.words import split_words, stem_word
+from adapter.core.text.word_stems import split_words, stem_word
 from adapter.prompting.intent.verbs import ACTIONS
 
 MAX_TAIL = 400

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.loop_detection import accumulates, asks_for_repetition, is_polling_tool
-from adapter.core.text.words import split_words, stem_words
+from adapter.core.text.word_stems import split_words, stem_words
 from adapter.prompting.intent.verbs import find_related_stems, sounds_destructive, sounds_like
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet

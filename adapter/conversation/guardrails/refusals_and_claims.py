@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.core.text.words import split_words, stem_words
+from adapter.core.text.word_stems import split_words, stem_words
 from adapter.prompting.intent.text_values import find_quoted
 from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
 from adapter.tools.tool import Tool

@@ -14,7 +14,7 @@ from functools import lru_cache
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.core.events import JsonObject
-from adapter.core.text.words import split_words
+from adapter.core.text.word_stems import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import READS, asks_for, find_requested_action, is_question, sounds_like
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, PATH, SOURCE

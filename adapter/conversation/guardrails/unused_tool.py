@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.call_history import CallHistory, may_change
-from adapter.core.text.words import split_words, stem_word
+from adapter.core.text.word_stems import split_words, stem_word
 from adapter.prompting.intent.verbs import ACTIONS, VERB_STEMS, find_requested_action, is_question
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet

@@ -56,7 +56,7 @@ from adapter.conversation.guardrails.unparsed_calls import (
 from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.conversation.guardrails.verdicts import Violation
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall
-from adapter.core.text.words import stem_words
+from adapter.core.text.word_stems import stem_words
 from adapter.prompting.intent.tool_ranking import ToolRanking
 from adapter.prompting.intent.verbs import act_alike, is_question, sounds_destructive, sounds_like
 from adapter.tools.call_normalization import find_tool_with_arguments

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.words import STOP_WORDS, split_words, stem_word, stem_words
+from adapter.core.text.word_stems import STOP_WORDS, split_words, stem_word, stem_words
 from adapter.prompting.intent import text_values as spelled
 from adapter.prompting.intent.text_values import Value
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds, get_description

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from adapter.core.text.words import stem_words
+from adapter.core.text.word_stems import stem_words
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds, get_description
 from adapter.tools.coercion import list_types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from adapter.core.text.words import STOP_WORDS, split_words, stem_word, stem_words
+from adapter.core.text.word_stems import STOP_WORDS, split_words, stem_word, stem_words
 
 _TABLE = """
 read: cat read view / load open

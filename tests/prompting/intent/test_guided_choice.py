@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.errors import UsageError
-from adapter.core.text.words import stem_word
+from adapter.core.text.word_stems import stem_word
 from adapter.grammars.gbnf import build_gbnf
 from adapter.parsing.parser import parse
 from adapter.prompting.intent.candidate_values import match_by_proximity
