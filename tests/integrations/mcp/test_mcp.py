@@ -537,7 +537,7 @@ def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, ke
     assert not McpServer("none", included=()).uses_tool("delete")
     assert not any("secret" in str(server) for server in parse_servers(str(file)))
     monkeypatch.delenv("MCP_TOKEN")
-    with pytest.raises(UsageError, match=r"MCP_TOKEN is not set.*; set it, or write \$\{MCP_TOKEN:-DEFAULT\}"):
+    with pytest.raises(UsageError, match=r"MCP_TOKEN, which is not set; set it, or write \$\{MCP_TOKEN:-DEFAULT\}"):
         parse_servers(str(file))
 
 
