@@ -546,7 +546,7 @@ def test_parse_servers_accepts_urls_commands_and_files(monkeypatch, tmp_path, ke
     [
         (
             {"url": "http://x/mcp", "headers": {"Authorization": "Bearer ${input:token}"}},
-            r"\$\{input:token\} in the file",
+            r"\$\{input:token\} is not supported",
         ),
         ({"command": "uvx", "envFile": ".env"}, "MCP server 'a': envFile is not supported"),
     ],
