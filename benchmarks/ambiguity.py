@@ -22,7 +22,7 @@ BLANKS_BY_MODEL = (
 
 def is_ambiguous(case: Case, got: str | None) -> bool:
     if case.also and (got is None or _stripped(got) in map(_stripped, case.also)):
-        return True  # of a block that was moved inwards, the lines are indented more
+        return True  # a block that was moved inwards has deeper indentation
     if case.expected is None or got == case.expected:
         return False
     if got is not None and (

@@ -44,7 +44,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from benchmarks import naive
 
 AFAR = "0.0.0.0"
-"""An address of this machine that does not look like one: a server there is sent the key."""
+"""An address of this machine that does not look local, so a server there gets the API key."""
 
 Call = tuple[str, dict[str, Any]]
 Verbs = dict[str, Callable[..., Call]]
@@ -121,8 +121,8 @@ SURFACES: dict[str, Verbs] = {
 
 
 class Scripted:
-    """A model with given answers. In them, ``{ECHO}`` is the last text that it was shown, and ``{INNER}`` the same
-    without its first and last line. ``whole``: whether the system prompt counts as shown."""
+    """A model with scripted answers. ``{ECHO}`` in an answer becomes the last message, and ``{INNER}`` the same without
+    its first and last line. ``whole``: whether `shown` includes the system prompt."""
 
     def __init__(self, answers: Sequence[str], *, whole: bool = False) -> None:
         self._answers = iter(answers)
@@ -159,7 +159,7 @@ def workspace(
 
 
 def _change(ws: Path, files: dict[str, str]) -> None:
-    """Write files of the workspace, as another program does; a text that begins with ``link:`` makes a link."""
+    """Write workspace files, like another program. A text that begins with ``link:`` creates a link."""
     for name, text in files.items():
         place = ws / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +231,7 @@ def _replayed(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
 
 
 def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
-    """The transcript, and the error if there is one."""
+    """Return the transcript and the error, or ""."""
     status, *answers = case["says"]
     port, said = os.environ["ATTACK_PORT"], quote(json.dumps(answers), safe="")
     url = f"http://{case.get('user', '')}{AFAR}:{port}/says/{status}/{said}/v1"
@@ -274,7 +274,7 @@ def _with_native_calls(spec: dict[str, Any], surface: str, ws: Path) -> list[str
 
 
 def _with_an_mcp_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
-    """Notes, definitions and results of sessions with an MCP server, which is ``later`` another one."""
+    """Return the notes, definitions and results of sessions with an MCP server, which changes in ``later`` sessions."""
     mcp_client.START_S = 8.0
     shown: list[str] = []
     calls = case.get("calls", [["remote", {}]])
@@ -372,7 +372,7 @@ def _nothing() -> Iterator[None]:
 
 @contextmanager
 def _network(case: dict[str, Any]) -> Iterator[None]:
-    """The names of ``case`` have its addresses, and every connection arrives at the server that waits for attacks."""
+    """Resolve the host names of ``case`` to its addresses, and route every connection to the attack server."""
     names = {name: iter(addresses) for name, addresses in case.get("names", {}).items()}
     real_lookup, real_connect, port = socket.getaddrinfo, socket.socket.connect, int(os.environ["ATTACK_PORT"])
     last: dict[str, str] = {}

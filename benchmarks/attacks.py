@@ -68,10 +68,10 @@ CANARY = "CANARY-4f1d"
 KEY = f"{CANARY}-key"
 """Value of OPENAI_API_KEY."""
 SECONDS = 15.0
-"""Seconds of CPU time for a case without its own limit. The limit by the clock is four times as long, because machines
-have other work; for the naive tools it is the same, so that hanging cases do not delay the others."""
+"""Default CPU time limit of a case, in seconds. The wall-clock limit is four times as long, because the machine may be
+busy. For the naive tools, both are equal, so that hanging cases do not delay the others."""
 MAX_GROWTH = 250 << 20
-"""Bytes of memory that a case may add: the promised 200 MB, and the cost of a process."""
+"""Maximum additional memory of a case, in bytes: the promised 200 MB, and the cost of a process."""
 HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
@@ -87,7 +87,7 @@ class Case:
 
     @property
     def surfaces(self) -> list[str]:
-        """The dialects that have all tools for it."""
+        """The dialects that have all tools for the case."""
         if "request" in self.data:
             return ["serve"]
         if "do" not in self.data:
@@ -121,7 +121,7 @@ def cases(groups: Sequence[str] = ()) -> list[Case]:
     return found
 
 
-# ------------------------------------------------------------------- the place of a case
+# ------------------------------------------------------------------- directories of a case
 
 
 def prepare(case: Case, base: Path) -> Path:
@@ -169,12 +169,12 @@ def prepare(case: Case, base: Path) -> Path:
             case "dir":
                 os.makedirs(place, exist_ok=True)
             case _:
-                raise ValueError(f"{case.group}/{case.id}: no such setup {kind!r}")
+                raise ValueError(f"{case.group}/{case.id}: unknown setup {kind!r}")
     return ws
 
 
 def _bind(place: str) -> None:
-    """A socket in the file system: its path may be no longer than 107 bytes, so it is made from nearby."""
+    """Create a socket in the file system, by a relative path, because a socket's path is limited to 107 bytes."""
     folder, name = os.path.split(place)
     here = os.getcwd()
     os.chdir(folder)
@@ -186,7 +186,7 @@ def _bind(place: str) -> None:
 
 
 def _pdf(place: str, unit: str, times: str, filters: str = "/FlateDecode") -> None:
-    """A PDF of one page, whose instructions are ``unit`` over and over, packed."""
+    """Write a PDF with one page, whose compressed instructions repeat ``unit``."""
     packer, body = zlib.compressobj(9), b""
     for _ in range(int(times) // 1_000):
         body += packer.compress(unit.encode() * 1_000)
@@ -225,7 +225,7 @@ def as_bytes(text: str) -> bytes:
 
 
 def filled(value: Any, base: Path) -> Any:
-    """``value`` with the places of this run, and with ``{"text": .., "times": ..}`` written out."""
+    """Return ``value`` with this run's paths and key inserted, and with ``{"text": .., "times": ..}`` expanded."""
     match value:
         case str():
             for name, place in {"WS": "ws", "OUT": "outside", "HOME": "home", "EVIL": "ws-evil"}.items():
@@ -262,7 +262,7 @@ def picture(top: Path) -> dict[str, tuple[int, str]]:
 
 
 def judge(case: Case, surface: str, base: Path, port: int) -> str:
-    """Why the case is lost; "" when it is held."""
+    """Return the reason why the case failed, or "" if it passed."""
     ws = prepare(case, base)
     data = filled(case.data, base)
     data |= data.get("on", {}).get(surface, {})
@@ -371,7 +371,7 @@ def resident() -> int:
 
 
 def living_in(base: Path) -> list[int]:
-    """Processes whose directory is below ``base`` and that stay there."""
+    """Return the processes that keep running in a directory below ``base``."""
     for _ in range(30):
         found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _is_in(pid, str(base))]
         if not found:
@@ -391,8 +391,7 @@ def _is_in(pid: int, base: str) -> bool:
 
 
 class Waiting(BaseHTTPRequestHandler):
-    """The server behind every address: a private server that attacks should not reach, public web pages, and a
-    model."""
+    """Serves every address: a private server that attacks must not reach, public web pages, and a model server."""
 
     hits: Path
 
@@ -439,13 +438,13 @@ class Waiting(BaseHTTPRequestHandler):
         self._answer(200, json.dumps({"id": "x", "choices": [choice]}).encode())
 
     def _script(self, before: str, after: str = "?") -> dict[str, Any]:
-        """The file whose path is in the address."""
+        """Return the script in the JSON file whose path is in the address."""
         file = Path(self.path.removeprefix(before).partition(after)[0])
         script: dict[str, Any] = json.loads(file.read_bytes())
         return script
 
     def _said(self, path: str) -> list[str]:
-        """The answers in an address like ``/says/STATUS/ANSWERS/v1/models``."""
+        """Return the answers in an address like ``/says/STATUS/ANSWERS/v1/models``."""
         answers = json.loads(unquote(path.split("/")[3]))
         sent = self.headers.get("Authorization", "")
         return [answer.replace("{SENT}", sent) for answer in answers]
@@ -495,7 +494,7 @@ class _Six(ThreadingHTTPServer):
 
 @contextmanager
 def forked(server: ThreadingHTTPServer) -> Iterator[int]:
-    """``server`` in a process of its own: one with threads must not be forked."""
+    """Run ``server`` in a separate process, because a process with threads must not fork."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -511,7 +510,7 @@ def forked(server: ThreadingHTTPServer) -> Iterator[int]:
 
 
 def ask(port: int, request: str) -> bytes:
-    """The answer to a raw request, as far as it comes in time."""
+    """Return the part of the answer to a raw request that arrives in time."""
     answer = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(request.encode("latin-1"))
@@ -552,7 +551,7 @@ def judge_request(case: Case, serving: dict[str, tuple[int, str]], hits: Path, b
     return "" if answer or data.get("silent") else "no answer"
 
 
-# ------------------------------------------------------------------- all of them
+# ------------------------------------------------------------------- all cases
 
 
 def _write_table(printed: str) -> None:
@@ -626,7 +625,7 @@ def _force(remove: Any, path: str, _: object) -> None:
 
 @contextmanager
 def _own_servers(upstream: int, folder: Path) -> Iterator[dict[str, tuple[int, str]]]:
-    """The ports of `adapter serve` and of `adapter mcp`, with the keys of their addresses. The view shows a canary."""
+    """Start `adapter serve`, whose view shows a canary, and `adapter mcp`. Yield their ports and keys."""
     commands = {
         "serve": ["serve", "--upstream", f"http://{AFAR}:{upstream}/v1", "--port", "0", "--view"],
         "mcp": ["mcp", "--root", str(folder), "--port", "0", "--approve", "yolo"],

@@ -31,7 +31,7 @@ from benchmarks.peers import vllm_whole, whole_readers
 
 OPTIONS = ("--tools-column", "tools", "--prompt", "prompt")
 CURVE = 10
-"""Figures of a memory curve."""
+"""Number of values in a memory curve."""
 
 
 def write_rows(path: Path, count: int) -> None:
@@ -88,7 +88,7 @@ def _children(pid: int) -> list[int]:
 
 
 def measure(given: Path, out: Path, jobs: int, rows: int) -> None:
-    """Rows a second, also per second of the processor: other programs may be at work."""
+    """Print the rows per second, and per second of processor time, because other programs may be running."""
     began, curve, cpu = time.monotonic(), [], 0.0
     with reading(given, out, jobs) as process:
         while process.poll() is None:
@@ -110,7 +110,7 @@ def _tenths(curve: list[float]) -> Iterator[list[float]]:
 
 
 def killed(given: Path, out: Path, jobs: int, whole: Path) -> None:
-    """Kill a run when half of the bytes are written, start it again, compare."""
+    """Kill a run after half of the bytes are written, resume it, and compare the outputs."""
     size, partial = whole.stat().st_size, out.with_name(f"{out.name}.partial")
     with reading(given, out, jobs) as process:
         while process.poll() is None and not (partial.exists() and partial.stat().st_size > size / 2):
@@ -137,7 +137,7 @@ def _hash(path: Path) -> str:
 
 
 def beside_peers(rounds: int) -> None:
-    """Texts a second in one process, each reader on the same texts; the median of the rounds."""
+    """Print the texts per second of each parser, in one process on the same texts: the median of the rounds."""
     from canitoolcall.fixtures import load_fixtures
 
     fixtures = [each for each in load_fixtures() if each.family == "qwen3-hermes"]

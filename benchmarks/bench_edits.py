@@ -33,16 +33,16 @@ from benchmarks.real_files import language_of
 from benchmarks.traps import cases
 
 RIGHT_BAR = 98.0
-"""Percent of the cases with one right edit; the drifted ones have a bar of their own."""
+"""Minimum share of right edits, in percent, among cases with one right edit. Drifted cases have a separate limit."""
 RIGHT_BARS = {"two at once": 95.0, "drifted, real": 70.0}
 WRONG_BAR, KIND_WRONG_BAR = 0.1, 1.0
-"""Percent; of drifted files none at all may be wrong."""
+"""Maximum shares of wrong edits, in percent. No edit of a drifted file may be wrong."""
 MADE_BEFORE = ("already applied", "already deleted", "applied, and a twin", "no change")
 """Kinds of patches that have already been applied to their files."""
 MANY, FEW, GROWTH_BAR = 200, 50, 5.0
-"""Numbers of patches of one call, and how many times the cost of the few the many may cost."""
+"""Numbers of patches in one call, and the maximum ratio of the costs."""
 MAX_PEER_WORK = 40_000
-"""Lines of the file times lines of the block up to which the sliding window is run."""
+"""Maximum product of the line counts of file and block for which the sliding window runs."""
 
 Applier = Callable[[str, Patches], str | None]
 
@@ -64,7 +64,7 @@ def exact_replace(text: str, patches: Patches) -> str | None:
 
 
 def window(text: str, patches: Patches) -> str | None:
-    """The window of equal size that is most alike, from 85 percent on, overwritten."""
+    """Overwrite the most similar window of equal size, if it is at least 85 percent similar."""
     for patch in patches:
         lines, old = text.split("\n"), str(patch["old_text"]).split("\n")
         if len(lines) * len(old) > MAX_PEER_WORK:
@@ -83,7 +83,7 @@ def match_patch(text: str, patches: Patches) -> str | None:
     from diff_match_patch import diff_match_patch
 
     engine = diff_match_patch()
-    engine.Match_Distance = max(1_000, 10 * len(text))  # where a hunk stands is not known beforehand
+    engine.Match_Distance = max(1_000, 10 * len(text))  # a hunk may be anywhere
     for patch in patches:
         hunks = engine.patch_make(str(patch["old_text"]), str(patch["new_text"]))
         text, applied = engine.patch_apply(hunks, text)
@@ -163,7 +163,7 @@ def falsely_applied(chosen: Sequence[Case], shown: str | None) -> list[str]:
 
 
 def _missed(table: dict[str, Counter[str]], unique: set[str]) -> list[str]:
-    """The bars that are not reached. ``unique``: kinds that have one right edit."""
+    """Return the missed limits. ``unique``: kinds that have one right edit."""
     drifted = {kind for kind in unique if kind.startswith("drifted")}
     right, every = (_shares(sum((table[kind] for kind in kinds), Counter()))[0] for kinds in (unique - drifted, unique))
     wrong = _shares(sum(table.values(), Counter()))[2]
@@ -291,7 +291,7 @@ def _misspelt(patches: Patches, word: str, slip: str) -> Patches:
 
 
 def _peak(action: Callable[[], object]) -> int:
-    """Bytes."""
+    """Return the peak memory, in bytes."""
     tracemalloc.start()
     try:
         action()

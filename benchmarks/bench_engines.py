@@ -1,8 +1,8 @@
 """Run this program's parsers and the engine's own inside the installed vLLM or SGLang.
 
-python -m benchmarks.bench_engines suite canitoolcall's outputs, whole and streamed python -m benchmarks.bench_engines
-choices forced calls, parallel calls, special tokens (vLLM) python -m benchmarks.bench_engines speed microseconds per
-delta and per call, by the size of the call (vLLM)
+    python -m benchmarks.bench_engines suite      canitoolcall's outputs, whole and streamed
+    python -m benchmarks.bench_engines choices    forced calls, parallel calls, special tokens (vLLM)
+    python -m benchmarks.bench_engines speed      microseconds per delta and per call, by the size of the call (vLLM)
 
 ``--write`` writes the results to benchmarks/engines.json, from which ``python -m tests.generate`` makes the tables of
 docs/performance.md. ``--ours`` skips the engine's own parsers.
@@ -40,7 +40,7 @@ Outcomes = dict[str, Counter[str]]
 
 
 def pair_of(fixture: Fixture, whose: str) -> tuple[str, str | None]:
-    """The names of the tool parser and the reasoning parser for a fixture. Raises LookupError where there is none."""
+    """Return the names of a fixture's tool parser and reasoning parser. Raises LookupError if there are none."""
     if whose == "ours":
         name = f"adapter_{TOLD.get(fixture.family) or guess_format(fixture.models[0])}"
         return name, name
@@ -78,7 +78,7 @@ def suite(whose: str) -> Outcomes:
 def _answered_by_vllm(fixture: Fixture, whose: str, made: Any, marks: list[str], *, stream: bool) -> Any:
     from benchmarks.engines.serving_vllm import Serving
 
-    serving = Serving(*pair_of(fixture, whose))  # anew: 0.20 keeps the last pair that was asked for in one class
+    serving = Serving(*pair_of(fixture, whose))  # new each time: vLLM 0.20 keeps the last requested pair in a class
     request = serving.request(fixture.tools, stream=stream, tokenizer=made)
     outputs = steps(made, marks, fixture.raw_output) + ([] if fixture.truncated else [("", [made.eos_token_id])])
     prompt = fixture.generation_prompt

@@ -41,20 +41,20 @@ TOOL = Tool(
 )
 TOOLS = ToolSet([TOOL])
 DELTA = 4
-"""Characters of one piece of a stream: a token, about."""
+"""Length of a chunk of a stream, in characters: about one token."""
 
 WHOLE_BARS = {"2 KB, one call": (15, 25), "100 KB, one file write": (3, 3), "1 MB, no call": (10, 10),
               "200 small calls": (12, 12)}  # fmt: skip
 """Maximum multiples of the lower bound, with the format given and with the format detected."""
 
 DELTA_BAR = 1.5
-"""Microseconds per piece of a stream."""
+"""Maximum time per chunk of a stream, in microseconds."""
 
 REPAIR_BAR = 5.0
 """Maximum multiple of the time for the same call without a fault."""
 
 EXPONENT_BAR, MEMORY_BAR = 1.05, 4.0
-"""Growth of a stream's time with its length; peak memory in sizes of the text."""
+"""Maximum exponent of a stream's time by its length, and maximum peak memory as a multiple of the text's size."""
 
 HOSTILE_BAR = 6.0
 """Maximum multiple of the time for four times the text (n^1.3; quadratic would be sixteen)."""
@@ -62,7 +62,7 @@ HOSTILE_BAR = 6.0
 SLOW_S = 1.0
 """Tables that take this many seconds are measured only once."""
 
-# Each builds a text of about so many characters.
+# Each builds a text of about the given number of characters.
 HOSTILE: dict[str, Callable[[int], str]] = {
     "open tags": lambda size: "<tool_call>" * (size // 11),
     "open tags with a letter": lambda size: "<tool_call>x" * (size // 12),
@@ -157,7 +157,7 @@ def _cell(value: str | float | None) -> str:
 
 
 def file_call(name: str, size: int, line: str = LINE) -> str:
-    """A call of ``name``'s format that writes a file of about ``size`` characters."""
+    """Return a call in the format ``name`` that writes a file of about ``size`` characters."""
     content = (line * (size // len(line) + 1))[:size]
     return FORMATS[name].encode_calls([("write_file", {"path": "a.py", "content": content})])
 
@@ -196,7 +196,7 @@ def read_stream(name: str | None, arriving: Iterable[str]) -> None:
 
 
 def whole() -> Table:
-    """Reading a call out of a whole answer, of texts as models write them."""
+    """Measure parsing whole answers with a call, in texts like models' texts."""
     texts = {
         "2 KB, one call": written_texts.answer(),
         "100 KB, one file write": written_texts.file_call("hermes", 100_000),
@@ -224,7 +224,7 @@ def whole() -> Table:
 
 
 def repair_texts(size: int) -> tuple[str, dict[str, str]]:
-    """The content of a file, and a call that writes it with each fault, by the fault's name."""
+    """Return a file's content, and by the name of each fault, a call with this fault that writes the file."""
     content = (QUOTING_LINE * (size // len(QUOTING_LINE) + 1))[:size]
     sound = file_call("hermes", size, QUOTING_LINE)
     return content, {
@@ -237,7 +237,7 @@ def repair_texts(size: int) -> tuple[str, dict[str, str]]:
 
 
 def repair(size: int = 100_000) -> Table:
-    """A call of 100 KB with one fault, against the same call without."""
+    """Measure a call of 100 KB with one fault, relative to the same call without it."""
     content, faulty = repair_texts(size)
     mending = repairers()
     columns = ["fault", "ours, any format", "ours, format told", *mending]
@@ -276,7 +276,7 @@ def _payload_arguments(loads: Callable[[str], object], text: str) -> object:
 
 
 def streaming(*, long: bool = False) -> Table:
-    """Microseconds per piece of 4 characters, of one call that writes a file; and how they grow."""
+    """Measure the microseconds per chunk of 4 characters in a call that writes a file, and their growth."""
     sizes = [1_000, 10_000, 100_000, 1_000_000, *([4_000_000] if long else [])]
     shown = [f"{size // 1000} KB" for size in sizes]
     table = Table(
@@ -307,10 +307,10 @@ def streaming(*, long: bool = False) -> Table:
 
 
 def _per_delta(read: Callable[[Iterable[str]], object], text: str, at_least: int = 250_000) -> float:
-    """Microseconds per piece. The pieces are cut beforehand.
+    """Return the microseconds per chunk. The text is split beforehand.
 
-    A short text is read several times in one run of ``at_least`` characters, so that a busy machine
-    slows all lengths alike.
+    A short text is parsed repeatedly, up to ``at_least`` characters, so that a busy machine affects all lengths
+    equally.
     """
     cut = list(pieces(text))
     times = max(1, at_least // len(text))
@@ -323,7 +323,7 @@ def _per_delta(read: Callable[[Iterable[str]], object], text: str, at_least: int
 
 
 def _exponent(per_delta: dict[int, float]) -> float:
-    """The slope of the total's growth, between the smallest and the largest size."""
+    """Return the exponent of the total time's growth between the smallest and the largest size."""
     smallest, largest = min(per_delta), max(per_delta)
     return 1 + math.log(per_delta[largest] / per_delta[smallest]) / math.log(largest / smallest)
 
@@ -331,7 +331,7 @@ def _exponent(per_delta: dict[int, float]) -> float:
 def _peer_times(
     read: Callable[[Iterable[str]], object] | None, text_of: Callable[[int], str]
 ) -> tuple[float | None, float | None, float | None]:
-    """Microseconds per delta at 1 KB and 10 KB, and the growth exponent between."""
+    """Return the microseconds per delta at 1 KB and at 10 KB, and the growth exponent."""
     if read is None:
         return None, None, None
     times = {size: _per_delta(read, text_of(size), at_least=0) for size in (1_000, 10_000)}
@@ -339,7 +339,7 @@ def _peer_times(
 
 
 def peak(name: str | None, text: str) -> float:
-    """The most memory that reading ``text`` piece by piece takes, in sizes of the text; events are not kept."""
+    """Return the peak memory for parsing ``text`` in chunks, as a multiple of its size. Events are not stored."""
     read_stream(name, pieces(text[:1_000]))
     tracemalloc.start()
     try:
@@ -353,7 +353,7 @@ def peak(name: str | None, text: str) -> float:
 
 
 def hostile(size: int = 100_000) -> Table:
-    """Texts made to be slow: how much longer four times as much of them takes."""
+    """Measure how much longer parsing takes for four times as much text, with texts built to be slow."""
     table = Table(f"Hostile texts: times as long for {4 * size // 1000} KB as for {size // 1000} KB",
                   ["text", "ms", "whole", "4-character pieces"])  # fmt: skip
     table.begin()

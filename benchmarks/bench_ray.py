@@ -37,7 +37,7 @@ URL = f"http://127.0.0.1:{PORT}/v1/chat/completions"
 SMALL = {"num_cpus": 0.2}
 STORE_BYTES = 100_000_000
 UNAVAILABLE = 69
-"""The exit status where there is no namespace (EX_UNAVAILABLE of sysexits.h)."""
+"""Exit status if namespaces are unavailable (EX_UNAVAILABLE in sysexits.h)."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ async def ask(session: aiohttp.ClientSession, url: str, number: int, pieces: int
 
 
 async def affinity(conversations: int, turns: int) -> None:
-    """Every turn of every conversation, many at a time."""
+    """Run all turns of all conversations concurrently, and print how many reach the previous turn's replica."""
     last: dict[int, str] = {}
     hits = all_turns = 0
     async with _session() as session:
@@ -114,7 +114,7 @@ async def kill_one(streams: int, pieces: int, rate: float) -> None:
 
 
 def kill_replica() -> str:
-    """The one that is gone, by its name in answers."""
+    """Kill a replica, and return its name in answers."""
     named = ray.util.list_named_actors(all_namespaces=True)
     found = min(each["name"] for each in named if "#Proxy#" in each["name"])
     ray.kill(ray.get_actor(found, namespace="serve"))
@@ -143,7 +143,7 @@ def has_loopback_alone() -> bool:
 
 
 def in_namespace(arguments: Sequence[str]) -> int:
-    """This program with ``arguments`` where there is the loopback alone; its exit status. Not called there."""
+    """Run this program with ``arguments`` in a namespace with only the loopback interface. Return its exit status."""
     command = [sys.executable, "-m", "benchmarks.bench_ray", *arguments]
     script = f'ip link set lo up || exit {UNAVAILABLE}; exec "$@"'
     try:

@@ -8,9 +8,10 @@ microseconds per chunk as counted by the kernel, additional time to the first by
 memory per stream, and the streams that lost or mixed up chunks. ``burst`` unpaced streams at once come last. Everything
 is repeated, with the servers in turn; the table shows medians, and for memory the maximum.
 
-- ``pass-through``: starlette, uvicorn and aiohttp, which forward each chunk - ``adapter, no tools``: this server,
-passing requests through - ``adapter``: this server with tools, which decodes, parses and rewrites every chunk -
-``adapter --view``: the same, with an open live page
+- ``pass-through``: starlette, uvicorn and aiohttp, which forward each chunk
+- ``adapter, no tools``: this server, which passes the requests through
+- ``adapter``: this server with tools, which decodes, parses and rewrites every chunk
+- ``adapter --view``: the same, with an open live page
 
 Exits with 1 if a stream is lost or crossed, or a limit is exceeded: with tools and the largest number of streams, at
 most 1.4 times the pass-through's CPU time per chunk, 2.5 times its additional time to the first byte, and 64 KB per
@@ -91,7 +92,7 @@ async def run_model_server() -> None:
 
 
 def run_pass_through(upstream: str) -> None:
-    """The least that a server between can do with these libraries."""
+    """Run a relay that does the minimum possible with these libraries."""
     import socket
 
     import aiohttp
@@ -117,7 +118,7 @@ def run_pass_through(upstream: str) -> None:
 
 @contextmanager
 def process(*arguments: str) -> Iterator[tuple[str, int, str]]:
-    """A server of its own: its base URL, process id, and the address of its page where it has one."""
+    """Start a server process. Yield its base URL, its process id, and the address of its page, if any."""
     with subprocess.Popen([sys.executable, "-m", *arguments], stderr=subprocess.PIPE, text=True) as started:
         assert started.stderr is not None
         try:
@@ -136,7 +137,7 @@ def process(*arguments: str) -> Iterator[tuple[str, int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """``first_s``: seconds to the first event. ``is_right``: every piece came, in order, and only its own."""
+    """A stream. ``first_s``: seconds to the first event. ``is_right``: exactly its own chunks arrived, in order."""
 
     first_s: float
     is_right: bool
@@ -199,7 +200,7 @@ async def look_on(page: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A server between, or none."""
+    """A server between the client and the model server, or the model server itself."""
 
     name: str
     url: str

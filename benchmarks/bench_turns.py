@@ -69,7 +69,7 @@ async def send(way: Way, content: bytes) -> tuple[float, float]:
     received, first_s = await post_chat(way.url, content)
     if b"src/app.py" not in received:
         raise RuntimeError(f"{way.name}: {received[-200:]!r}")
-    await asyncio.sleep(0.003)  # what the server does after its answer
+    await asyncio.sleep(0.003)  # let the server finish its work after the answer
     return (cpu_s(way.pid) - used) * 1e3, first_s * 1e3
 
 

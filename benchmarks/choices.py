@@ -73,12 +73,12 @@ class Case:
     request: str
     tools: Sequence[JsonObject]
     calls: Sequence[JsonObject]
-    """The right ones: of each argument the values that are right."""
+    """The right calls, each argument with its accepted values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """``calls``: as a client gets them. ``passes``: requests to the model server."""
+    """An answer. ``calls``: as a client gets them. ``passes``: number of requests to the model server."""
 
     calls: Sequence[JsonObject]
     text: str
@@ -137,7 +137,7 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
     return Answered(made, content, read, written, passes, round(time.monotonic() - began, 3))
 
 
-# ------------------------------------------------------------------------ what it is worth
+# ------------------------------------------------------------------------ scores
 
 
 def is_right(case: Case, calls: Sequence[JsonObject]) -> bool:
@@ -187,7 +187,7 @@ class Tally:
 
 
 def interval(good: int, of: int) -> str:
-    """Wilson's, in percent."""
+    """Return Wilson's interval, in percent."""
     if not of:
         return "-"
     z, share = 1.96, good / of
@@ -237,7 +237,7 @@ class Results:
 
 
 def connect(stack: ExitStack, model: str | None, base_url: str | None) -> ChatClient:
-    """A client of the server at ``base_url``, or of the file ``model``, by default the built-in model."""
+    """Return a client of the server at ``base_url``, or of one for the file ``model`` (default: the built-in model)."""
     if base_url:
         return stack.enter_context(ChatClient(find_endpoint(base_url)))
     engine = stack.enter_context(EmbeddedServer(model or download_builtin_model()))

@@ -52,7 +52,7 @@ class Commit(NamedTuple):
 
 
 def commits(random: Random, repositories: Sequence[Path]) -> Iterator[Commit]:
-    """Yield commits in random order, as many of each repository as of any other."""
+    """Yield commits in random order, equally many from each repository."""
     found = [_listed(repository) for repository in repositories]
     for commits_of in found:
         random.shuffle(commits_of)
@@ -108,7 +108,7 @@ def _read(repository: Path, name: str, rows: Sequence[Sequence[str]]) -> Commit 
 
 
 def _hunks(before: Sequence[str], after: Sequence[str], context: int) -> Iterator[LineChange]:
-    """Yield the changes with ``context`` lines around them, joined where those touch."""
+    """Yield the changes with ``context`` lines around them. Changes whose context lines touch are joined."""
     joined: list[LineChange] = []
     for change in find_changes(before, after):
         head = min(context, change.start)

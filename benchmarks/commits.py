@@ -24,9 +24,9 @@ SUFFIXES = (
 MAX_COMMITS = 4_000
 MAX_LINES = 1_500
 MAX_REMOVED, MAX_ADDED = 10, 20
-"""Lines of one edit."""
+"""Maximum numbers of lines that one edit removes and adds."""
 NEAR = 4
-"""Lines between two changes that a model would write as one edit."""
+"""Maximum number of lines between two changes that a model would write as one edit."""
 
 
 class Revision(NamedTuple):
@@ -63,7 +63,7 @@ def lines_of(repository: Path, blob: str) -> tuple[str, ...] | None:
 
 @cache
 def _reader(repository: Path) -> subprocess.Popen[bytes]:
-    """One process for all blobs of a repository; it ends with this one."""
+    """Start a process that reads all blobs of a repository. It ends with this process."""
     command = ["git", "-C", str(repository), "cat-file", "--batch"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -82,7 +82,7 @@ def read_blob(repository: Path, blob: str) -> bytes:
 
 
 class Commits:
-    """Edits drawn at random from repositories, from each language as often as from any other."""
+    """Draws random edits from repositories, equally often from each language."""
 
     def __init__(self, random: Random, repositories: Sequence[Path], suffixes: Sequence[str] = SUFFIXES) -> None:
         self.random = random
@@ -114,7 +114,7 @@ class Commits:
         return edit if is_telling(edit) and edit.old[-1].strip() else None
 
     def versions(self) -> tuple[str, Sequence[str], Sequence[str]] | None:
-        """An older and a newer version of one file."""
+        """Return an older and a newer version of a file, or None."""
         revision = self._revision(None)
         newer = self.later[revision.repository, revision.path]
         blob = self.random.choice(newer[: newer.index(revision.after) + 1][-40:])

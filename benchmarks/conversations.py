@@ -46,7 +46,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 def calls(*made: tuple[str, str, str], content: str | None = None, **more: Any) -> dict[str, Any]:
-    """An answer that calls, each call an (id, name, arguments)."""
+    """Return an answer with calls. Each call is an (id, name, arguments)."""
     listed = [
         {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
         for call_id, name, arguments in made
@@ -58,7 +58,7 @@ def result(call_id: str, name: str, content: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
 
 
-# Ids of nine letters and digits: the only ones that Mistral's templates take, and as good as any to the others.
+# Ids of nine letters and digits: the only ones that Mistral's templates accept. Other templates accept any.
 OSLO = ("callOslo1", "get_weather", '{"city": "Oslo kommune", "unit": "celsius"}')
 ROME = ("callRome2", "get_weather", '{"city": "Roma Capitale"}')
 EVENT = (
@@ -112,7 +112,7 @@ def is_held_out(name: str) -> bool:
 
 
 def must_show(name: str) -> list[str]:
-    """The words that a prompt shows which leaves nothing out."""
+    """Return the words that a complete prompt contains."""
     messages, tools = CONVERSATIONS[name]
     words = [each["function"]["name"] for each in tools]
     words += [word for each in tools for word in each["function"]["parameters"]["properties"]]

@@ -161,12 +161,12 @@ def case_of(edit: Edit, kind: str, old: Sequence[str], new: Sequence[str], **hin
 
 
 def _mapped(edit: Edit, kind: str, change: Callable[[str], str]) -> Case:
-    """The same slip on every line that the model writes."""
+    """Make the same slip on every line that the model writes."""
     return case_of(edit, kind, [change(line) for line in edit.old], [change(line) for line in edit.new])
 
 
 def _in_context(edit: Edit, kind: str, line: int, written: Sequence[str]) -> Case:
-    """The same slip on one context line, in old and new text."""
+    """Make the same slip on one context line, in the old and the new text."""
     old, new = list(edit.old), list(edit.new)
     at = line - edit.first
     old[at : at + 1] = written
@@ -209,7 +209,7 @@ def replace_all(random: Random, edit: Edit) -> Case | None:
 
 
 def bare_lines(_: Random, edit: Edit) -> Case | None:
-    """The changed lines alone, without context; deleted lines take their line end along."""
+    """The changed lines alone, without context. Deleting lines also deletes their line ends."""
     if not edit.removed or "\n".join(edit.lines).count("\n".join(edit.removed)) != 1:
         return None
     if edit.added == ("",):
@@ -225,7 +225,7 @@ def wrong_hint(random: Random, edit: Edit) -> Case:
 def dedented(_: Random, edit: Edit) -> Case | None:
     common = min(len(indent_of(line)) for line in edit.old + edit.new if line.strip())
     if len({line[:1] for line in edit.old + edit.new if indent_of(line)}) > 1:
-        return None  # a tab is no blank
+        return None  # tabs and spaces are mixed
     return _mapped(edit, "indent zero", lambda line: line[common:]) if common else None
 
 
@@ -338,7 +338,7 @@ def curly_in_file(_: Random, edit: Edit) -> Case | None:
     if not any(line.translate(_CURLY) != line for line in edit.old):
         return None
     curly = replace(edit, lines=tuple(line.translate(_CURLY) for line in edit.lines))
-    if edit.removed and edit.added:  # the changed line keeps the file's characters where the model kept it
+    if edit.removed and edit.added:  # where the model kept a line's characters, so does the result
         if len(edit.added) != len(edit.removed) or not all(map(_keeps_marks, edit.removed, edit.added)):
             return None
         curly = replace(curly, added=tuple(line.translate(_CURLY) for line in edit.added))
@@ -410,7 +410,7 @@ def no_final_newline(_: Random, edit: Edit) -> Case | None:
 def newline_mismatch(random: Random, edit: Edit) -> Case | None:
     last = edit.stop + edit.after - 1
     if not edit.new or not edit.lines[last].strip() or not edit.lines[last + 1].strip():
-        return None  # beside a blank line, a blank line may be meant
+        return None  # next to a blank line, the model may mean a blank line
     key = random.choice(["old_text", "new_text"])
     case = case_of(edit, "newline mismatch", edit.old, edit.new)
     return replace(case, patches=[{**case.patches[0], key: f"{case.patches[0][key]}\n"}])
@@ -421,7 +421,7 @@ def texts(case: Case, change: Callable[[str], str]) -> Case:
 
 
 def shifted(text: str) -> str:
-    """One level deeper."""
+    """Indent ``text`` by one level."""
     return "\n".join("    " + line if line.strip() else line for line in text.split("\n"))
 
 
@@ -569,7 +569,7 @@ def line_dropped(random: Random, edit: Edit) -> Case | None:
 
 
 def elided(random: Random, edit: Edit) -> Case | None:
-    """A long stretch of context as ``...``, on one side of the change."""
+    """Many context lines on one side of the change are replaced by ``...``."""
     size = random.randint(4, 40)
     first = edit.start - 2 - size
     if first < 1 or not all(edit.lines[line].strip() for line in (first, first - 1, edit.start - 1)):
@@ -606,7 +606,7 @@ def split(random: Random, edit: Edit) -> Case | None:
 
 
 def other_word(random: Random, edit: Edit) -> Case | None:
-    """One context line with another name: the place is clear when the others are."""
+    """One context line has another name, but the other lines identify the place."""
     names = [(line, match) for line in edit.context for match in NAME.finditer(edit.lines[line])]
     if not names or len(edit.context) < 4:
         return None

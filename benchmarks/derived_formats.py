@@ -68,7 +68,8 @@ CALLS: Mapping[str, Calls] = {
 
 @dataclass(frozen=True)
 class Row:
-    """``right``, ``asked``: of the derived format; ``table_right``: of the one that is taken where it is a table."""
+    """Results of one template. The derived format parses ``right`` of ``asked`` calls, a built-in one
+    ``table_right``."""
 
     name: str
     told: str

@@ -19,7 +19,7 @@ from adapter.editing.matching.normalize import normalize_line
 from benchmarks.corruptions import Case, Edit, added_lines, case_of, is_telling
 
 Stands: TypeAlias = dict[int, int]
-"""For each old line, its position in the new version, if it stayed."""
+"""Maps the index of each unchanged old line to its index in the new version."""
 NEAR = 5
 """Maximum distance between the shown lines and their new position."""
 Compare: TypeAlias = Callable[[Sequence[str], Sequence[str]], Stands]
@@ -60,7 +60,7 @@ def _standing(hunks: Sequence[LineChange], count: int) -> Stands:
 
 
 def _carried_over(edit: Edit, new: Sequence[str], stands: Stands) -> str | None:
-    """The new version with the edit made in it, if it is drifted there and has one right answer."""
+    """Return the new version with the edit applied, if the edit has drifted and has one right result, or None."""
     place = _place(edit, stands)
     text = "\n".join(new)
     kept = [line for line in edit.context if line in stands and edit.lines[line].strip()]

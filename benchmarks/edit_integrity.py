@@ -50,7 +50,7 @@ ANY_END, BLANKS = b"(?:\r\n|\r|\n)", b"(?:[ \t]|\xc2\xa0)*"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A file, the patches, and the bytes that no patch means: one piece more than there are patches."""
+    """A file, its patches, and the bytes before, between and after the patched places (``kept``)."""
 
     data: bytes
     patches: tuple[Patch, ...]
@@ -58,14 +58,14 @@ class Trial:
     written: tuple[str, ...]
     """The new texts in the order of the file."""
     is_sure: bool
-    """The old texts, each of which occurs once in the file and not in its own new text."""
+    """True if each old text occurs once in the file, and does not occur in its own new text."""
 
 
 @dataclass(slots=True)
 class Tally:
     done: int = 0
     verified: int = 0
-    """Patches whose file was compared."""
+    """Number of patches whose file was compared."""
     refused: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
@@ -73,7 +73,7 @@ class Tally:
 def make(seed: int, index: int) -> Trial:
     chance = Random((seed << 40) + index)
     broken = chance.random() < 0.02
-    words = [word for word in WORDS if word.isascii()] if broken else WORDS  # in what encoding would the others be?
+    words = [word for word in WORDS if word.isascii()] if broken else WORDS  # others have no known encoding
     text, starts = _text(chance, words)
     spans = _spans(chance, text, starts)
     patches, written, kept, at = [], [], [], 0
@@ -109,7 +109,7 @@ def _count(part: str, text: str) -> int:
 
 
 def _text(chance: Random, words: Sequence[str]) -> tuple[str, list[int]]:
-    """A text, and where its lines begin."""
+    """Return a random text, and the offsets of its lines."""
     main, mixed = chance.choice(ENDS), chance.random() < 0.4
     has_mark = chance.random() < 0.15 and words is WORDS
     parts, starts, at = (["\ufeff"] if has_mark else []), [], 0
@@ -123,7 +123,7 @@ def _text(chance: Random, words: Sequence[str]) -> tuple[str, list[int]]:
         if number == count - 1 and chance.random() < 0.4:
             end = ""
         if not line and end == "\n" and parts and parts[-1].endswith("\r"):
-            end = "\r"  # else both together would be one line end
+            end = "\r"  # otherwise, the two would form one line end
         starts.append(at)
         parts.append(line + end)
         at += len(line + end)
@@ -131,7 +131,7 @@ def _text(chance: Random, words: Sequence[str]) -> tuple[str, list[int]]:
 
 
 def _spans(chance: Random, text: str, starts: list[int]) -> list[tuple[int, int]]:
-    """One to three places that do not touch, none of which begins or ends within a line end or an indentation."""
+    """Return one to three places that do not touch, and that begin and end outside line ends and indentation."""
     cuts: set[int] = set()
     for _ in range(2 * chance.choice((1, 1, 2, 3))):
         at = chance.choice(starts) if chance.random() < 0.6 else chance.randint(starts[0], len(text))
@@ -179,7 +179,7 @@ def check(trial: Trial, tally: Tally) -> str:
 
 
 def _written(new: str, encoding: str) -> bytes:
-    """A pattern for a new text in its place, where it may be indented; the line end there may count as its own."""
+    """Return a pattern for a new text in the file: it may be indented, and its last line end may be the file's."""
     lines = [BLANKS + re.escape(line.strip(" \t\u00a0").encode(encoding)) + BLANKS for line in new.split("\n")]
     return ANY_END.join(lines[:-1]) + b"(?:%s)?" % ANY_END if new.endswith("\n") else ANY_END.join(lines)
 

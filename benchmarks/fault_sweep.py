@@ -131,7 +131,7 @@ def lay_out_more(directory: Path) -> None:
 
 
 def content(directory: Path) -> dict[str, str]:
-    """The tree and the notes of the memory."""
+    """Return the files of the tree and the memory notes."""
     found = content_of(directory)
     memory = directory.parent / "state" / "projects"
     notes = content_of(memory) if memory.is_dir() else {}
@@ -144,7 +144,7 @@ def opened(directory: Path) -> Workspace:
 
 
 def attempt(folder: Path, case: Case, before: Callable[[str], None]) -> Attempt:
-    """The case on a tree of its own, ``before`` called ahead of its system calls."""
+    """Run the case on a new tree. ``before`` is called before each system call."""
     shutil.rmtree(folder, ignore_errors=True)
     directory = folder / "ws"
     directory.mkdir(parents=True)
@@ -177,7 +177,7 @@ def _descriptors() -> int:
 
 
 def sweep(name: str, folder: Path, codes: Sequence[int] = ERRORS, calls: Sequence[str] = ALL_CALLS) -> Row:
-    """Every call of the operation fails once with each of ``codes``."""
+    """Let every system call of the operation fail once with each of ``codes``."""
     case, row = (READS | CHANGES)[name], Row()
     clean = attempt(folder, case, lambda _: None)
     assert clean.error is None, clean.error
@@ -237,7 +237,7 @@ CONDITIONS = {
 
 
 def under(condition: str, folder: Path) -> Iterator[str]:
-    """Every change where nothing more can be written: lines of the table. To be run in a mount namespace of its own."""
+    """Try every change where no data can be written, and yield table lines. Run this in a new mount namespace."""
     directory = folder / "ws"
     directory.mkdir()
     lay_out_more(directory)
@@ -289,7 +289,7 @@ def _fill(folder: Path) -> None:
 
 
 def conditions() -> Iterator[str]:
-    """The tables of all conditions that can be had here."""
+    """Yield the lines of the tables for all conditions that this machine can create."""
     for condition, mount in CONDITIONS.items():
         with tempfile.TemporaryDirectory() as folder:
             script = (

@@ -39,7 +39,7 @@ from benchmarks.mistakes import BEFORE_ANSWER, BEFORE_CALLS, MISTAKES, NAMED, RE
 
 CHARACTERS_A_TOKEN = 4
 PIECE = 12
-"""Characters that are streamed at a time."""
+"""Number of characters per chunk of a stream."""
 
 _NAME = re.compile(r":r(?P<rate>[\d.]+)-s(?P<seed>\d+)-n(?P<number>\d+)(?P<only>-only_\w+?)?(?:-|$)")
 _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
@@ -52,7 +52,7 @@ def model_name(rate: float, seed: int, number: int, run: str, only: str = "") ->
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """The probability that a retry corrects a mistake, by the message that it had."""
+    """Probabilities that a retry corrects a mistake: its message names it, reports something else, or is missing."""
 
     named: float = 0.85
     told: float = 0.5
@@ -64,7 +64,7 @@ class Mending:
 
 @dataclass(slots=True)
 class Told:
-    """The requests, the tokens and the mistakes, in order, of the runs with one name."""
+    """The requests, tokens and mistakes (in order) of the runs with one model name."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -128,7 +128,7 @@ class Model:
         return at.random.choice(kinds) if kinds else ""
 
     def _scenario(self, messages: Sequence[JsonObject]) -> Scenario | None:
-        """The one that the first message of a user holds."""
+        """Return the scenario whose request is in a user message, or None."""
         said = "\n".join(_text(each) for each in messages if each.get("role") == "user")
         return next((each for each in self._scenarios if each.user in said), None)
 
@@ -148,9 +148,9 @@ def _rest(spoken: Sequence[str], heard: Sequence[str]) -> str:
 
 
 def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> list[ExecutedCall]:
-    """The calls that were made and their results, native or in the model's text (a model reads over ``¤``).
+    """Return the executed calls with their results, native or in the model's text (the model ignores ``¤``).
 
-    Of a call that succeeded arguments count that its tool has: a harness may have left the others out.
+    For a successful call, only the tool's own arguments count, because a harness may have dropped the others.
     """
     known = {
         tool["function"]["name"]: tool["function"]["parameters"].get("properties") or {} for tool in scenario.tools
@@ -170,7 +170,7 @@ def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> lis
             waiting = {}
             for call in message.get("tool_calls") or ():
                 waiting[call["id"]] = (call["function"]["name"], _object(call["function"]["arguments"]))
-            if not waiting:  # as it stands in the history: in whatever markup it was read
+            if not waiting:  # calls in the text, in any markup
                 calls = parse(text, list(scenario.tools), None, policy="lenient", generation_prompt="").calls
                 waiting = {str(n): (call.name, dict(call.arguments)) for n, call in enumerate(calls)}
         elif role == "tool" and message.get("tool_call_id") in waiting:
@@ -201,7 +201,7 @@ def _text(message: JsonObject) -> str:
 
 
 def strictly_read(text: str) -> JsonObject:
-    """The message that an engine makes of a text: reasoning apart, calls only where every one of them is right JSON."""
+    """Return the message that an engine builds from a text. It contains calls only if all of them are valid JSON."""
     reasoning = ""
     if (thought := re.match(r"<think>(.*?)</think>\s*", text, re.DOTALL)) is not None:
         reasoning, text = thought[1].strip(), text[thought.end() :]
@@ -228,9 +228,9 @@ def strictly_read(text: str) -> JsonObject:
 
 
 class FaultyServer:
-    """The model behind an OpenAI-compatible interface, on loopback, in threads of this process.
+    """Serves the model with an OpenAI-compatible API on loopback, in threads of this process.
 
-    ``first_s``: seconds until it begins to write; ``token_s``: for each token.
+    ``first_s``: seconds before the first token; ``token_s``: seconds for each token.
     """
 
     def __init__(

@@ -86,7 +86,7 @@ def lay_nothing(folder: Path, scale: float) -> None:
 
 
 def lay_sparse(name: str) -> Callable[[Path, float], None]:
-    """A file of zeros that takes no room; a text of 20 GB that looks like one at its start is `lay_text`."""
+    """Return a function that creates a sparse file of 20 GB of zeros, which takes no disk space."""
 
     def lay(folder: Path, _scale: float) -> None:
         with (folder / name).open("wb") as file:
@@ -96,7 +96,7 @@ def lay_sparse(name: str) -> Callable[[Path, float], None]:
 
 
 def lay_text(name: str) -> Callable[[Path, float], None]:
-    """20 GB that begin with 10,000 lines of text; then a hole."""
+    """Return a function that creates a sparse file of 20 GB that starts with 10,000 lines of text."""
 
     def lay(folder: Path, _scale: float) -> None:
         with (folder / name).open("wb") as file:
@@ -117,7 +117,7 @@ def lay_line(name: str) -> Callable[[Path, float], None]:
 
 
 def lay_gzip(name: str) -> Callable[[Path, float], None]:
-    """2 MB that unpack to 2 GB."""
+    """Return a function that creates a file of 2 MB that expands to 2 GB."""
 
     def lay(folder: Path, _scale: float) -> None:
         (folder / name).write_bytes(b"".join(bomb()))
@@ -126,7 +126,7 @@ def lay_gzip(name: str) -> Callable[[Path, float], None]:
 
 
 def lay_entries(folder: Path, scale: float) -> None:
-    """One directory, many empty files, and one that has something in it."""
+    """Create a directory with many empty files and one that has content."""
     (folder / "many").mkdir()
     directory = os.open(folder / "many", os.O_RDONLY)
     for number in range(int(ENTRIES * scale)):
@@ -136,7 +136,7 @@ def lay_entries(folder: Path, scale: float) -> None:
 
 
 def lay_endless(folder: Path, _scale: float) -> None:
-    """Things that never end when they are read: links to devices, a FIFO, and devices where we may make them."""
+    """Create files without an end: links to devices, a FIFO, and if permitted, a device."""
     (folder / "zero").symlink_to("/dev/zero")
     (folder / "random").symlink_to("/dev/urandom")
     os.mkfifo(folder / "fifo")
@@ -166,7 +166,7 @@ promptly = partial(call, "promptly")
 
 @contextmanager
 def answering(coding: str, body: Callable[[], Iterator[bytes]]) -> Iterator[str]:
-    """The address of a page with this body."""
+    """Serve a page with this body, and yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -198,14 +198,14 @@ def fetched(coding: str, body: Callable[[], Iterator[bytes]]) -> Callable[[Path]
 
 
 def bomb() -> Iterator[bytes]:
-    """Members of gzip data one after the other, 2 GB of zeros."""
+    """Yield 2 GB of zeros as many members of gzip data."""
     member = gzip.compress(bytes(16 * 1024**2))
     for _ in range(BOMB // (16 * 1024**2)):
         yield member
 
 
 def single_bomb() -> Iterator[bytes]:
-    """2 GB of zeros as one member, made before the measuring begins in `prepared`."""
+    """Yield 2 GB of zeros as one gzip member, created in `prepared` before the measurement."""
     import zlib
 
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
@@ -260,7 +260,7 @@ def large_body(size: int) -> Callable[[], Iterator[bytes]]:
 
 
 def nested_body(size: int) -> Callable[[], Iterator[bytes]]:
-    """Small values that take many times their size once they are read."""
+    """Return the function for a body of small values that take many times their size when parsed."""
 
     def body() -> Iterator[bytes]:
         yield b'{"model": "m", "tools": ['
@@ -287,7 +287,7 @@ Run = Callable[[Path], tuple[bool, str]]
 
 
 def readers(path: str) -> dict[str, Run]:
-    """Every dialect's tools for the text of a file."""
+    """Return all dialects' tools that read a text file."""
     return {
         "read_file": blade("read_file", {"path": path}),
         "read_file_range": blade("read_file_range", {"path": path, "end_line": 5}),
@@ -300,7 +300,7 @@ def readers(path: str) -> dict[str, Run]:
 
 
 def searchers(path: str) -> dict[str, Run]:
-    """Every dialect's tools that look into files. ProxyAI's has none but for names."""
+    """Return all dialects' tools that search the contents of files. ProxyAI has none."""
     return {
         "grep_search": blade("grep_search", {"pattern": "needle", "path": path}),
         "grep": maki("grep", {"pattern": "needle", "path": path}),

@@ -47,29 +47,29 @@ SOUP: list[str] = sorted(set(PIECES))  # a set's order differs from process to p
 WELL_FORMED = [piece for piece in SOUP if piece.isprintable() or piece.isspace()]
 ALL_TOOLS = ToolSet([*TOOLS, EVERYTHING])
 RANGE = 500
-"""Inputs that a worker takes at once."""
+"""Number of inputs per task of a worker."""
 
 SLOW = 50
 """Multiple of the usual time per character that counts as a failure."""
 
 HANGS_S = 20
-"""Processor seconds after which an input counts as endless."""
+"""Maximum processor time for one input, in seconds. Beyond it, the parser counts as hanging."""
 
 SHORTENING_S = 15
-"""Seconds for making one failure shorter."""
+"""Maximum time for shortening one failure, in seconds."""
 
 _SEVERAL = re.compile(r"[}\]][\s;,]*[{\[]")
-"""Boundaries between values."""
+"""Matches a boundary between two values."""
 
 MAX_SHOWN = 2
-"""Failures shown of one kind and format; the others are counted."""
+"""Maximum number of failures shown for each kind and format. The others are only counted."""
 
 Pieces = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A real output, the tools that were offered, and the format it is in."""
+    """A real output, the offered tools, and its format."""
 
     text: str
     tools: ToolSet = field(repr=False)
@@ -118,7 +118,7 @@ class Report:
 
 
 class Broken(Exception):
-    """A claim does not hold: ``claim`` names it in a word."""
+    """Raised if a claim does not hold. ``claim`` is its name."""
 
     def __init__(self, claim: str, detail: str) -> None:
         super().__init__(f"{claim}: {detail}")
@@ -135,7 +135,7 @@ def make(seed: int, index: int) -> tuple[Input, Random]:
 
 
 def recorded(chance: Random) -> Input:
-    """A real output, mostly damaged; of a long one, mostly a part."""
+    """Return a real output, usually damaged. A long output is usually shortened."""
     sample = chance.choice(samples())
     text = sample.text
     if len(text) > 600 and chance.random() < 0.8:
@@ -170,7 +170,7 @@ def damaged(chance: Random) -> Input:
 
 
 def characters(chance: Random) -> Input:
-    """Any characters: surrogates, NUL, combining ones, every plane; some markers among them."""
+    """Return random characters (surrogates, NUL, combining characters, all planes), mixed with some markers."""
     parts = []
     for _ in range(chance.randint(1, 30)):
         low, high = chance.choice(BLOCKS)
@@ -181,7 +181,7 @@ def characters(chance: Random) -> Input:
 
 
 def repetition(chance: Random) -> Input:
-    """A few pieces again and again."""
+    """Return a repetition of a few pieces."""
     size = chance.choice((30, 100, 300, 1000))
     start, unit = "".join(chance.choices(SOUP, k=chance.randint(0, 3))), ""
     while not unit:
@@ -282,7 +282,7 @@ PARAMETERS: dict[str, Callable[[Random], Any]] = {
 
 @cache
 def samples() -> list[Sample]:
-    """Real outputs: of this project's fixtures, and of canitoolcall's where it is installed."""
+    """Return real outputs from this project's fixtures, and from canitoolcall if installed."""
     found = []
     for path in sorted(FIXTURES.glob("cases/*/*.toml")):
         file = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -305,7 +305,7 @@ def samples() -> list[Sample]:
     return found
 
 
-# --------------------------------------------------------------- what must hold
+# --------------------------------------------------------------- claims
 
 
 def read(given: Input, pieces: Pieces) -> tuple[Event, ...]:
@@ -318,7 +318,7 @@ def read(given: Input, pieces: Pieces) -> tuple[Event, ...]:
 
 
 def check_whole(given: Input) -> tuple[Event, ...]:
-    """Raises Broken where the whole text, read at once, breaks a claim."""
+    """Raise Broken if parsing the whole text at once violates a claim."""
     events = read(given, [given.text])
     if "".join([event.raw for event in events]) != given.text:
         raise Broken("lost", "the joined raw text is not the input")
@@ -331,7 +331,7 @@ def check_whole(given: Input) -> tuple[Event, ...]:
         try:
             json.dumps([call.name, call.arguments], ensure_ascii=False, allow_nan=False).encode()
         except ValueError as error:
-            raise Broken("call", f"arguments that are no JSON: {error}") from error
+            raise Broken("call", f"arguments that are not JSON: {error}") from error
     if given.written is not None and [(call.name, call.arguments) for call in calls] != list(given.written):
         raise Broken("round trip", f"wrote {list(given.written)!r}, read {[(c.name, c.arguments) for c in calls]!r}")
     return events
@@ -344,7 +344,7 @@ def check_split(given: Input, pieces: Pieces, whole: tuple[Event, ...]) -> None:
 
 
 def check_stream(given: Input, pieces: Pieces, whole: tuple[Event, ...]) -> None:
-    """Raises Broken where arguments are handed on, while they are written, that no later call has."""
+    """Raise Broken if streamed arguments do not belong to a later call."""
     parser = Parser(given.format, given.tools, generation_prompt=given.prompt, stream_arguments=True)
     events: list[Event] = []
     for piece in pieces:
@@ -367,7 +367,7 @@ def check_cut(given: Input, end: int, whole: tuple[Event, ...]) -> int:
         if not isinstance(call, ToolCall) or call.id not in late:
             continue
         found += 1
-        # Of calls in one list the last has all of its text.
+        # If a list contains several calls, the last has all of its text.
         here = [_key(event) for place, event in spans if place == start and isinstance(event, ToolCall)]
         for place, event in spans:
             is_over = isinstance(event, ToolCall | InvalidToolCall) and place <= start < place + len(event.raw)
@@ -386,7 +386,7 @@ def check_cut_short(given: Input, end: int) -> None:
 
 
 def check_time(given: Input, seconds: float, usual: dict[tuple[bool, int], list[float]]) -> None:
-    """Raises Broken where this text takes far longer than others of its length. ``usual`` is learnt on the way."""
+    """Raise Broken if this text takes far longer than others of its length. ``usual`` collects their times."""
     known = usual.setdefault((given.format is None, len(given.text).bit_length()), [])
     if len(known) < 200:
         known.append(seconds)
@@ -407,7 +407,7 @@ def best_of(run: Callable[[], object]) -> float:
 
 
 def with_places(events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """The events, each with where its raw text begins."""
+    """Yield each event with the offset of its raw text."""
     ends = accumulate(len(event.raw) for event in events)
     return ((end - len(event.raw), event) for end, event in zip(ends, events, strict=True))
 
@@ -446,7 +446,7 @@ def check(given: Input, chance: Random, report: Report, usual: dict[tuple[bool, 
 
 
 def check_thoroughly(given: Input, chance: Random) -> None:
-    """The same claims, every split in two and every cut: for making a failure short."""
+    """Check the claims with every split in two and every cut, to shorten a failure."""
     events = check_whole(given)
     text = given.text
     check_split(given, list(text), events)
@@ -503,7 +503,7 @@ def claim_broken(given: Input) -> str | None:
 
 
 def shortest(failure: Failure) -> Input:
-    """The input with all left out that the failure does not need; as it was where it does not come again."""
+    """Return the shortest input found that still fails, or the original one if the failure is not reproducible."""
     if failure.given.written is not None or failure.claim == "slow":
         return failure.given
     given = replace(failure.given, tools=ALL_TOOLS)

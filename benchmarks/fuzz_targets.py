@@ -59,7 +59,7 @@ def repair(text: str) -> None:
 
 
 def edits(text: str) -> None:
-    """Both ways: the text as a notation, and as an old text that may fit only roughly."""
+    """Use the text in two ways: as an edit notation, and as an old text that may match only approximately."""
     try:
         if is_known_notation(text):
             parse_notation(text)
@@ -146,7 +146,7 @@ def corpus() -> Sequence[str]:
 
 
 def by_chance(target: str, seed: int, count: int, is_over: Callable[[], bool]) -> Iterator[tuple[int, str]]:
-    """The inputs that crash, and with an empty text how many there were at the end."""
+    """Yield the inputs that crash. At the end, yield the number of inputs with an empty text."""
     chance, run = Random(f"{seed} {target}"), TARGETS[target]
     done = 0
     for done in range(1, count + 1):
@@ -165,7 +165,7 @@ def _is_over(stop: threading.Event, ends_at: float) -> bool:
 
 
 def by_atheris(target: str, seed: int, count: int) -> None:
-    """Ends the process, as atheris does."""
+    """Run atheris on the target, which ends the process."""
     import atheris
 
     atheris.instrument_all()

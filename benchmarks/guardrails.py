@@ -63,7 +63,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Setting:
-    """The model's mistakes. ``only``: one kind of mistake."""
+    """The settings for the model's mistakes. ``only``: the only kind of mistake, if set."""
 
     rate: float
     only: str = ""
@@ -74,7 +74,7 @@ class Setting:
 
 
 def needed(scenario: Scenario) -> int:
-    """Answers of a model that makes no mistake."""
+    """Return the number of answers of a model that makes no mistake."""
     made, steps = list[ExecutedCall](), 0
     world = scenario.world()
     while not isinstance(step := find_next_step(scenario, made), str):
@@ -83,12 +83,12 @@ def needed(scenario: Scenario) -> int:
     return steps + 1
 
 
-# --------------------------------------------------------------------------------------------------------- the arms
+# ------------------------------------------------------------------------------------------------------------- arms
 
 
 @dataclass
 class ForgeRunner:
-    """Forge's loop, in a process of its environment."""
+    """Runs Forge's loop in a process of its environment."""
 
     name: str
     python: Path
@@ -142,7 +142,7 @@ class ForgeRunner:
 
 @dataclass
 class Bench:
-    """The erring model and the servers in front of it, started when an arm needs them."""
+    """The faulty model and the servers in front of it, which start when an arm needs them."""
 
     server: FaultyServer
     forge: Path | None
@@ -204,7 +204,7 @@ def steps(scenario: Scenario) -> JsonObject:
 
 
 def told_steps(scenario: Scenario) -> JsonObject:
-    """The same for our server."""
+    """Return the required steps in the form that our server accepts."""
     return {"adapter": {"steps": {"required": list(scenario.required_tools)}}}
 
 
@@ -219,13 +219,13 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-# ------------------------------------------------------------------------------------------------------ the measures
+# ------------------------------------------------------------------------------------------------------ measurements
 
 
 def measure(
     bench: Bench, arm: str, setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
 ) -> list[EvalRun]:
-    """The runs of an arm; turns and tokens are the model's counts."""
+    """Return the runs of an arm, with the numbers of turns and tokens that the model counted."""
     way = bench.way(arm, setting)
     done = []
     for number in range(runs):
@@ -254,7 +254,7 @@ def table_of(title: str, columns: Sequence[str]) -> Table:
 
 def compare(bench: Bench, arms: Sequence[str], settings: Sequence[Setting], scenarios: Sequence[Scenario], runs: int,
             log: RunLog | None) -> None:  # fmt: skip
-    """A block of rows for each setting."""
+    """Print a block of rows for each setting."""
     table = table_of("mistakes, arm", ("done", "model calls", "more where done", "tokens"))
     least = {scenario.name: needed(scenario) for scenario in scenarios}
     for setting in settings:

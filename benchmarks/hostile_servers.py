@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 PIECES_S = 0.1
-"""Pause between the bytes of an answer that drips."""
+"""Pause between the bytes of a very slow answer, in seconds."""
 ENDLESS = 1 << 40
 """Number of pieces of an answer without an end."""
 
@@ -49,7 +49,7 @@ def answer_mcp(handler: BaseHTTPRequestHandler, script: dict[str, Any], body: by
 
 
 def tools_of(described: Any, page: int = 0) -> list[dict[str, Any]]:
-    """The definitions of tools. ``times``: the same with so many names; ``pad``: so many characters more in each."""
+    """Return tool definitions. ``times``: number of copies with other names. ``pad``: additional characters in each."""
     found = []
     for tool in described:
         definition = {"inputSchema": {"type": "object"}, **tool}
@@ -136,9 +136,9 @@ def _send(handler: BaseHTTPRequestHandler, status: int, value: Any, headers: dic
 
 
 def native_deltas(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The deltas of an answer that calls a tool ``name``, ``times`` over, each with ``arguments`` in ``pieces``
-    (fragments of ``piece``), the ``id`` that is given or one of its own, and the ``index`` that is given or counts up
-    by ``step``."""
+    """Yield the deltas of an answer with ``times`` calls of the tool ``name``. Each has ``arguments``, followed by
+    ``piece`` as often as ``pieces``. Without ``id``, each call gets a new id; without ``index``, the index increases by
+    ``step``."""
     for number in range(spec.get("times", 1)):
         index = spec.get("index", number * spec.get("step", 1))
         function = {"name": spec.get("name", "read_file"), "arguments": spec.get("arguments", "")}

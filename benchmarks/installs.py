@@ -1,6 +1,8 @@
 """Measure an installation with each extra alone, in a new environment with an empty cache and the newest packages.
 
-python -m benchmarks.installs prints seconds and MB on disk; exits with 1 if an installation fails
+    python -m benchmarks.installs
+
+Prints seconds and MB on disk. Exits with 1 if an installation fails.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def main() -> int:
 
 
 def measured(what: str) -> bool:
-    """Installs ``what`` and prints its row; false when that failed."""
+    """Install ``what`` and print its row. Return False if that fails."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         empty = size_mb(Path(folder))
@@ -36,7 +38,7 @@ def measured(what: str) -> bool:
         done = subprocess.run([*pip, what], cwd=ROOT, check=False)
         seconds = time.perf_counter() - started
         if done.returncode == 0:
-            # What a user starts first must start.
+            # The first command of a new user must run.
             done = subprocess.run([f"{folder}/bin/adapter", "--version"], stdout=subprocess.DEVNULL, check=False)
         print(f"| `{what}` | {seconds:.0f} | {size_mb(Path(folder)) - empty:.0f} |", flush=True)
         return done.returncode == 0

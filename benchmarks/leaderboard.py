@@ -39,7 +39,7 @@ Check: TypeAlias = Callable[["Drawn", Answered], bool]
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """``functions`` and ``answers``: as the package has them. ``case``: the same as a request to a server."""
+    """A drawn case. ``functions`` and ``answers`` are as in the package, ``case`` is the request to a server."""
 
     category: str
     case: Case
@@ -48,7 +48,7 @@ class Drawn:
 
 
 def draw(package: Path, count: int, seed: int) -> list[Drawn]:
-    """Some cases of each category."""
+    """Draw cases from each category."""
     data, drawn, chance = package / "bfcl_eval" / "data", [], random.Random(seed)
     for category in SHARES:
         name = f"BFCL_v4_{category}.json"
@@ -87,7 +87,7 @@ def _as_schema(schema: Json) -> Json:
 
 
 def checker(package: Path) -> Check:
-    """The leaderboard's own. All that it asks its table of models is whether names have underscores for dots."""
+    """Return the leaderboard's checker. It needs to know only whether the model writes underscores for dots."""
     sys.path.append(str(package))
     table = ModuleType("bfcl_eval.constants.model_config")
     table.MODEL_CONFIG_MAPPING = {MODEL: SimpleNamespace(underscore_to_dot=True)}  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Learn each family's format from three of its test cases, and parse the family's other cases with it.
 
-python -m benchmarks.learned_formats [FORMAT...]
+    python -m benchmarks.learned_formats [FORMAT...]
 
 Compares the calls (names and arguments) with the case's; a case without calls is right if none is found. The
 second column is the built-in format on the same cases. Both parse with the policy ``strict``, so that no other format

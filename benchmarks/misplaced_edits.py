@@ -29,7 +29,7 @@ from benchmarks.corruptions import (
 
 
 def _copies(edit: Edit, count: int, random: Random) -> tuple[list[str], list[int]]:
-    """The file with ``count`` more copies of the old lines at its end, apart, and where each one begins."""
+    """Append ``count`` copies of the old lines to the file. Return its lines, and the index of each occurrence."""
     lines, firsts = list(edit.lines), [edit.first]
     for number in range(count):
         gap = random.sample(edit.lines, min(len(edit.lines), random.randint(3, 30)))
@@ -78,7 +78,7 @@ def equal_patches(random: Random, edit: Edit) -> Case | None:
 
 
 def equal_patches_shifted(random: Random, edit: Edit) -> Case | None:
-    """Equal patches of equal blocks, whose line numbers are off by the same number of lines."""
+    """Equal patches for equal blocks, whose line numbers are all wrong by the same amount."""
     lines, firsts = _copies(edit, random.randint(1, 2), random)
     text, shift = "\n".join(lines), random.choice([-9, -4, 3, 8])
     if _count(text, edit) != len(firsts) or firsts[0] + shift < 1:
@@ -89,7 +89,7 @@ def equal_patches_shifted(random: Random, edit: Edit) -> Case | None:
 
 
 def too_few_equal_patches(random: Random, edit: Edit) -> Case | None:
-    """Two equal patches where three blocks are equal."""
+    """Two equal patches for three equal blocks."""
     lines, _ = _copies(edit, 2, random)
     patch = case_of(edit, "", edit.old, edit.new).patches[0]
     return Case("too few equal patches", "\n".join(lines), [dict(patch), dict(patch)], None)
@@ -99,7 +99,7 @@ def too_few_equal_patches(random: Random, edit: Edit) -> Case | None:
 
 
 def _unit_of(edit: Edit) -> str | None:
-    """The unit of indentation that every line of the file and of the edit is a multiple of."""
+    """Return the unit of indentation of all lines in the file and the edit, or None."""
     indents = {indent_of(line) for line in (*edit.lines, *edit.added) if line.strip()}
     for unit in ("\t", "    ", "  "):
         if unit in indents and all(not indent.replace(unit, "") for indent in indents):
@@ -112,7 +112,7 @@ def _in_unit(lines: Sequence[str], unit: str, other: str) -> list[str]:
 
 
 def other_unit(random: Random, edit: Edit) -> Case | None:
-    """Both texts are indented by another unit than the file."""
+    """Both texts have a different unit of indentation than the file."""
     unit = _unit_of(edit)
     if unit is None or not any(indent_of(line) for line in edit.old):
         return None
@@ -122,7 +122,7 @@ def other_unit(random: Random, edit: Edit) -> Case | None:
 
 
 def other_unit_less_deep(random: Random, edit: Edit) -> Case | None:
-    """Another unit, and the fragment begins in column 0."""
+    """Both texts have a different unit of indentation, and begin in column 0."""
     unit = _unit_of(edit)
     least = min((indent_of(line) for line in (*edit.old, *edit.new) if line.strip()), key=len)
     if unit is None or not least or all(indent_of(line) == least for line in edit.old if line.strip()):
@@ -132,11 +132,11 @@ def other_unit_less_deep(random: Random, edit: Edit) -> Case | None:
     return case_of(edit, "another unit, dedented", old, new)
 
 
-# ------------------------------------------------------------------------ already there
+# ------------------------------------------------------------------------ already present
 
 
 def new_text_elsewhere(random: Random, edit: Edit) -> Case | None:
-    """The edit was made in a copy of the block, and not yet where it is meant."""
+    """The edit has already been made in a copy of the block, but not in the intended block."""
     if not edit.added:
         return None
     lines = (*edit.lines, "separator = 1", *edit.new)
@@ -197,7 +197,7 @@ def phrase_in_new(random: Random, edit: Edit) -> Case | None:
 
 
 def own_ellipsis(random: Random, edit: Edit) -> Case | None:
-    """The file has a line ``...`` or a comment with dots of its own, which the model copies."""
+    """The file itself has a line ``...`` or a comment with dots, which the model copies."""
     at = random.choice(edit.context)
     own = indent_of(edit.lines[at]) + random.choice(["...", comment_of(edit, "... and so on ...")])
     if not edit.lines[at].strip() or own in edit.lines:
@@ -221,7 +221,7 @@ OWN_CHARACTERS = {
 
 
 def own_characters(kind: str, random: Random, edit: Edit) -> Case | None:
-    """The file has such a line in the context, another is put in, and all lines have a slip of blanks."""
+    """Such a line is in the context, another is inserted, and all lines have a whitespace slip."""
     at = random.choice(edit.context)
     context, added = (random.choice(OWN_CHARACTERS[kind]) for _ in range(2))
     if not edit.lines[at].strip():

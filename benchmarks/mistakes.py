@@ -16,12 +16,12 @@ from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Scenario
 from adapter.parsing.formats.hermes import encode_calls
 
 RESPOND = "respond"
-"""A tool that some harnesses add for answers in words, with the parameter ``message``."""
+"""A tool that some harnesses add for text answers, with the parameter ``message``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The place of a mistake: before these calls, before the final answer (``answer``), or after it."""
+    """The position of a mistake: before these calls, before the final answer (``answer``), or after it."""
 
     scenario: Scenario
     calls: tuple[ExpectedCall, ...]
@@ -29,13 +29,13 @@ class Situation:
     made: Sequence[ExecutedCall]
     random: Random
     responds: bool
-    """Answers in words are calls of `RESPOND`."""
+    """True if text answers are calls of `RESPOND`."""
 
     def written(self, calls: Sequence[ExpectedCall]) -> str:
         return encode_calls([(call.name, dict(call.arguments)) for call in calls])
 
     def said(self, text: str) -> str:
-        """An answer in words, half the time by the tool for it where there is one."""
+        """Return a text answer, in half of the cases as a call of `RESPOND`, if that tool exists."""
         return (
             self.written([ExpectedCall(RESPOND, {"message": text})])
             if self.responds and self.random.random() < 0.5
@@ -48,7 +48,7 @@ class Situation:
         return self.written([ExpectedCall(RESPOND, {"message": self.answer})]) if self.responds else self.answer
 
     def spoilt(self, change: Callable[[ExpectedCall], ExpectedCall]) -> str:
-        """The calls, one of them changed."""
+        """Return the calls as text, with one of them changed."""
         at = self.random.randrange(len(self.calls))
         return self.written([change(call) if n == at else call for n, call in enumerate(self.calls)])
 

@@ -49,11 +49,9 @@ def _first_line(path: str) -> str:
 
 
 def check_confined() -> None:
-    """Raises SystemExit where an attack that succeeds would do harm."""
+    """Raise SystemExit if a successful attack would do harm."""
     if not is_confined():
-        raise SystemExit(
-            "the attacks run in a read-only sandbox alone: python -m benchmarks.attacks (needs bubblewrap)"
-        )
+        raise SystemExit("the attacks run only in a read-only sandbox: python -m benchmarks.attacks (needs bubblewrap)")
 
 
 def confine(module: str, then: Callable[[str], object] | None = None) -> None:
@@ -61,7 +59,7 @@ def confine(module: str, then: Callable[[str], object] | None = None) -> None:
         return
     bwrap = shutil.which("bwrap")
     if bwrap is None:
-        raise SystemExit(f"{module} runs in a sandbox alone: install bubblewrap")
+        raise SystemExit(f"{module} runs only in a sandbox: install bubblewrap")
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
         box = [
@@ -223,14 +221,14 @@ PUBLISHED = (
     r"<\|channel\|>(.*?)<\|message\|>",
     r"\s*(\{.*\})\s*$",
 )
-"""Patterns of the kind that parsers of calls have been published with."""
+"""Patterns like those in published parsers of calls."""
 
 
 def calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:
     check_confined()
     found = []
     with contextlib.suppress(ValueError):
-        json.loads(text)  # "perhaps all of it is JSON"
+        json.loads(text)  # perhaps the whole text is JSON
     for pattern in PUBLISHED:
         re.findall(pattern, text, re.DOTALL)
     for body in re.findall(r"\{\s*\"name\".*?\}\s*\}|\{\s*\"name\".*", text, re.DOTALL):

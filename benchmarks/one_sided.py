@@ -26,7 +26,7 @@ def _with_marks(edit: Edit, kind: str, mark: str) -> Case | None:
         return None
     added = [mark + line for line in edit.added]
     if mark == "+ " and all(not indent_of(line) for line in edit.old):
-        return None  # "+ item" is an item of a list, too
+        return None  # "+ item" is also a list item
     head, tail = edit.lines[edit.first : edit.start], edit.lines[edit.stop : edit.stop + edit.after]
     return case_of(edit, kind, edit.old, [*head, *added, *tail])
 
@@ -46,12 +46,12 @@ def _diff(edit: Edit) -> list[str]:
 
 
 def diff_as_new(_: Random, edit: Edit) -> Case | None:
-    """The old text is plain, the new one is the difference."""
+    """The old text is plain, the new text is a diff."""
     return case_of(edit, "diff as new", edit.old, _diff(edit)) if _without_plus(edit) else None
 
 
 def old_marked(_: Random, edit: Edit) -> Case | None:
-    """The old text is marked as in a diff, the new one is plain."""
+    """The old text is marked as in a diff, the new text is plain."""
     old = [line for line in _diff(edit) if not line.startswith("+")]
     return case_of(edit, "marks in old", old, edit.new) if edit.removed and _without_plus(edit) else None
 
@@ -73,7 +73,7 @@ def _tight(first: int, lines: Sequence[str]) -> list[str]:
 
 
 def tight_numbers(_: Random, edit: Edit) -> Case:
-    """``12|x`` in the old text alone."""
+    """Line numbers (``12|x``) only in the old text."""
     return case_of(edit, "12|x in old", _tight(edit.first + 1, edit.old), edit.new)
 
 
@@ -106,7 +106,7 @@ def escaped_breaks_beside_strings(_: Random, edit: Edit) -> Case | None:
 
 
 def curly_beside_new(random: Random, edit: Edit) -> Case | None:
-    """The lines that are taken out are typographic in the file; the inserted ones are plain."""
+    """The removed lines have typographic characters in the file; the inserted lines are plain."""
     if not edit.removed or not any(line.translate(_MARKS) != line for line in edit.removed):
         return None
     added = [line for line in random.sample(edit.lines, min(40, len(edit.lines))) if line.translate(_MARKS) != line][:2]
@@ -122,7 +122,7 @@ def curly_beside_new(random: Random, edit: Edit) -> Case | None:
 
 
 def _plural(random: Random, edit: Edit, line: str) -> str | None:
-    """A name with a letter more or less at its end that the file does not have."""
+    """Return ``line`` with one name changed at its end by a letter, to a name that is not in the file."""
     text = "\n".join((*edit.lines, *edit.added))
     for match in random.sample(found := list(NAME.finditer(line)), len(found)):
         slip = match[0][:-1] if match[0].endswith("s") else match[0] + "s"

@@ -20,7 +20,7 @@ NEWEST = ("python3.14", "python3.13", "python3.12")
 
 
 def make_environment(folder: Path, requirement: str, base: str | None = None) -> Path:
-    """Return the Python of the environment in ``folder``, which is made with ``base`` where there is none."""
+    """Return the Python of the environment in ``folder``, which is created with ``base`` if missing."""
     python = folder / "bin" / "python"
     if not python.exists():
         found = base or next(filter(None, map(shutil.which, NEWEST)), None)
@@ -74,7 +74,7 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 @contextmanager
 def confined(command: Sequence[str], folder: Path, readable: Sequence[Path]) -> Iterator[subprocess.Popen[str]]:
     if not landlock.get_abi():
-        raise SystemExit("this kernel has no Landlock, and what a model writes is not run without it")
+        raise SystemExit("this kernel has no Landlock, which is required to run model output")
     read = [*SYSTEM, *map(str, readable)]
     rules = landlock.build_ruleset(read, [str(folder)], DEVICES, network=False)
     environment = {"PATH": os.defpath, "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}

@@ -58,7 +58,7 @@ MAX_TURNS = 10
 
 @dataclass
 class Suite:
-    """The benchmark's process, which has one task at a time."""
+    """The benchmark's process, which runs one task at a time."""
 
     process: subprocess.Popen[str]
     turn: int = 0

@@ -26,7 +26,7 @@ from adapter.protocols.tool_definitions import parse_tool_set
 from benchmarks.conversations import CONVERSATIONS, TOKENS, is_held_out, must_show
 
 Fill: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], str | None]
-"""A prompt of messages and tools; None where the template refuses them."""
+"""Renders a prompt from messages and tools, or returns None if the template rejects them."""
 
 
 def here(source: str) -> Fill:
@@ -53,7 +53,7 @@ def traits_by(fill: Fill) -> TemplateCapabilities | None:
 
 
 def ours(fill: Fill, traits: TemplateCapabilities, source: str, name: str) -> str | None:
-    """The prompt for a client's request."""
+    """Return the prompt for a client's request, or None."""
     messages, tools = CONVERSATIONS[name]
     format = get_format(guess_format(None, source) or "hermes")
     return fill(
@@ -62,7 +62,7 @@ def ours(fill: Fill, traits: TemplateCapabilities, source: str, name: str) -> st
 
 
 def verdict(prompt: str | None, reference: dict[str, Any], name: str) -> str:
-    """``=``: the same bytes; ``+``: no reference, and all is shown; ``-``: refused; a number: how alike they are."""
+    """Return ``=`` (equal), ``+`` (complete, without a reference), ``-`` (rejected or incomplete) or the similarity."""
     expected = reference.get("prompt")
     if expected is None:
         plain = (prompt or "").replace('\\"', '"').replace("\\n", "\n").replace("\\u00e5", "å")

@@ -43,14 +43,14 @@ SGLANG_NAMES = {
     "hunyuan_a13b": "hunyuan",
     "lfm2": "lfm2",
 }
-"""SGLang's name of a format by ours."""
+"""Maps our names of formats to SGLang's."""
 
 Whole = Callable[[str], object]
 Stream = Callable[[Iterable[str]], object]
 
 
 def find_and(loads: Callable[[str], Json], text: str) -> list[Json]:
-    """The payloads between Hermes' tags, by `str.find` and ``loads``; with orjson it is the limit."""
+    """Decode the payloads between Hermes' tags with `str.find` and ``loads``. With orjson, this is the lower bound."""
     found = []
     start = text.find(OPEN)
     while start >= 0:
@@ -73,13 +73,13 @@ def whole_readers(tools: Sequence[Tool]) -> dict[str, Whole]:
 
 
 def orjson_loads() -> Callable[[str], Json]:
-    """orjson's, else the standard library's: the limit needs some decoder."""
+    """Return orjson's decoder, or the standard library's if orjson is missing."""
     orjson = _import("orjson")
     return orjson.loads if orjson is not None else json.loads
 
 
 def repairers() -> dict[str, Callable[[str], Json]]:
-    """Functions from a broken JSON text to a value, by name."""
+    """Return functions that repair and decode JSON text, by name."""
     found: dict[str, Callable[[str], Json]] = {}
     if (slow := _import("json_repair")) is not None:
         found["json_repair"] = slow.loads
@@ -89,7 +89,7 @@ def repairers() -> dict[str, Callable[[str], Json]]:
 
 
 def sglang_stream(format: str, tools: Sequence[Tool]) -> Stream | None:
-    """SGLang's detector for ``format`` fed piece by piece; None where it has none or is not installed."""
+    """Return a function that feeds SGLang's detector for ``format``, or None if it is missing."""
     parsers = _import("llm_router_utils.sglang.srt.function_call.function_call_parser")
     if parsers is None or format not in SGLANG_NAMES:
         return None
@@ -105,13 +105,13 @@ def sglang_stream(format: str, tools: Sequence[Tool]) -> Stream | None:
 
 
 def vllm_whole(name: str) -> Callable[[str, str], object] | None:
-    """vLLM's parser called ``name`` on a whole answer and the tools as JSON, where vLLM can be imported (0.33)."""
+    """Return vLLM's parser ``name`` for a whole answer and JSON tools, or None if vLLM (0.33) is not installed."""
     parsers = _import("vllm.tool_parsers")
     if parsers is None:
         return None
     protocol = importlib.import_module("vllm.entrypoints.openai.chat_completion.protocol")
     kind = parsers.ToolParserManager.get_tool_parser(name)
-    tokenizer = SimpleNamespace(get_vocab=dict)  # of which hermes' parser asks nothing for a whole answer
+    tokenizer = SimpleNamespace(get_vocab=dict)  # not used by hermes' parser for a whole answer
 
     @cache
     def request_with(tools: str) -> Any:
@@ -125,7 +125,7 @@ def vllm_whole(name: str) -> Callable[[str, str], object] | None:
 
 
 def jiter_stream() -> Stream | None:
-    """All the text so far decoded as partial JSON at every piece, as many clients do."""
+    """Return a function that decodes all text so far as partial JSON at every chunk, as many clients do."""
     jiter = _import("jiter")
     if jiter is None:
         return None

@@ -5,12 +5,13 @@
 A real llama.cpp reports how many prompt tokens it reused (``cache_n``) and processed (``prompt_n``). The same client
 keeps the conversation in OpenAI's format, and in each turn requests one call and returns a result of a few lines. Rows:
 
-- ours: the request translated by `adapter.protocols`, with past calls as the model wrote them - ours, calls encoded:
-the same, with past calls encoded again - own prompt: the chat template renders tools, calls and results, with past
-calls as the model wrote them - own prompt, calls encoded: the same, with past calls as the template writes them -
-plain, tools first: the tools and the parsed calls go to the server, whose template puts the tools first and encodes the
-calls - plain, tools anew: the same with a template that puts the tools before the last message, as Mistral's does, or
-with a client that repeats them there
+- ours: the request translated by `adapter.protocols`, with past calls as the model wrote them
+- ours, calls encoded: the same, with past calls encoded again
+- own prompt: the chat template renders tools, calls and results, with past calls as the model wrote them
+- own prompt, calls encoded: the same, with past calls as the template writes them
+- plain, tools first: the server gets tools and parsed calls; its template puts the tools first and encodes the calls
+- plain, tools anew: the same with a template that puts the tools before the last message, as Mistral's does, or with a
+  client that repeats them there
 
 All answers are constrained by the same grammar, so that all sessions have as many calls; it allows the model's own
 spelling.
@@ -56,7 +57,7 @@ def definition(name: str, description: str, **parameters: list[str]) -> JsonObje
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
-# Every value is one of a few, so that the smallest model can write each call.
+# Each value has few alternatives, so that the smallest model can write each call.
 NEVER = RetryPolicy(retries=0)
 """No retries, because the model's text has no meaning."""
 
@@ -66,7 +67,7 @@ TOOLS = [
     definition("list_directory", "List the files of a folder.", path=["src", "tests", "."]),
 ]
 
-# The model's own spelling: a space or none between the parts.
+# The model chooses whether to write a space between the parts.
 GRAMMAR = "\n".join(
     [
         'root ::= "<tool_call>" w (read | grep | list) w "</tool_call>"',
@@ -82,7 +83,7 @@ GRAMMAR = "\n".join(
 )
 
 DENSE = GRAMMAR.replace('s ::= " "?', 's ::= ""')
-"""JSON without a space, as many models write it: no encoder's spelling."""
+"""JSON without spaces, as many models write it, but no encoder does."""
 
 _CALLS = (
     "{% for c in m.tool_calls %}<tool_call>\n"
@@ -110,7 +111,7 @@ OWN = (
     '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}'
     "{% endif %}<|im_end|>\n{% endfor %}" + _END
 )
-"""A template that knows tools, as Qwen's does it."""
+"""A template with tools, like Qwen's."""
 TOOLS_ANEW = (
     "{% for m in messages %}{% if loop.last and listed %}<|im_start|>system\n"
     + _LIST
@@ -123,7 +124,7 @@ TOOLS_ANEW = (
 
 @dataclass(frozen=True)
 class Way:
-    """``ask``: the completion for a request with tools, as a client gets it. ``template``: None is the model's own."""
+    """A way to send requests. ``ask`` returns the completion that a client gets. ``template``: None for the model's."""
 
     name: str
     ask: Callable[[str, JsonObject], JsonObject]
@@ -247,7 +248,7 @@ def run(base_url: str, way: Way, turns: int, grammar: str = GRAMMAR) -> Figures:
 
 
 def measure(weights: Path, turns: int, way: Way, grammar: str = GRAMMAR) -> Figures:
-    """On a server of its own: nothing is left over from another way."""
+    """Measure one way with a new server, whose cache contains nothing from another way."""
     with EmbeddedServer(weights, context_size=8192, chat_template=way.template) as server:
         return run(server.endpoint.base_url, way, turns, grammar)
 

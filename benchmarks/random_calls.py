@@ -41,7 +41,7 @@ class World:
 
 
 def random_call(chance: Random, tools: Mapping[str, Tool], world: World) -> tuple[str, JsonObject]:
-    """A tool's name and arguments for it, which mostly fit its schema."""
+    """Return a tool's name and arguments, which usually match its schema."""
     tool = chance.choice([tool for tool in tools.values() if tool.effect not in world.without])
     if tool.name in ("batch", "code_execution"):
         return tool.name, _of_calls(chance, tool.name, tools, world)

@@ -47,7 +47,7 @@ def language_of(file: str) -> str:
 
 
 def real_files(roots: Sequence[Path], held_out: bool) -> dict[str, list[Path]]:
-    """Files of each language; one in three, by its name, is held out."""
+    """Return the files of each language. One file in three, selected by its name, is held out."""
     library = Path(sysconfig.get_path("stdlib"))
     installed = Path(sysconfig.get_path("purelib"))
     found: dict[str, list[Path]] = {language: [] for language in LANGUAGES}
@@ -75,7 +75,7 @@ def _walked(root: Path) -> Iterator[Path]:
 
 
 def version_pairs(roots: Sequence[Path], held_out: bool) -> list[tuple[Path, Path]]:
-    """An older and a newer version of the same file that differ."""
+    """Return pairs of an older and a newer version of the same file that differ."""
     versions: dict[str, list[Path]] = defaultdict(list)
     for root in (*roots, *_pythons()):
         for file in _walked(root):

@@ -32,7 +32,7 @@ def tokenizer(source: str) -> Any:
 
 
 def put(messages: list[dict[str, Any]], is_object: bool, silence: str | None, is_named: bool) -> list[dict[str, Any]]:
-    """The messages in one of the ways."""
+    """Return the messages in one of the forms."""
     made, ids = deepcopy(messages), dict[str, str]()
     for message in made:
         for call in message.get("tool_calls") or ():

@@ -67,7 +67,7 @@ CLIENTS = 8
 HANGS_UP = 0.05
 DIES = 0.05
 TOOL_SETS = 200
-"""Tools that the server's clients declare."""
+"""Number of tool sets that the server's clients declare."""
 AS_MEANT = ("whole", "hung up", "cut, said")
 PATHS = (
     *("a.txt", "b.py", "src/c.py", "src/deep/d.md", "src", ".", "new/e.txt", "README.md", "link", "dangling"),
@@ -78,12 +78,12 @@ COMMANDS = (
     *("head -c 300000 /dev/zero", "nohup sleep 60 >/dev/null 2>&1 &", "printf '\\033[31mred'"),
 )
 KEPT_ENTRIES = 300
-"""A workspace with more is made anew."""
+"""Maximum number of entries in a workspace. A workspace with more is replaced by a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """At ``time``, seconds from the start: MB of memory, open files, threads, other processes."""
+    """A sample at ``time`` seconds from the start: MB of memory, open files, threads, other processes."""
 
     time: float
     memory: float
@@ -159,7 +159,7 @@ def lay_out(directory: Path) -> None:
 
 
 def work(folder: Path, dialect: str, chance: Random, page: str, soak: Soak) -> None:
-    """One session from its start to its end."""
+    """Run one whole session."""
     directory = folder / dialect
     if not directory.is_dir() or sum(1 for _ in directory.rglob("*")) > KEPT_ENTRIES:
         lay_out(directory)
@@ -304,7 +304,7 @@ def served() -> Iterator[tuple[int, JsonObject]]:
 
 
 def sample(pid: int, started: float, ours: int) -> Sample:
-    """``ours``: processes that belong to the measuring."""
+    """Take a sample. ``ours``: number of processes that belong to the measurement."""
     status = dict(
         line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line
     )
@@ -318,7 +318,7 @@ def sample(pid: int, started: float, ours: int) -> Sample:
 
 
 def run(folder: Path, seconds: float, calls: int, seed: int, every_s: float, soak: Soak) -> Soak:
-    """Sessions until both are over; samples between them, at most each ``every_s`` seconds."""
+    """Run sessions until ``seconds`` and ``calls`` are reached. Take samples at least ``every_s`` seconds apart."""
     chance, started, sampled = Random(seed), time.monotonic(), 0.0
     with (
         stoppable() as stop,
@@ -343,7 +343,7 @@ def run(folder: Path, seconds: float, calls: int, seed: int, every_s: float, soa
 
 
 def growth(samples: Sequence[Sample], what: str) -> tuple[float, float, float]:
-    """The median of the first and of the last quarter after the warm-up, and the slope in ten minutes."""
+    """Return the medians of the first and the last quarter after the warm-up, and the slope per ten minutes."""
     warm = samples[int(len(samples) * WARM) :]
     values = [float(getattr(each, what)) for each in warm]
     quarter = max(len(values) // 4, 1)

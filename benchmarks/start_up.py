@@ -67,7 +67,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         rows = dict(programs(Path(folder)))
         taken: dict[str, list[float]] = {name: [] for name in rows}
-        for _ in range(runs + 1):  # the first compiles
+        for _ in range(runs + 1):  # the first run compiles
             for name, words in rows.items():
                 taken[name].append(seconds(words))
     unit = median(taken["pass"][1:])

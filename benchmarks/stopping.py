@@ -23,7 +23,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
 
 @contextmanager
 def stoppable() -> Iterator[threading.Event]:
-    """An event that the first signal sets; a second one raises KeyboardInterrupt. For the main thread."""
+    """Yield an event that the first signal sets. A second one raises KeyboardInterrupt. For the main thread only."""
     asked = threading.Event()
 
     def stop(number: int, _: object) -> None:
@@ -40,6 +40,6 @@ def stoppable() -> Iterator[threading.Event]:
 
 
 def leave_to_parent() -> None:
-    """For a process of the campaign's own: Ctrl-C at the terminal, which all hear, is for the one that ends it."""
+    """Ignore Ctrl-C in a child process of the campaign: the parent handles it and ends the child."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -26,8 +26,8 @@ class Suite(Protocol):
     def call(self, name: str, arguments: dict[str, Any], turn: int) -> tuple[str, bool]: ...
 
     def end(self, answer: str, refused: int) -> str:
-        """Return the fault of the run, "" if it succeeded. ``refused``: calls with wrong names or arguments, which did
-        not get here."""
+        """Return the fault of the run, "" if it succeeded. ``refused``: number of calls with wrong names or arguments,
+        which were not passed on."""
         ...
 
 
@@ -204,7 +204,7 @@ SUITES: dict[str, type[Suite]] = {"toolcallbench": ToolCallBench, "tool-eval-ben
 
 def main() -> None:
     suite, output = SUITES[sys.argv[1]](), sys.stdout
-    sys.stdout = sys.stderr  # what a benchmark prints is no message
+    sys.stdout = sys.stderr  # the benchmark's own output must not mix with the messages
 
     def send(value: object) -> None:
         print(json.dumps(value), file=output, flush=True)

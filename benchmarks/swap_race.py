@@ -79,14 +79,14 @@ CANARIES = (CANARY, CANARY_NAME, "outside_canary", str(CANARY_SIZE))
 RENAME_EXCHANGE = 2
 LIBC = ctypes.CDLL(None, use_errno=True)
 CAN_EXCHANGE = hasattr(LIBC, "renameat2")
-"""glibc 2.28 and later, on Linux."""
+"""True on Linux with glibc 2.28 or later."""
 
 IN_MEMORY = Path("/dev/shm")
 """A folder in memory, which allows the most attempts per second."""
 
 SKILLS = ".claude/skills"
 FOLDERS = ("arena", SKILLS)
-"""Places in the workspace that hold a directory ``d`` and a file ``f``, and the links that they are swapped for."""
+"""Workspace directories with a directory ``d``, a file ``f``, and the links with which these are swapped."""
 
 Run = Callable[[Workspace, int], object]
 """Runs attempt ``number``. Its result or error is searched for canaries."""
@@ -112,7 +112,7 @@ class Row:
 
 
 def one(*operations: Operation) -> Run:
-    """An attempt at each of these; the last one's outcome counts, all of them are looked through."""
+    """Return a run of ``operations``. The last outcome counts, and all outcomes are searched."""
 
     def run(workspace: Workspace, _: int) -> object:
         outcomes: list[object] = []
@@ -129,9 +129,9 @@ def one(*operations: Operation) -> Run:
 
 
 def undo(workspace: Workspace, number: int) -> object:
-    """Both halves of a change taken back are in the race.
+    """Make a change and undo it, during the race.
 
-    No number of an attempt, and no time, may look like the size of a canary.
+    No attempt number or time may look like the size of a canary.
     """
     for path in ("arena/d/key", f"arena/d/new{number % 5}"):
         with suppress(ToolError):
@@ -153,7 +153,7 @@ def background(workspace: Workspace, _: int) -> object:
 
 
 def any_tool(workspace: Workspace, number: int) -> object:
-    """A tool with random arguments, its paths among the paths in the race."""
+    """Call a random tool with random arguments and paths that are in the race."""
     name, arguments = random_call(Random(number), workspace.tools, WORLD)
     result = workspace.run(name, arguments)
     if not result.ok:
@@ -163,7 +163,7 @@ def any_tool(workspace: Workspace, number: int) -> object:
 
 WORLD = World(
     ("arena/d/key", "arena/d", "arena/f", "arena", ".", "arena/d/new", "arena/moved", "arena/d/sub/deep", "nothing"),
-    without=frozenset({"execute"}),  # what a program opens by itself is the business of a sandbox
+    without=frozenset({"execute"}),  # the sandbox restricts the files that a program opens
 )
 
 READS: dict[str, Run] = {
@@ -235,7 +235,7 @@ CHANGES: dict[str, Run] = {
 
 
 def naive(root: str, operation: Operation) -> object:
-    """The usual way: where does the path lead, is that below the root, then open it by its name."""
+    """Perform an operation as usual: resolve the path, check that it is below the root, then open it by name."""
     check_confined()
 
     def checked(path: str) -> str:
@@ -275,7 +275,7 @@ NAIVE_CHANGES: dict[str, Run] = {
 }
 
 
-# ---------------------------------------------------------------------- the ground
+# ---------------------------------------------------------------------- files
 
 
 class Ground:
@@ -318,7 +318,7 @@ class Ground:
                 (place / name).touch()
 
     def _fill(self, place: Path) -> None:
-        """The files of the real directory, and the real file, whichever name they have at the moment."""
+        """Write the files of the real directory, and the real file, under their current names."""
         for name in ("f", "fl"):
             with suppress(OSError):
                 _put(name, b"inside\n", os.open(place, os.O_RDONLY | os.O_DIRECTORY))
@@ -335,9 +335,9 @@ class Ground:
             os.close(descriptor)
 
     def came_in(self) -> str:
-        """The first canary in a file of the workspace or the memory; looked for by the system, not by our code."""
+        """Return the first canary found in a file of the workspace or the memory. The search does not use our code."""
         for top in (self.directory, self.memory):
-            for folder, _, names, dirfd in os.fwalk(top):  # by descriptors: the other process goes on swapping
+            for folder, _, names, dirfd in os.fwalk(top):  # by descriptors, because the other process keeps swapping
                 for name in names:
                     if name == CANARY_NAME:
                         return f"{folder}/{name}"
@@ -349,7 +349,7 @@ class Ground:
         return ""
 
     def clear(self) -> None:
-        """Away with copies and moved things."""
+        """Remove copies and moved entries."""
         for path in (*(self.directory / "arena" / name for name in ("moved", "copied")), self.directory / "copied"):
             if path.is_symlink() or path.is_file():
                 path.unlink()
@@ -358,7 +358,7 @@ class Ground:
 
 
 def _put(name: str, text: bytes, dirfd: int) -> None:
-    """``name`` with this content, unless it is a link; ``dirfd`` is closed."""
+    """Write ``name`` unless it is a link, and close ``dirfd``."""
     try:
         with os.fdopen(os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644, dir_fd=dirfd), "r+b") as file:
             if file.read() != text:
@@ -378,7 +378,7 @@ INSIDE = {
 
 
 def snapshot(folder: Path) -> list[tuple[object, ...]]:
-    """All that can be seen of the outside: names, kinds, sizes, times of change, contents."""
+    """Return the state of the outside folder: names, kinds, sizes, modification times, contents."""
     found: list[tuple[object, ...]] = []
     for path in (folder, *sorted(folder.rglob("*"))):
         status = path.lstat()
@@ -412,7 +412,7 @@ finally:
 
 @contextmanager
 def swapping(places: Sequence[Path]) -> Iterator[list[int]]:
-    """Swaps as long as the body lasts; the number of swaps is in the list afterwards."""
+    """Swap entries during the ``with`` body. The yielded list then contains the number of swaps."""
     words = [sys.executable, "-I", "-S", "-c", SWAPPER, *map(str, places)]
     count: list[int] = []
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

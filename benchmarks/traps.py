@@ -38,11 +38,11 @@ from benchmarks.misplaced_edits import MISPLACED
 from benchmarks.one_sided import ONE_SIDED
 from benchmarks.real_files import real_files, version_pairs
 
-# ----------------------------------------------------------------- files that moved on
+# ----------------------------------------------------------------- changed files
 
 
 def drifted(random: Random, edit: Edit) -> Case | None:
-    """Two or three context lines read differently now."""
+    """Two or three context lines have changed."""
     context = [line for line in edit.context if edit.lines[line].strip()]
     if len(context) < 4 or _has_near_twin(edit, _without_block(edit)):
         return None
@@ -53,7 +53,7 @@ def drifted(random: Random, edit: Edit) -> Case | None:
 
 
 def drifted_lines(random: Random, edit: Edit) -> Case | None:
-    """A line came in among the context and another one went, away from the change."""
+    """In the context, away from the change, one line was added and another removed."""
     inner = [line for line in edit.context if line not in (edit.first, edit.start - 1, edit.stop)]
     inner = [line for line in inner if edit.lines[line].strip() and edit.lines[line - 1].strip()]
     came = altered(random, random.choice(edit.lines[:200]), edit.lines).strip()
@@ -88,7 +88,7 @@ def _with_sibling(random: Random, edit: Edit) -> Edit:
 
 
 def twins(random: Random, edit: Edit) -> Case | None:
-    """The model's text is exact for one of them."""
+    """The model's text matches one of two similar blocks exactly."""
     edit = _with_sibling(random, edit)
     if "\n".join(edit.lines).count("\n".join(edit.old)) > 1:
         return None
@@ -96,7 +96,7 @@ def twins(random: Random, edit: Edit) -> Case | None:
 
 
 def twins_loose(random: Random, edit: Edit) -> Case | None:
-    """The model's text has a slip of its own."""
+    """The model's text has a slip in addition."""
     slip = random.choice([indented_more, trailing_by_model, typo_in_context, inner_spaces, curly_by_model])
     case = slip(random, _with_sibling(random, edit))
     return None if case is None else replace(case, kind="twins, loose")
@@ -112,7 +112,7 @@ def twins_hint(random: Random, edit: Edit) -> Case | None:
 
 
 def twin_only(random: Random, edit: Edit) -> Case | None:
-    """The block is gone; a sibling whose line to change reads differently is left."""
+    """The block was removed, and a similar block remains whose line to change is different."""
     if not edit.removed or not NAME.search(edit.removed[0]):
         return None
     sibling = _sibling(random, edit, edit.before)
@@ -153,7 +153,7 @@ def duplicates_typo(random: Random, edit: Edit) -> Case | None:
 
 
 def replace_all_loose(random: Random, edit: Edit) -> Case | None:
-    """All places of a block, which the model indents otherwise; not where more are there, indented otherwise."""
+    """All copies of a block, which the model indents differently, unless the file has copies with other indentation."""
     is_only = _without_blanks(edit.lines).count(_without_blanks(edit.old)) == 1
     if not edit.removed or any(not line.strip() for line in edit.new) or not is_only:
         return None
@@ -163,7 +163,7 @@ def replace_all_loose(random: Random, edit: Edit) -> Case | None:
     return replace(case, kind="replace all, loose", patches=patches, expected=expected)
 
 
-# ------------------------------------------------------------------ nothing to be done
+# ------------------------------------------------------------------ nothing to change
 
 
 def already_applied(_: Random, edit: Edit) -> Case | None:
@@ -190,7 +190,7 @@ def applied_with_twin(random: Random, edit: Edit) -> Case | None:
 
 
 def gone(_: Random, edit: Edit) -> Case | None:
-    """The lines to change were removed since."""
+    """The lines to change have been removed."""
     lines = (*edit.lines[: edit.start], *edit.lines[edit.stop :])
     if not edit.removed or stands_as_block(lines, edit.old) or _has_near_twin(edit, lines):
         return None
@@ -198,7 +198,7 @@ def gone(_: Random, edit: Edit) -> Case | None:
 
 
 def renamed(random: Random, edit: Edit) -> Case | None:
-    """The lines to change read differently now: another name, number or operator."""
+    """The lines to change have another name, number or operator now."""
     if not edit.removed or not NAME.search(edit.removed[0]):
         return None
     lines = list(edit.lines)
@@ -239,7 +239,7 @@ def _without_blanks(lines: Sequence[str]) -> str:
 
 
 def placeholder(random: Random, edit: Edit) -> Case | None:
-    """The new text promises lines instead of holding them."""
+    """The new text has a placeholder instead of lines."""
     if edit.after < 2:
         return None
     promise = random.choice(["// ... existing code ...", "# ... rest of the file ...", "// rest of the code unchanged"])
@@ -275,7 +275,7 @@ def several(random: Random, edit: Edit) -> Case | None:
 
 
 def _stretches(random: Random, edit: Edit, kind: str, spans: Sequence[tuple[int, int]], at: int) -> Case | None:
-    """One patch for each span of lines, which changes the line ``at`` after its start."""
+    """Return a case with one patch per span, which changes the line at offset ``at`` in the span."""
     lines, result = list(edit.lines), list(edit.lines)
     patches: Patches = []
     for start, stop in spans:
@@ -298,7 +298,7 @@ def shared_context(random: Random, edit: Edit) -> Case | None:
 
 
 def adjacent(random: Random, edit: Edit) -> Case | None:
-    """Patches of lines that follow one another, without context between."""
+    """Patches of consecutive lines, without context between them."""
     at = edit.start
     return _stretches(random, edit, "adjacent", [(at - 2, at), (at, at + 2), (at + 2, at + 3)], 0)
 
@@ -363,9 +363,9 @@ TRAPS: tuple[Callable[[Random, Edit], Case | None], ...] = (
 def cases(
     seed: int, per_kind: int, held_out: bool, roots: Sequence[Path] = (), repositories: Sequence[Path] = ()
 ) -> list[Case]:
-    """At most ``per_kind`` cases of every kind, from all languages alike; fewer where a kind rarely applies.
+    """Return at most ``per_kind`` cases of each kind, equally from all languages. Rare kinds have fewer.
 
-    With ``repositories`` the edits come from their commits, else they are made up in the files of this machine.
+    The edits come from commits in ``repositories``. Without these, they are invented in this machine's files.
     """
     random = Random(seed)
     if repositories:

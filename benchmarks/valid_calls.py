@@ -37,7 +37,7 @@ from tests.serving import serving
 MODES: tuple[Constraint, ...] = ("required", "prefer")
 MAX_TOKENS = 3000
 CONTEXT = 16384
-"""Tokens: the model's are bytes, and some of the schemas have thousands."""
+"""Context size in tokens. The model's tokens are bytes, and some schemas have thousands."""
 NAMES = (
     *("path", "count", "unit", "mode", "labels", "filter", "options", "start", "limit"),
     "größe",
@@ -62,7 +62,7 @@ class Row:
 
 
 def schema(chance: Random, depth: int = 0) -> JsonObject:
-    """A random schema of one value. ``#/$defs/shared`` and ``#/$defs/node`` are there for it."""
+    """Return a random schema of one value. It may refer to ``#/$defs/shared`` and ``#/$defs/node``."""
     nested = (_object, _array, _union, _map, _tuple) if depth < 3 else ()
     kinds = (_string, _pattern, _integer, _number, _literals, _plain, _reference, *nested)
     made: JsonObject = chance.choice(kinds)(chance, depth)
@@ -89,7 +89,7 @@ def _number(chance: Random, _: int) -> JsonObject:
 def _bounds(chance: Random, at: Sequence[float]) -> JsonObject:
     low, high = sorted(chance.sample(at, 2))
     lowest = chance.choice(({}, {"minimum": low}, {"exclusiveMinimum": low}))
-    # Between 0 and 1, both excluded, there is no integer.
+    # There is no integer strictly between 0 and 1.
     return {**lowest, **chance.choice(({}, {"maximum": high}, {"exclusiveMaximum": high + 1}))}
 
 
@@ -152,7 +152,7 @@ NODE: JsonObject = {
 
 
 def tools(chance: Random) -> list[JsonObject]:
-    """One to three tools as an OpenAI request holds them."""
+    """Return one to three tools in the format of an OpenAI request."""
     made = []
     for name in chance.sample(("search", "set_mode", "create-item", "update_3"), chance.randint(1, 3)):
         parameters = _object(chance, 0) | {"$defs": {"shared": SHARED, "node": NODE}}
@@ -162,7 +162,7 @@ def tools(chance: Random) -> list[JsonObject]:
 
 @contextmanager
 def random_model(folder: Path) -> Iterator[str]:
-    """The base URL of a llama.cpp that serves random weights."""
+    """Start a llama.cpp server with random weights, and yield its base URL."""
     with EmbeddedServer(write_random_gguf(folder / "random.gguf", CONTEXT), context_size=CONTEXT) as engine:
         yield engine.endpoint.base_url
 

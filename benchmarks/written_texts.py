@@ -141,7 +141,7 @@ BLOCKS: dict[Callable[[Random], str], int] = {
 
 
 def markdown(size: int, seed: int = 1) -> str:
-    """An answer of about ``size`` characters, in which nothing is a call."""
+    """Return an answer of about ``size`` characters without a call."""
     chance, blocks, length = Random(seed), list[str](), 0
     while length < size:
         (make,) = chance.choices(list(BLOCKS), list(BLOCKS.values()))
@@ -151,7 +151,7 @@ def markdown(size: int, seed: int = 1) -> str:
 
 
 def source(size: int, seed: int = 1) -> str:
-    """Source code of about ``size`` characters, in several languages."""
+    """Return source code of about ``size`` characters, in several languages."""
     return _source(Random(seed), size)
 
 
@@ -169,7 +169,7 @@ def is_whole_answer(name: str) -> bool:
 
 
 def answer(name: str = "hermes", seed: int = 1) -> str:
-    """About 2 KB: reasoning, some Markdown, and one call that edits a file."""
+    """Return an answer of about 2 KB: reasoning, some Markdown, and one call that edits a file."""
     edit = {"path": "src/app.py", "old_text": source(250, seed), "new_text": source(350, seed + 1)}
     call = FORMATS[name].encode_calls([("apply_edit", edit)])
     opening = "" if is_whole_answer(name) else f"{_opening(500, seed)}\n\n"
@@ -182,12 +182,12 @@ def _opening(size: int, seed: int) -> str:
 
 
 def file_call(name: str, size: int, seed: int = 1) -> str:
-    """A call that writes a file of source code."""
+    """Return a call that writes a file of source code."""
     return FORMATS[name].encode_calls([("write_file", {"path": "src/app.py", "content": source(size, seed)})])
 
 
 def small_calls(count: int, name: str = "hermes", seed: int = 1) -> str:
-    """Calls of several tools, a line of prose before every fourth."""
+    """Return calls of several tools, with a line of prose before every fourth."""
     chance, parts = Random(seed), list[str]()
     for number in range(count):
         if number % 4 == 0:

@@ -13,7 +13,7 @@ from benchmarks.engines.serving_vllm import Message
 
 
 class Serving:
-    """Answers of one parser pair. ``tool_parser``, ``reasoning_parser``: their registered names."""
+    """Returns the answers of one parser pair. ``tool_parser``, ``reasoning_parser``: their registered names."""
 
     def __init__(self, tool_parser: str, reasoning_parser: str | None) -> None:
         self._sglang = SglangCompat()
@@ -31,8 +31,8 @@ class Serving:
         is_on: bool,
         ends: bool,
     ) -> Message:
-        """The message that a client gets. ``is_on``: reasoning, which SGLang reads off the chat template and
-        the request. ``ends``: the answer was not cut."""
+        """Return the message that a client gets. ``is_on``: whether reasoning is on, which SGLang derives from the chat
+        template and the request. ``ends``: whether the answer is complete."""
         tool_name, reasoning_name = self._names
         offered = [self._tool(**tool) for tool in tools]
         calls = _given(self._sglang.tool_parser, offered, tool_name, tokenizer=tokenizer)
@@ -52,7 +52,7 @@ class Serving:
 
 
 def _given(made: Any, *values: Any, **options: Any) -> Any:
-    """An object of ``made``, with the options that its release has."""
+    """Create an instance of the class ``made``, with the options that the installed release has."""
     takes = inspect.signature(made.__init__).parameters
     return made(*values, **{name: value for name, value in options.items() if name in takes})
 

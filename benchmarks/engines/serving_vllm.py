@@ -19,7 +19,7 @@ Message = dict[str, Any]
 
 
 class Serving:
-    """Answers of one parser pair. ``tool_parser``, ``reasoning_parser``: their registered names."""
+    """Returns the answers of one parser pair. ``tool_parser``, ``reasoning_parser``: their registered names."""
 
     def __init__(self, tool_parser: str, reasoning_parser: str | None) -> None:
         self.has_parser_manager = _has("vllm.parser.parser_manager", "ParserManager")
@@ -63,7 +63,7 @@ class Serving:
         stream: bool,
         tokenizer: Any,
     ) -> Any:
-        """A request as the server has it after its parsers have adjusted it."""
+        """Return a request as adjusted by the server's parsers."""
         fields: dict[str, Any] = {"tools": list(tools), "tool_choice": tool_choice} if tools else {}
         if not parallel_tool_calls:
             fields["parallel_tool_calls"] = False
@@ -78,13 +78,13 @@ class Serving:
         return self.new_tool_parser(tokenizer, request).adjust_request(request=request)
 
     def _new_parser(self, tokenizer: Any, request: Any) -> Any:
-        """Both parsers in one, for releases that have it; the first of them gave it no tools."""
+        """Return a combined parser, for releases that have one. The first such release passes it no tools."""
         assert self.parser_cls is not None
         takes_tools = "tools" in inspect.signature(self.parser_cls.__init__).parameters
         return self.parser_cls(tokenizer, request.tools) if takes_tools else self.parser_cls(tokenizer)
 
     def new_tool_parser(self, tokenizer: Any, request: Any) -> Any:
-        """A tool parser for one answer."""
+        """Return a tool parser for one answer."""
         return self.tool_cls(tokenizer, request.tools) if self._takes_tools else self.tool_cls(tokenizer)
 
     def answer(
@@ -162,7 +162,7 @@ async def _engine(
 
 
 async def _streamed(events: AsyncIterator[str]) -> tuple[Message, str]:
-    """The message that the events of a stream add up to, as OpenAI's clients add them."""
+    """Return the message that results from the events of a stream, as OpenAI's clients combine them."""
     message: Message = {"content": "", "reasoning": "", "tool_calls": []}
     finish_reason = ""
     async for event in events:

@@ -62,7 +62,7 @@ def _quoted(text: str) -> str:
 
 
 def steps(made: Any, marks: Sequence[str], text: str) -> list[tuple[str, list[int]]]:
-    """``text`` as an engine streams it: a marker, a word or a sign at a time, with its tokens."""
+    """Split ``text`` as an engine streams it, into markers, words and single characters, each with its tokens."""
     splits = re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True))))
     pieces: list[str] = []
     at = 0
