@@ -221,7 +221,7 @@ PUBLISHED = (
     r"<\|channel\|>(.*?)<\|message\|>",
     r"\s*(\{.*\})\s*$",
 )
-"""Patterns like those in published parsers of calls."""
+"""Patterns as in published parsers of calls."""
 
 
 def calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.run_outcomes [--missed KIND]
 
-The right changes are the results of the everyday tasks (benchmarks/everyday_tasks.toml) and those of
+The right changes are the results of the everyday tasks (benchmarks/everyday_tasks.toml), and the changes in
 benchmarks/right_changes.jsonl, which are written as capable models make them. Each is damaged in the ways of small
 models: a part is missing, a line is lost, a number is wrong. benchmarks/wrong_changes.jsonl has other wrong changes,
 written by hand. A right change with the exit code 1 is a false alarm; a wrong one with the exit code 0 is missed.
