@@ -63,7 +63,7 @@ def build_constraint_fields(
 
 
 def build_no_call_fields(kind: Kind) -> JsonObject:
-    """Return the request fields that forbid calls although the prompt describes tools, or {} without such fields."""
+    """Return the request fields that forbid calls although the prompt describes tools, or {} if the server has none."""
     return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 
 

@@ -137,7 +137,7 @@ _SOURCE = "tokenizer.chat_template"
 _CONTROL, _USER_DEFINED = 3, 4
 """Types of tokens (``llama_token_type`` in llama.h) at which llama.cpp splits a text before it tokenizes the rest."""
 MAX_ITEMS = 2_000_000
-"""Maximum number of values of a GGUF file, and of a list in it."""
+"""Maximum number of values in a GGUF file, and in a list."""
 
 
 def _load_gguf(file: IO[bytes]) -> dict[str, Any]:

@@ -15,11 +15,11 @@ MAX_TOML = 1_000_000
 MAX_DOTS = 1_000
 """Maximum number of dots in a line of TOML. Parsing a dotted key takes time quadratic in their number."""
 MAX_DOT_PAIRS = 50_000_000
-"""Maximum sum, over all lines of TOML, of the squared number of dots in the line."""
+"""Maximum total of the squares of each line's number of dots."""
 MAX_JSON = 16_000_000
 """Maximum length of JSON text, in characters or bytes."""
 MAX_VALUES = 1_000_000
-"""Maximum number of lists and objects in JSON text. Empty ones take twenty times the memory of their text."""
+"""Maximum number of lists and objects in JSON text. Empty ones take twenty times as much memory as their text."""
 MAX_DEPTH = 100
 """Maximum nesting of lists and objects."""
 _COMMENTS = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)

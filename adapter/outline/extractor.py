@@ -258,7 +258,7 @@ class _Extraction:
         return b"".join(pieces)[:MAX_LOOKED_AT].decode("utf-8", "replace")
 
     def _find_dropped_nodes(self, node: Node, end: int, depth: int = 0) -> Iterator[Node]:
-        """Yield, in order, the comments and the nodes omitted from signatures that start before ``end``."""
+        """Yield, in order, the comments and omitted nodes that start before ``end``."""
         for child in node.named_children:
             if child.start_byte >= end:
                 break

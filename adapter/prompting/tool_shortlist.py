@@ -57,8 +57,8 @@ def shortlist_tools(tools: ToolSet, requests: Sequence[UserRequest], most: int) 
     no shortlist is needed.
 
     To keep the prompt cache valid, the shortlist does not change until it lacks the best match of a later request. It
-    is then filled with the tools used before (all of them, even if more than ``most``), the matches of that request,
-    and tools of the previous shortlist, which stay in front.
+    is then filled with all tools used before (even if more than ``most``), that request's matches, and tools from the
+    previous shortlist, which stay in front.
     """
     if len(tools) <= most:
         return None

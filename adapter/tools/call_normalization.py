@@ -102,8 +102,8 @@ def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | 
 
 
 def find_tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that has all of these parameters, to suggest it in the error for an unknown tool. Return
-    None if there are several such tools, or if there is only one argument."""
+    """Return the only tool that has parameters for all ``arguments``, to suggest it in the error for an unknown tool.
+    Return None if there are several such tools, or if there is only one argument."""
     fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
     return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None
 

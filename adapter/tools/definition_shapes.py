@@ -84,7 +84,7 @@ def _are_properties(schema: Mapping[str, Json]) -> bool:
 
 
 def _with_plain_types(value: Json, depth: int) -> Json:
-    """Return a copy of a schema with the types of JSON Schema in place of Python's and Gemini's."""
+    """Return a copy of a schema in which JSON Schema's types replace Python's and Gemini's."""
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, list):

@@ -53,8 +53,8 @@ def _find_only_text_parameter(tool: Tool) -> str:
 
 
 def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
-    """Return the values by parameter. Return an empty object if ``text`` does not begin with a parameter, and None if
-    it repeats or describes one."""
+    """Return the values by parameter: {} if ``text`` does not begin with a parameter's name, or None if a name occurs
+    twice or is followed by a type instead of a value."""
     pairs: JsonObject = {}
     separator, after_literal = _compile_separators(tuple(tool.properties))
     text = "\n" + text

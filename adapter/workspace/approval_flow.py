@@ -111,8 +111,7 @@ class ApprovalFlow:
     ) -> list[ApprovalRequest]:
         """Return the approval requests of an operation, usually one.
 
-        A patch of several files is treated like a series of calls, one for each edited file, so that the rules for
-        the tools that make such edits also apply to the patch.
+        A patch of several files counts as one call per edited file, so that the rules for other edit tools also apply.
         """
         if not isinstance(operation, ops.PatchFiles):
             return [replace(self._build_approval(tool, operation, planned), draft=planned.draft)]
@@ -270,7 +269,7 @@ def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[App
 
 
 def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield a description of each of the first `MAX_LISTED` differences, then the number of the others."""
+    """Yield descriptions of the first `MAX_LISTED` differences, then the number of the others."""
     changed = sorted(name for name, _ in before.items() ^ now.items())
     names = list(dict.fromkeys(changed))
     for name in names[:MAX_LISTED]:

@@ -45,7 +45,7 @@ def select_available_tools(
 ) -> ToolSet:
     """Return the tools that the host can run and whose effect is in ``allowed`` (None: any effect).
 
-    The names of skills and kinds of sub-agents are added to the descriptions of their tools.
+    Tool descriptions list the skills and the kinds of sub-agents.
     """
     present = host.capabilities() | ({"skills"} if skills else set())
     return ToolSet(

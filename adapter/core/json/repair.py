@@ -287,8 +287,8 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether JSON punctuation is next to the quote just consumed. Such a quote may begin or end a string
-        nested in the one at ``start``, which then continues at least to the next such quote."""
+        """Return whether the quote just consumed may begin or end a string nested in the one at ``start``: JSON
+        punctuation is next to it. The outer string then continues at least to the next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 

@@ -61,7 +61,7 @@ def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_
 
 
 def _split_ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
-    """Return the text before and after the message. The byte limit is applied later."""
+    """Return the text before and after the truncation message. The byte limit is applied later."""
     if len(lines) > head + tail:
         return "".join(lines[:head]), "".join(lines[len(lines) - tail :])
     # There are few but long lines: keep them all, so that only the byte limit cuts them.

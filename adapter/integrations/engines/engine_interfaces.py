@@ -85,7 +85,7 @@ VLLM_STREAMING = (
     "current_token_ids",
     "delta_token_ids",
 )
-"""Parameters of the streaming methods of both kinds of parsers. A tool parser also gets the request."""
+"""Parameters of both parsers' streaming methods. A tool parser also gets the request."""
 VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
 """Names of the method that parses reasoning: since vLLM 0.11.1, and before. Streaming adds ``_streaming``."""
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")

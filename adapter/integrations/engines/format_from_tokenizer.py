@@ -15,7 +15,7 @@ from adapter.parsing.marker_tables import END_OF_TURN, NEXT_TURN
 PROMPT_TAIL = 64
 """Number of tokens at the end of a prompt that certainly include the whole generation prompt."""
 OUTPUT_TAIL = 32
-"""Number of tokens at the end of the output that certainly include a closing marker of several tokens."""
+"""Number of tokens at the end of the output that certainly include a multi-token closing marker."""
 
 
 class Tokenizer(Protocol):

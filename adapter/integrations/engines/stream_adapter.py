@@ -27,7 +27,7 @@ from adapter.parsing.parser import Parser
 from adapter.tools.tool_set import ToolSet
 
 TAIL = 64
-"""Number of characters at the end of a stream that distinguish it from other streams of the same length."""
+"""Number of final characters by which streams of the same length are distinguished."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ class VllmToolParser(_VllmParserBase):
     ) -> Any:
         """Return the message for ``delta_text``.
 
-        After reasoning, the first ``delta_text`` is empty, or starts with whitespace before vLLM 0.13.
+        The first ``delta_text`` after reasoning is empty. Before vLLM 0.13, it starts with whitespace.
         """
         stream = self._find_current_stream(previous_text)
         if stream is None:

@@ -15,7 +15,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 WAIT_S = 30.0
-"""Timeout for connecting and for sending a request, in seconds. Responses have the timeout of a call."""
+"""Timeout for connecting and for sending a request, in seconds. Responses have a call's timeout."""
 
 
 @asynccontextmanager

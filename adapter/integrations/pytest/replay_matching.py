@@ -75,7 +75,7 @@ class ReplayModel:
             self._remaining = self._remaining[starts[run] :]
 
     def find_answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
-        """Return the recorded answer to a request. If there is none, raises NotRecordedError, which shows how the
+        """Return the recorded answer to a request. If there is none, raise NotRecordedError, which shows how the
         request differs from the most similar recorded one."""
         fingerprint = RequestFingerprint.from_request(self._secrets.redact(messages), tools)
         with self._lock:

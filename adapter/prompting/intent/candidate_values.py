@@ -107,8 +107,8 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
     """Yield the candidates for a list parameter: the lists that are written in the request.
 
-    Otherwise, the only candidate is the list of all numbers, or of all quoted strings, in the request, unless another
-    required parameter could need some of these values.
+    If there are none, the only candidate is a list of all the request's numbers or quoted strings, unless another
+    required parameter could need some of them.
     """
     if written := spelled.find_lists(request):
         yield from (value for value, _ in written)
@@ -217,8 +217,8 @@ def _overlaps(value: Json, used: Sequence[Value]) -> bool:
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
     """Return whether the request mentions an optional parameter.
 
-    The request must contain a path, an enum value or a value with a recognized shape for the parameter, or, if the
-    parameter is a flag, list or object, a word from its name or description.
+    A flag, list or object is mentioned by a word from its name or description. Any other parameter is mentioned by a
+    path, an enum value or a value with a recognized shape.
     """
     is_certain = name in candidates and (
         "enum" in dict(schema or {}) or find_value_kinds(name, schema) & {*PATHS, *_SHAPED}

@@ -150,8 +150,8 @@ def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
 
 
 def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether the request contains a value for a narrowed tool's command. If the tool has no command, return
-    whether the request contains a value for each of its strings and lists."""
+    """Return whether the request contains a value for the tool's command. If the tool has no command, return whether it
+    contains a value for each of the tool's strings and lists."""
     names = [name for name in tool.properties if name in COMMAND] or tool.properties
     free = (tool.properties[name] for name in names if name not in found)
     return not any("enum" not in dict(each or {}) and {"string", "array"} & list_types(each) for each in free)

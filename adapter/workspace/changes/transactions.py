@@ -35,7 +35,7 @@ MAX_AFTER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StagedContent:
-    """New content of a ``put`` step. ``make(dirfd, name)`` writes it; ``text`` has its bytes, if they are known."""
+    """New content of a ``put`` step. ``make(dirfd, name)`` writes it. ``text`` is the content, or None if unknown."""
 
     make: Callable[[int, str], None]
     text: bytes | None = None
@@ -238,7 +238,7 @@ class _FileChange:
         return step.model_copy(update={"after": after, "kept": tree_ops.find_status(str(index), stored_fd) is not None})
 
     def skip_to_closing(self) -> bool:
-        """Return whether the change is one file that already has its new content. Then the state is ``closing``."""
+        """If the change is one file that already has its new content, enter ``closing`` and return True."""
         if self._state != "moving" or not self._is_made():
             return False
         self._enter("closing", is_durable=False)

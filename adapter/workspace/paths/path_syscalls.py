@@ -196,7 +196,7 @@ class PathCalls:
 
     @contextmanager
     def _check_change(self, dirfd: int) -> Iterator[_OpenDirectory]:
-        """Like `_check_around`, but raise ESTALE if the directory was replaced, as the change may be in another one."""
+        """Like `_check_around`, but if the directory was replaced, raise ESTALE: the change may be in another one."""
         directory = self._get_directory(dirfd)
         directory.check()
         yield directory

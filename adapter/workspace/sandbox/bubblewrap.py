@@ -118,7 +118,7 @@ def build_bwrap_argv(binary: str, view: MountView, argv: Sequence[str], director
 
 
 def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a command prefix that refuses to run if another command replaced a mounted path, as with a link."""
+    """Return a command prefix that refuses to run if another command replaced a mounted path, perhaps with a link."""
     if not mounted:
         return []
     paths = shlex.join(path for path, _ in mounted)

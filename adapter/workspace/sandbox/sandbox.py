@@ -85,7 +85,7 @@ IsDenied: TypeAlias = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class UnavailableReason:
-    """Why a level is not available on this machine, and how to make it available."""
+    """The reason why a sandbox level is unavailable on this machine, and how to make it available."""
 
     why: str
     advice: str

@@ -36,8 +36,8 @@ _MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
 }
 """For each machine: AUDIT_ARCH, the call number of `socket`, and the ones of add_key, request_key and keyctl."""
 _TRUNCATING = {"x86_64": (76, ((2, 1), (257, 2), (304, 2))), "aarch64": (45, ((56, 2), (265, 2)))}
-"""For each machine: the call number of `truncate`, and the ones of open, openat and open_by_handle_at, each with the
-index of its argument ``flags``."""
+"""For each machine: the call number of `truncate`, and the call number and index of ``flags`` for open, openat and
+open_by_handle_at."""
 
 LOCAL = (1, 2, 10, 16)
 """Address families for programs in a private network, which contains no other machine: AF_UNIX, AF_INET, AF_INET6 and
