@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 def find_chat_client(chat: object) -> ChatClient | None:
-    """Return ``chat`` if it is a `ChatClient`. No object is one before the module of that class is imported."""
+    """Return ``chat`` if it is a `ChatClient`, otherwise None. No object can be one before its module is imported."""
     module = sys.modules.get("adapter.backends.chat_client")
     return chat if module is not None and isinstance(chat, module.ChatClient) else None

@@ -73,7 +73,7 @@ def hash_template(template: ChatTemplate) -> str:
 
 
 def detect_format(template: str | ChatTemplate, model: str | None = None) -> DetectedFormat:
-    """Detect a model's call format by its template. `get_format` then returns a derived format by its name."""
+    """Detect a model's call format by its template. A derived format is registered for `get_format`."""
     if isinstance(template, str):
         template = ChatTemplate(template)
     examine_template(template)

@@ -206,7 +206,7 @@ def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """Return ``format`` with the model's control tokens, from `select_added_control_tokens`, which are also escaped."""
+    """Return ``format`` with a model's control tokens, from `select_added_control_tokens`, so that they are escaped."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 

@@ -162,7 +162,7 @@ def _explain_missing_calls(render: PromptRenderer) -> str:
 
 
 def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """Derive the format of calls, without turn markers. Raises CannotDeriveError if they fit no notation."""
+    """Derive the format of calls, without turn markers. Raises CannotDeriveError if the calls fit no known notation."""
     opening = f"{START}{frame.prefix.rpartition(START)[2]}" if START in frame.prefix else ""  # part of Harmony's header
     examples = []
     for calls in (ONE_CALL, TWO_ARGUMENTS, TWO_CALLS, NO_ARGUMENTS):

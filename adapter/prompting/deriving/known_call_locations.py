@@ -114,7 +114,7 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
 
 
 def _find_call_object(text: str, start: int, at: int) -> tuple[int, int] | None:
-    """Return the span of the call with the name at ``at``: the outermost JSON object without a list of calls."""
+    """Return the span of the call whose name is at ``at``: the outermost JSON object that contains no list of calls."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"\{", text[start:at]), MAX_TRIES):
         begin = start + found.start()

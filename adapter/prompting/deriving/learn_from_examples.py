@@ -65,7 +65,7 @@ class LearningResult:
 
 
 def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResult:
-    """Learn the format ``name``, and check it on each example with the format learned from the other examples."""
+    """Learn the format ``name``, and cross-check it: parse each example with the format learned from the others."""
     spec, refusals = find_format_spec(examples, name)
     known = next((each.name for each in FORMATS.all if not _find_misread(each, examples, examples)), None)
     if spec is None:

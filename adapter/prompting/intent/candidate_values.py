@@ -96,7 +96,7 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
 
 
 def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
-    """Return whether a risky tool may get ``value``: a complete or quoted path, or something specific."""
+    """Return whether ``value`` is precise enough for a risky tool. A path must be complete or quoted."""
     is_path = PATHS & find_value_kinds(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
     if not is_path or name in COMMAND:
         return _may_be_value(value)

@@ -42,7 +42,7 @@ def find_further_arguments(request: str, tool: Tool, arguments: JsonObject) -> l
 
 
 def _find_listed(request: str, tool: Tool, name: str, arguments: JsonObject) -> list[Json]:
-    """Return the other values of the list in the request that contains the parameter's value in the first call."""
+    """Find the list in the request that contains the parameter's value from the first call. Return its other values."""
     value = arguments[name]
     candidates = find_candidates(request, tool, name) or (find_names(request) if isinstance(value, str) else [])
     quoted = [*find_quoted(request), *find_paths(request)]

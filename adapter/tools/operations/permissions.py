@@ -286,7 +286,7 @@ class PermissionPolicy:
         return ("ask" if verdict == "allow" and self._needs_approval(approval) else verdict), rule
 
     def build_denied_path_test(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
-        """Return a function that tests whether a rule denies one of ``tools`` a path, or None if no rule could."""
+        """Return a test for the paths that a rule denies to one of ``tools``, or None if no rule could deny one."""
         patterns = [
             pattern
             for rule in self.rules

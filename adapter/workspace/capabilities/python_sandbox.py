@@ -93,7 +93,7 @@ class _Run:
                 return self._encode_value(value)
 
     async def _wait_for(self, feed: asyncio.Future[object]) -> None:
-        """Wait until the code ends. Raises ToolError if it had to be stopped, or the host program's exception."""
+        """Wait until the code ends. Raises ToolError if the code was stopped, or any exception of the host program."""
         reason = ""
         while not (feed.done() or reason or self._host_error):
             if self._size > MAX_OUTPUT:

@@ -104,7 +104,7 @@ def encode_like(present: bytes, text: str, path: str, fallback: str | None = Non
     """Encode ``text``, which replaces ``present``, the content of a file. Return the bytes and a note.
 
     The file keeps its encoding, its byte order mark and its CRLF line endings, unless ``text`` has carriage returns. If
-    ``present`` is binary, or its encoding is a guess that may be wrong or lacks a character of ``text``, the text is
+    ``present`` is binary, or if its encoding is an uncertain guess or lacks a character of ``text``, the text is
     encoded as UTF-8. The note reports a change from another encoding to UTF-8, and is otherwise empty.
     """
     try:

@@ -123,7 +123,7 @@ def _build_command(
 
 
 def main() -> None:
-    """Run a job in this process. Its arguments: the file, the limits, and the job's arguments as JSON."""
+    """Run the job in this process. Its file, limits and arguments (as JSON) are this program's arguments."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     _, file, seconds, max_bytes, arguments = sys.argv
