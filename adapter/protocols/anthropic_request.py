@@ -17,7 +17,7 @@ from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.media_parts import build_document, build_unfetched_error, decode_document
 from adapter.protocols.reasoning_budget import BUDGET_FIELD
 from adapter.protocols.request_errors import RequestError, require_type
-from adapter.protocols.tool_list_cache import convert_once
+from adapter.protocols.request_list_cache import convert_once
 
 FIELDS = build_field_table(
     {

@@ -71,13 +71,6 @@ class Conversation:
         self.known, self.size, self._found = len(beginning.compared), beginning.size, beginning
         self._built = dict([*beginning._built.items()][-MAX_BUILT:])
 
-    def begins_with(self, other: Conversation) -> bool:
-        """Return whether ``other``'s messages are a prefix of these. Values such as 1 and True count as equal."""
-        count = len(other.compared)
-        if not 0 < count <= len(self.compared) or self.compared[count - 1] != other.compared[-1]:
-            return False  # the last messages usually differ
-        return self.compared[:count] == other.compared
-
     def get_built(self, key: Hashable, default: Built) -> Built:
         """Return the data stored with ``key`` for this conversation or a prefix of it, or ``default``."""
         built: Built = self._built.get(key, default)
@@ -158,11 +151,15 @@ class ConversationCache:
         self._max_bytes = max_bytes
 
     def continue_longest(self, conversation: Conversation) -> Conversation:
-        """Let ``conversation`` reuse the data of its longest cached prefix, and return it."""
-        conversations, _ = self._conversations
-        found = [each for each in conversations if conversation.begins_with(each)]
-        if found:
-            conversation.continue_from(max(found, key=lambda each: len(each.compared)))
+        """Let ``conversation`` reuse the data of its longest cached prefix, and return it. Values such as 1 and True
+        count as equal."""
+        compared, longest = conversation.compared, 0
+        for each in self._conversations[0]:
+            known, count = each.compared, len(each.compared)
+            # The last messages usually differ.
+            if longest < count <= len(compared) and compared[count - 1] == known[-1] and compared[:count] == known:
+                conversation.continue_from(each)
+                longest = count
         return conversation
 
     def store(self, conversation: Conversation) -> None:

@@ -35,7 +35,7 @@ from adapter.protocols.custom_and_legacy_tools import (
     read_object,
 )
 from adapter.protocols.request_errors import require_objects, require_type
-from adapter.protocols.tool_list_cache import convert_once
+from adapter.protocols.request_list_cache import convert_once
 
 Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"]
 

@@ -6,7 +6,7 @@ import marshal
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.request_errors import RequestError
-from adapter.protocols.tool_list_cache import load_request
+from adapter.protocols.request_list_cache import load_request
 
 MAX_VALUES = 1_000_000
 """Maximum number of values in one body. In memory, an empty list takes thirty times its length. Text with so many

@@ -31,8 +31,8 @@ from adapter.protocols.conversation_cache import (
     encode_messages,
 )
 from adapter.protocols.plain_text_messages import iter_messages, parse_calls, split_texts, with_system, with_texts
+from adapter.protocols.request_list_cache import build_once
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
-from adapter.protocols.tool_list_cache import build_once
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 

@@ -14,7 +14,7 @@ from typing import Any
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
-from adapter.protocols.tool_list_cache import build_once
+from adapter.protocols.request_list_cache import build_once
 from adapter.tools.coercion import list_types
 from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, dereference, follow_ref, merge_all_of
 from adapter.tools.tool import Tool

@@ -16,6 +16,7 @@ from starlette.requests import Request as HttpRequest
 
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.load import load_json
 from adapter.core.text.text_cache import TextCache
 from adapter.protocols.request_body_parsing import MAX_TEXT
 from adapter.protocols.request_errors import RequestError
@@ -44,6 +45,7 @@ class PdfReader:
         content, body = await read_json_body(http, work)
         size, text_size = len(content), 0
         if PDF.encode() in content:
+            body = await work.run(size, partial(load_json, content))  # a copy, because known messages are shared
             found = await work.run(size, partial(_find_pdfs, body))
             if len(found) > MAX_PDFS:
                 raise RequestError(f"a request can contain at most {MAX_PDFS} PDFs, got {len(found)}; send fewer")

@@ -1,0 +1,163 @@
+"""Decode a request's messages and tools only once, because clients repeat the same bytes in every turn."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from adapter.core.events import Json
+from adapter.core.json.load import load_json
+
+MAX_BYTES = 8_000_000
+"""Maximum total length of the known lists, in bytes."""
+MAX_NEW_BYTES = 1_000_000
+"""Maximum number of bytes in which the end of a list is searched. This takes as long as decoding them."""
+MAX_KNOWN = 64
+"""Maximum number of known lists."""
+MAX_BUILT = 4
+"""Maximum number of objects that are cached for a list of tools."""
+
+_NAMES = ("messages", "input", "tools")
+_OPENING = re.compile(rb'"\w+"\s*:\s*\[')
+_MARK = "\0known"
+_DECODER = json.JSONDecoder()
+
+Built = TypeVar("Built")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KnownList:
+    """A list in an earlier request, which must not be changed, and the objects that were built from it.
+
+    ``encoded`` has its bytes from the key to the end of the last item. No JSON string contains them unescaped.
+    """
+
+    encoded: bytes
+    items: list[Json]
+    built: dict[Hashable, tuple[Json, Any]] = field(default_factory=dict)
+    converted: list[list[Json]] = field(default_factory=list)
+    """The tools in the form of other APIs."""
+
+    def has(self, items: Json) -> bool:
+        return items is self.items or any(items is each for each in self.converted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The position of the list ``name`` in a request, and the known list with which it begins."""
+
+    name: str
+    start: int
+    known: _KnownList | None
+
+    @property
+    def end(self) -> int:
+        """The end of the known list."""
+        return self.start + (len(self.known.encoded) if self.known else 0)
+
+
+_KNOWN: list[_KnownList] = []
+"""The lists of the last requests. The least recently used one is the first."""
+
+
+def load_request(content: bytes) -> Json:
+    """Decode a request body like `load_json`. Equal lists in requests are one object, and lists with the same beginning
+    share its items."""
+    places = list(_find_lists(content))
+    pieces, end = [], 0
+    for place in sorted(places, key=lambda each: each.start):
+        if place.known is not None:
+            pieces += [content[end : place.start], f'"{place.name}":[{json.dumps(_MARK)}'.encode()]
+            end = place.end
+    if not pieces:
+        body = load_json(content)
+    else:
+        try:
+            body = load_json(b"".join((*pieces, content[end:])))
+        except ValueError:
+            return load_json(content)  # its error has the right position
+    for place in places:
+        items = body.get(place.name) if isinstance(body, dict) else None
+        if place.known is not None:
+            if not isinstance(items, list) or items[:1] != [_MARK]:
+                return load_json(content)  # another object has the list
+            items = body[place.name] = [*place.known.items, *items[1:]] if len(items) > 1 else place.known.items
+        if isinstance(items, list):
+            _remember(content, place, items)
+    return body
+
+
+def _find_lists(content: bytes) -> Iterator[_Place]:
+    begin = end = 0
+    for name in _NAMES:
+        if name == "input" and end:
+            continue  # a request has either messages or an input
+        key = f'"{name}"'.encode()
+        if (start := content.find(key, end)) >= 0 or (start := content.find(key, 0, begin)) >= 0:
+            known = (each for each in tuple(_KNOWN) if content.startswith(each.encoded, start))
+            place = _Place(name, start, max(known, key=lambda each: len(each.encoded), default=None))
+            begin, end = place.start, place.end
+            yield place
+
+
+def _remember(content: bytes, place: _Place, items: list[Json]) -> None:
+    """Remember ``items`` if they are the list at ``place``, and not another field of the same name."""
+    known = place.known
+    if known is None or items is not known.items:
+        opening = _OPENING.match(content, place.start)
+        end = place.end if known else opening.end() if opening else len(content)
+        text, before = content[end:].decode("utf-8", "replace"), "[0" if known else "[0,"
+        try:
+            (_, *added), size = _DECODER.raw_decode(before + text) if len(text) <= MAX_NEW_BYTES else ([0], 0)
+        except (ValueError, RecursionError):
+            return
+        if not added or added != items[len(known.items) if known else 0 :]:
+            return
+        encoded = content[place.start : end] + text[: size - len(before) - 1].rstrip().encode()
+        known = _KnownList(encoded, items)
+    kept = [each for each in _KNOWN if each is not known and each is not place.known] + [known]
+    total = sum(len(each.encoded) for each in kept)
+    while total > MAX_BYTES or len(kept) > MAX_KNOWN:
+        total -= len(kept.pop(0).encoded)
+    _KNOWN[:] = kept
+
+
+def build_once(definitions: Json, key: Hashable, build: Callable[[], Built]) -> Built:
+    """Return the object that ``build`` builds from the tools ``definitions``. It is cached if the tools are known."""
+    known = next((each for each in reversed(_KNOWN) if each.has(definitions)), None)
+    if known is None:
+        return build()
+    key = key, id(definitions)
+    entry = known.built.get(key)
+    if entry is None:
+        if len(known.built) >= MAX_BUILT:
+            known.built.clear()
+            known.converted.clear()
+        entry = known.built[key] = (definitions, build())  # with the list, so that no other one gets its id
+    built: Built = entry[1]
+    return built
+
+
+def convert_once(
+    definitions: Json, api: str, dropped: list[str], convert: Callable[[list[str]], tuple[Built, list[Json]]]
+) -> Built:
+    """Convert tools of another ``api`` to the format of chats. The result is cached if the tools are known.
+
+    ``convert`` receives a list to which it appends the names of dropped tools, and returns a result and the converted
+    tools. The names are also appended to ``dropped``.
+    """
+
+    def build() -> tuple[Built, list[str]]:
+        names: list[str] = []
+        result, tools = convert(names)
+        known = next((each for each in reversed(_KNOWN) if each.items is definitions), None)
+        if known is not None:
+            known.converted[:] = [*known.converted[-1:], tools]
+        return result, names
+
+    result, names = build_once(definitions, api, build)
+    dropped += names
+    return result
