@@ -58,7 +58,7 @@ def get_dialect(name: str | Dialect) -> Dialect:
 
 def load_tools_for_parsing(name: str) -> ToolSet:
     """Return the tools of the dialect ``name`` for a parser, which matches calls but does not validate them. If
-    possible, the tools' classes are not loaded, because that takes longer than parsing a megabyte of text.
+    possible, the tools' classes are not loaded, because loading them takes longer than parsing a megabyte of text.
 
     Raises UsageError for an unknown name; the message suggests the most similar one.
     """

@@ -1,9 +1,8 @@
 """Translate calls to another dialect's tools into calls to the session's tools.
 
 A model that knows another program may call ``Edit`` in a session that has ``apply_edit``. The call is translated if one
-of the session's tools has the same operation and effect, and can express the whole call. The rules and approvals for
-the session's tool apply to the translated call. If there is no such tool, the call is rejected as one to an unknown
-tool.
+of the session's tools has the same operation and effect, and can express the whole call. That tool's rules and
+approvals then apply. If there is no such tool, the called tool is reported as unknown.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def translate_call(
 def _find_translations(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None
 ) -> Iterator[MatchedCall | None]:
-    """Yield a translation of the call for each dialect that has the tool, or None if the session has no tool for it."""
+    """Yield a translation of the call for each dialect that has the tool, or None if no session tool fits."""
     for dialect, tool in _find_foreign_tools(name, active):
         call = _validate_exactly(tool, arguments)
         if call is None:
@@ -60,9 +59,8 @@ def _find_translations(
 
 
 def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> list[Tool]:
-    """Return the tools needed to apply one file's part of a patch.
-
-    ``called``: the tool called by the model, which is preferred. Raises ToolError if a necessary tool is missing.
+    """Return the tools needed to apply a patch to one of its files. ``called``: the tool that the model called, which
+    is preferred. Raises ToolError if a necessary tool is missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(ops.Move, "moves")] if edit.moved_to else []
@@ -114,7 +112,7 @@ _HERE_DOCUMENT = re.compile(
 
 
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
-    """Return the foreign tools called ``name``, by an alias only if no documented name matches."""
+    """Return the foreign tools with the documented name ``name``, or else those with this alias."""
     foreign = [
         (dialect, tool)
         for dialect in map(get_dialect, list_dialect_names())
@@ -137,7 +135,7 @@ def _validate_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> Matche
 
 
 def _translate_to(call: MatchedCall, target: Tool) -> MatchedCall | None:
-    """Translate the foreign call into a call to ``target``. Return None if this would change the operation."""
+    """Translate a foreign call into a call to ``target``. Return None if this would change the operation."""
     wanted = _build_operation(call)
     named: JsonObject = {}
     minimal = _build_operation_without(call, call.arguments.keys() - set(call.tool.required))
@@ -146,7 +144,7 @@ def _translate_to(call: MatchedCall, target: Tool) -> MatchedCall | None:
             continue
         parameter = _match_parameter(key, call.tool, target)
         if parameter is None:
-            minimal = None  # the argument may ask for behavior that ``target`` has by default
+            minimal = None  # ``target`` may do by default what the argument requests
         elif parameter in named:
             return None
         else:
@@ -169,8 +167,8 @@ def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
 
 
 def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether two operations are equal. A field is ignored if it has its default value in ``one`` and is unset
-    in ``minimal``, the operation of the call without its optional arguments."""
+    """Return whether ``one`` equals ``wanted``. An optional field may differ if the call does not set it, so that it is
+    the same in ``minimal``, the call's operation without optional arguments."""
     if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):
@@ -196,8 +194,7 @@ def _count_differing_fields(one: MatchedCall, other: MatchedCall) -> int:
 
 
 def _to_comparable(operation: ops.Operation | None) -> Any:
-    """Return an operation to compare: an edit's patches become tolerant, because only one of two tools may match
-    exactly."""
+    """Return an operation to compare. An edit's patches become tolerant, because the two tools may differ in this."""
     if not isinstance(operation, ops.PatchText):
         return operation
     patches = tuple(replace(each, exact=False) for each in operation.patches)
@@ -209,7 +206,7 @@ def _build_operation(call: MatchedCall) -> ops.Operation | None:
 
 
 def _build_operation_without(call: MatchedCall, omitted: Set[str]) -> ops.Operation | None:
-    """Return the operation of the call without the arguments ``omitted``, or None if such a call is invalid."""
+    """Return the call's operation without the arguments ``omitted``, or None if such a call is invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
         return _build_operation(validate_call(call.tool.name, given, ToolSet([call.tool])))

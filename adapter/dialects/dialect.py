@@ -34,7 +34,7 @@ class Dialect:
         return ToolSet([*(kind.build_tool() for kind in self.classes), *self.defined])
 
     def list_tool_names(self, aliases: bool = False) -> list[str]:
-        """Return the documented names of the tools. ``aliases``: whether to include the tools' second names."""
+        """Return the tools' documented names. If ``aliases`` is true, include their second names."""
         names = [
             name for kind in self.classes for name in (kind.naming.name, *(kind.naming.second_names if aliases else ()))
         ]

@@ -29,7 +29,7 @@ from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TE
 MAX_READ_LINES = 1_000
 """Default number of lines in a page from `ProtoReadFile`."""
 MAX_READ_BYTES = 25_000
-"""Maximum size of a page from `ProtoReadFile`, in bytes. This is the program's own, undocumented limit."""
+"""Maximum size of a page from `ProtoReadFile`, in bytes. This is proto CLI's own, undocumented limit."""
 MAX_LINE_CHARACTERS = 2_000
 """Maximum length of a line, in characters. The rest of the line is omitted."""
 MAX_PATHS = 100
@@ -51,7 +51,7 @@ class ProtoListDirectory(ToolClass):
     ignore: Annotated[list[str] | None, Parameter("Glob patterns to exclude", "exclude", "ignore_patterns")] = None
     respect_git_ignore: Annotated[bool, Parameter("Respect .gitignore", "respect_gitignore", "git_ignore")] = True
     file_filtering_options: SkipJsonSchema[dict[str, bool] | None] = None
-    """An object that contains ``respect_git_ignore``. The program expects this undocumented form."""
+    """An object that contains ``respect_git_ignore``. proto CLI expects this undocumented form."""
 
     def to_operation(self) -> ops.Operation:
         respected = (self.file_filtering_options or {}).get("respect_git_ignore", self.respect_git_ignore)

@@ -1,7 +1,7 @@
 """Format tool results as text for the model. The dialects share these functions.
 
-Lines are short and begin with the path, and hints are added where a model needs them. A result's notes follow its text
-as ``(note: ...)`` lines.
+Lines are short and begin with the path. Hints are added where a model needs them. A result's notes follow its text as
+``(note: ...)`` lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adapter.tools.operations import TodoStatus
 
 
 def format_file(file: ops.FileText) -> str:
-    """Return the file's text, or a line that says that it is empty: models mistake an empty result for a failure."""
+    """Return the file's text, or a note if it is empty, because models mistake an empty result for a failure."""
     return file.text or f"({file.path} is empty)"
 
 
@@ -27,7 +27,7 @@ def _number_lines(file: ops.FileText) -> list[str]:
 
 
 def format_numbered_lines(file: ops.FileText) -> str:
-    """Return numbered lines below a header that states their range and the total number of lines."""
+    """Return numbered lines, below a header with their range and the total number of lines."""
     if file.total_lines == 0:
         return format_file(file)
     total = "a large file" if file.total_lines is None else file.total_lines
@@ -36,7 +36,7 @@ def format_numbered_lines(file: ops.FileText) -> str:
 
 
 def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
-    """Return as many lines as fit, numbered, into ``max_bytes`` (at least one), and whether more lines follow."""
+    """Return the lines that would fit into ``max_bytes`` with line numbers (at least one), and whether more follow."""
     lines = split_lines(file.text)
     size = 0
     for count, (number, line) in enumerate(enumerate(lines, file.start_line)):
@@ -48,8 +48,8 @@ def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
 
 
 def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the numbered lines that fit into ``max_bytes``. If more lines follow, append a hint, which ``read_on``
-    builds from the number of the next line."""
+    """Return the numbered lines that fit into ``max_bytes``. If more lines follow, append a hint that ``read_on``
+    builds from the next line's number."""
     if not file.text:
         return format_file(file)
     page, has_more = take_page(file, max_bytes)
@@ -58,8 +58,8 @@ def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[
 
 
 def format_plain_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the text that fits into ``max_bytes``. If more lines follow, prepend a hint, which ``read_on`` builds from
-    the number of the next line."""
+    """Return the text that fits into ``max_bytes``. If more lines follow, prepend a hint that ``read_on`` builds from
+    the next line's number."""
     page, has_more = take_page(file, max_bytes)
     head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
     return "\n".join([*_format_notes(file.notes), *head, format_file(page)])
@@ -104,8 +104,8 @@ def format_listing(
 ) -> str:
     """Format one entry per line, with ``/`` after directories. Size and time come first if known.
 
-    ``offset`` and ``limit`` select a page of entries. ``read_on`` formats the hint for the next entry. Without it, the
-    hint suggests a narrower listing.
+    ``offset`` and ``limit`` select a page of entries. ``read_on`` builds the hint from the next entry's number. Without
+    ``read_on``, the hint suggests a narrower listing.
     """
     head = f"{listing.path}/"
     total = len(listing.entries) + listing.omitted
@@ -154,7 +154,7 @@ def format_grouped_matches(found: ops.GrepResult, pattern: str) -> str:
 
 
 def format_omitted_matches(found: ops.GrepResult) -> list[str]:
-    """Return one line that states how many matches are beyond the limit, or an empty list if there are none."""
+    """Return a line with the number of matches beyond the limit, in a list. Return [] if there are none."""
     shown, files = len(found.hits), pluralize(len(found.files), "file")
     if found.total <= shown:
         return []
@@ -179,7 +179,7 @@ def _format_block(hit: ops.GrepMatch) -> Iterable[str]:
 
 
 def format_command(run: ops.CommandOutput | ops.ProgramOutput) -> str:
-    """Return the output of a command. If the command failed, a line about the failure precedes the output."""
+    """Return a command's output. If the command failed, a line about the failure precedes the output."""
     output = _join(run.output.strip("\n") or "(no output)", notes=run.notes)
     if run.timed_out or run.exit_code is None:
         return f"Command {'timed out and ' if run.timed_out else ''}was stopped. Its output so far:\n{output}"
@@ -222,7 +222,7 @@ TODO_MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "comple
 
 
 def format_todos(todos: ops.TodoList) -> str:
-    """Format a line with the number of completed items, then one item per line."""
+    """Format the number of completed items on the first line, then one item per line."""
     items = [
         f"[{TODO_MARKS[todo.status]}] {todo.content}" + (f" ({todo.priority})" if todo.priority else "")
         for todo in todos.todos
@@ -282,11 +282,11 @@ _FORMATTERS: dict[type, Callable[[Any], str]] = {
     ops.FetchPage: format_page, ops.RunCode: format_code,
     **dict.fromkeys((ops.PatchText, ops.PatchFiles, ops.ReplaceSelection, ops.InsertAtCursor), format_patched),
 }  # fmt: skip
-"""The usual formatter for the outcome of an operation. Other operations have a different one in each dialect."""
+"""Each operation's usual formatter for its outcome. Other operations have a different one in each dialect."""
 
 
 def format_outcome(operation: ops.Operation, outcome: Any) -> str:
-    """Return the usual text for the outcome of an operation. Raises NotImplementedError if there is none."""
+    """Return the usual text for an operation's outcome. Raises NotImplementedError if there is none."""
     match operation:
         case ops.Glob(pattern=pattern) | ops.FindByName(text=pattern):
             return format_paths(outcome, pattern)

@@ -42,7 +42,7 @@ class Parameter:
     Args:
         description: Text for the model.
         aliases: Other names that models use for the parameter. The parameter's own name may be among them.
-        is_required: Whether the schema requires the parameter, although calls may omit it.
+        is_required: True if the schema requires the parameter, although calls may omit it.
     """
 
     def __init__(self, description: str, *aliases: str, is_required: bool = False) -> None:
@@ -71,7 +71,7 @@ def _strip_quotes(path: Any) -> Any:
 
 
 def _strip_markdown(command: Any) -> Any:
-    """Remove a code fence, ``$`` prompts, and backticks (a shell would execute their content) around a command."""
+    """Remove a code fence, ``$`` prompts, and backticks around a command. A shell would execute text in backticks."""
     if not isinstance(command, str):
         return command
     found = _FENCED.fullmatch(command) or _IN_BACKTICKS.fullmatch(command)
@@ -85,7 +85,7 @@ EDIT_ALIASES = (
     *("edit_file", "apply_edit", "str_replace", "replace", "search_replace", "search_and_replace"),
     "replace_in_file",
 )
-"""Names of other agents' tools that replace a text in a file."""
+"""Names of other agents' tools that replace text in a file."""
 PathText = Annotated[str, BeforeValidator(_strip_quotes)]
 CommandText = Annotated[str, BeforeValidator(_strip_markdown)]
 Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
@@ -111,7 +111,7 @@ class ToolMetadata:
     effect: Effect = "read"
     needs: Capability | None = None
     max_lines: int = MAX_LINES
-    """Maximum number of lines in a result. Tools whose pages end with a hint on how to continue set a higher one."""
+    """Maximum number of lines in a result. Tools whose pages end with a hint on how to continue have a higher one."""
     label: str = ""
     is_polling: bool = False
     failure: FailureRenderer | None = None
@@ -133,11 +133,11 @@ class ToolClass(BaseModel):
         return self.naming.action(*(getattr(self, name) for name in type(self).model_fields))
 
     def render(self, outcome: Any, /) -> Rendered:
-        """Return the text for the model, by default from `format_outcome`, and the result as JSON if documented."""
+        """Return the text for the model, by default from `format_outcome`, and the result's JSON if documented."""
         return format_outcome(self.to_operation(), outcome), None
 
     def list_notes(self) -> tuple[str, ...]:
-        """Return the assumptions made for missing or invalid arguments, as one sentence each."""
+        """Return the assumptions made for missing or invalid arguments, one sentence for each."""
         return ()
 
     @classmethod
@@ -167,8 +167,8 @@ class ToolClass(BaseModel):
 class NestedModel(BaseModel):
     """Base class for objects inside an argument.
 
-    This class resolves the aliases of its fields, ignoring separators and case, because call resolution renames
-    only top-level arguments.
+    This class resolves its fields' aliases, ignoring separators and case, because call resolution renames only
+    top-level arguments.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -204,8 +204,8 @@ def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
 
 
 def render_as(format_outcome: Callable[..., str], *arguments: str) -> Callable[[Any, Any], Rendered]:
-    """Return a ``render`` method for a tool whose result is only text. ``arguments``: names of the tool's fields to
-    pass to ``format_outcome``."""
+    """Return a ``render`` method for a tool whose result is only text. ``arguments``: the tool's fields to pass to
+    ``format_outcome``, by name."""
 
     def render(self: Any, outcome: Any) -> Rendered:
         return format_outcome(outcome, *(getattr(self, name) for name in arguments)), None

@@ -1,5 +1,5 @@
-"""`adapter eval`: measures how often a model completes multi-step tasks, with its server's own tool calling and with
-this package's.
+"""`adapter eval`: measures how often a model completes multi-step tasks, with its server's or this package's tool
+calling.
 
 ::
 

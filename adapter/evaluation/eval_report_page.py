@@ -14,7 +14,7 @@ from adapter.recording.html_pages import Bar, Table, render_page
 from adapter.recording.view.view_page_data import render_message_text
 
 MAX_TEXT = 1_500
-"""Maximum number of characters of a message that are shown."""
+"""Maximum length of a message that is shown completely, in characters."""
 MAX_SHOWN = 60
 """Maximum number of failed runs whose conversations are shown. The results file contains all runs."""
 _COLUMNS = ("way", "runs", "completed", "answers", "calls", "prompt tokens", "output tokens", "seconds")
@@ -96,7 +96,7 @@ def _build_scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Seque
 
 
 def _abbreviate(message: JsonObject) -> str:
-    """Return a message's text and calls with visible control characters. The middle of a long text is left out."""
+    """Return a message's text and calls, with visible control characters and without the middle of a long text."""
     text = escape_for_display(render_message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"

@@ -10,7 +10,7 @@ from adapter.evaluation.scenario import KINDS
 from adapter.evaluation.scenario_runner import EvalRun
 
 Z = 1.959964
-"""Quantile of the normal distribution for 95 % confidence."""
+"""The normal distribution's quantile for 95 % confidence."""
 
 
 def compute_wilson_interval(successes: int, trials: int) -> tuple[float, float]:
@@ -25,7 +25,7 @@ def compute_wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The aggregate of several runs. Turns, calls, tokens and seconds are means per run."""
+    """The totals of several runs. Turns, calls, tokens and seconds are means per run."""
 
     runs: int
     done: int
@@ -67,9 +67,8 @@ def group_by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
 
 
 def count_discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
-    """Count the runs that were tried with two methods and completed with only one of them.
-
-    Return the number of runs completed only with ``one``, and the number completed only with ``other``.
+    """Return how many runs were completed only with the method ``one``, and how many only with ``other``. Runs that
+    were not tried with both methods do not count.
     """
     by_key = {(run.scenario, run.number, run.way): run.done for run in runs}
     pairs = [

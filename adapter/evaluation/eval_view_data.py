@@ -1,4 +1,4 @@
-"""Build the data of the page of `adapter view` from an evaluation's results. Each run is an exchange."""
+"""Build the page data of `adapter view` from an evaluation's results. Each run is an exchange."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_run_log(text: str) -> bool:
 
 
 def view_runs(text: str, name: str) -> PageData:
-    """Return the data for the page. Raises UsageError, which names the invalid line."""
+    """Return the data for the page. Raises UsageError for an invalid line, and names it."""
     view, head = PageData(name, "eval results", "The conversation", goes_on=False), JsonObject()
     for number, line in enumerate(text.split("\n"), start=1):
         try:

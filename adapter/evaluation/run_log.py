@@ -21,11 +21,11 @@ from adapter.evaluation.scenario_runner import EvalRun
 VERSION = 1
 BEGIN = b'{"eval"'
 Key: TypeAlias = tuple[str, str, int]
-"""Names of the scenario and the tool-calling method, and number of the run."""
+"""The names of the scenario and the tool-calling method, and the number of the run."""
 
 
 def hash_scenario(scenario: Scenario) -> str:
-    """Return a hash of the scenario's messages and tools, the only parts of a scenario that the model sees."""
+    """Return a hash of the scenario's messages and tools. The model sees no other part of it."""
     visible = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
     return hashlib.sha256(visible.encode()).hexdigest()[:12]
 
@@ -33,8 +33,8 @@ def hash_scenario(scenario: Scenario) -> str:
 class RunLog:
     """The runs of one model with the same sampling parameters, in a file whose first line is ``head``.
 
-    If the last line is incomplete, because the program was killed or the disk was full, it is removed. Raises
-    UsageError if the file is not a run log, has a different ``head``, or is being written by another process.
+    An incomplete last line, written before a crash or on a full disk, is removed. Raises UsageError if the file is not
+    a run log, has a different ``head``, or is being written by another process.
     """
 
     def __init__(self, path: Path, head: Mapping[str, Json]) -> None:
@@ -68,7 +68,7 @@ class RunLog:
             raise
 
     def get(self, scenario: Scenario, way: str, number: int) -> EvalRun | None:
-        """Return the recorded run of the scenario in its current version, or None."""
+        """Return the recorded run of this version of the scenario, or None."""
         return self.runs.get(((scenario.name, way, number), hash_scenario(scenario)))
 
     def add(self, run: EvalRun, scenario: Scenario) -> None:

@@ -1,12 +1,12 @@
 """Scenarios: multi-step tasks with working tools, the correct next step, and a check of the result.
 
-The world of a scenario answers tool calls. It is any object with one method per tool. A method takes the call's
-arguments by name, and returns text or a JSON value, which is converted to text. To refuse a call, it raises
-`ToolRefusal` with a message for the model.
+A scenario's world answers tool calls. It is any object with one method per tool. A method gets the call's arguments by
+name, and returns text or a JSON value, which is converted to text. To refuse a call, it raises `ToolRefusal` with a
+message for the model.
 
-The oracle of a scenario is a generator that solves the task: it yields the calls of a step, receives their results, and
-returns the final answer. `find_next_step` replays the calls made so far with a new oracle, and so finds the correct
-next step in any conversation, even after mistakes::
+A scenario's oracle is a generator that solves the task: it yields a step's calls, receives their results, and finally
+returns the answer. `find_next_step` finds the correct next step in any conversation, even after mistakes, by replaying
+the calls made so far with a new oracle::
 
     def oracle():
         (order,) = yield [ExpectedCall("find_order", {"number": 17})]
@@ -35,7 +35,7 @@ KINDS = (
 
 
 class ToolRefusal(Exception):
-    """The world of a scenario refuses a call. The message is for the model."""
+    """Raised by a scenario's world to refuse a call. The message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedCall:
-    """A call and its result. ``ok`` is False if the call was refused."""
+    """A call and its result. ``ok`` is false if the call was refused."""
 
     name: str
     arguments: JsonObject
@@ -58,7 +58,7 @@ class ExecutedCall:
 
 Oracle: TypeAlias = Generator[Sequence[ExpectedCall], Sequence[str], str]
 Check: TypeAlias = "Callable[[Json, Sequence[ExecutedCall], str], str]"
-"""Returns the fault of a run, or "" for success, from the world, the calls and the final answer."""
+"""Takes the world, the calls and the final answer. Returns the run's fault, or "" for success."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Scenario:
 
     @cached_property
     def solution(self) -> tuple[tuple[ExecutedCall, ...], str]:
-        """The calls of the oracle and their results in a new world, and the oracle's final answer."""
+        """The oracle's calls with their results in a new world, and the oracle's final answer."""
         world, executed = self.world(), list[ExecutedCall]()
         while not isinstance(step := find_next_step(self, executed), str):
             executed += [perform(self, world, call.name, call.arguments) for call in step.calls]
@@ -132,7 +132,7 @@ def find_next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> Next
 
 
 def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCall | None:
-    """Remove and return the first of ``remaining`` that equals ``call``."""
+    """Remove the first of ``remaining`` that equals ``call``, and return it."""
     for index, executed in enumerate(remaining):
         if executed.name == call.name and executed.arguments == call.arguments:
             return remaining.pop(index)
@@ -140,9 +140,8 @@ def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCa
 
 
 def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> ExecutedCall:
-    """Execute a call, valid or not. ``arguments`` is a JSON value, or a string that should contain JSON.
-
-    A mistake by the model raises no exception, but is reported as the result. Raises UsageError if the world fails.
+    """Execute a call, valid or not. ``arguments`` is a JSON value, or a string that should contain JSON. A mistake by
+    the model is reported as the call's result. Raises UsageError if the world fails.
     """
     decoded: JsonObject = {}
     try:
@@ -195,9 +194,8 @@ def _expand_schema(short: str | JsonObject) -> JsonObject:
 
 
 def missing_fact(answer: str, facts: Sequence[str]) -> str:
-    """Return a fault for the first of ``facts`` that the answer lacks, or "" if it contains all of them.
-
-    Letter case, and commas in numbers, are ignored. Facts match only whole words and numbers: 12 is not in 120.
+    """Return a fault for the first of ``facts`` that the answer lacks, or "" if it contains all. Letter case, and
+    commas in numbers, are ignored. Facts match only whole words and numbers: 12 is not in 120.
     """
     plain = _normalize_text(answer)
     for fact in facts:

@@ -32,7 +32,7 @@ NO_TOOLS = Dialect("none", "Only the tools of the scenario", ())
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters. ``seed`` is the seed of the first run; it increases by 1 with each further run."""
+    """Sampling parameters. ``seed`` is the first run's seed; each further run adds 1."""
 
     temperature: float = 0.0
     max_tokens: int = 512
@@ -70,7 +70,7 @@ class EvalRun:
 
 
 class _NoAnswer(Exception):
-    """Raised if the server sent something other than a completion."""
+    """Raised if the server sends no valid completion."""
 
 
 class Harness(Protocol):
@@ -80,13 +80,13 @@ class Harness(Protocol):
     def name(self) -> str: ...
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
-        """Run ``scenario`` once. ``check_time`` is called before each request, and raises if no time is left."""
+        """Run ``scenario`` once. ``check_time`` is called before each request, and raises if the time is over."""
         ...
 
 
 @dataclass(frozen=True)
 class SdkHarness:
-    """The plain loop of an OpenAI client: request an answer and run its calls, until an answer has no calls."""
+    """The usual loop of an OpenAI client: request an answer and run its calls, until an answer has no calls."""
 
     name: str
     client: OpenAI
@@ -94,7 +94,7 @@ class SdkHarness:
     sampling: Sampling = Sampling()
     max_turns: int = MAX_TURNS
     extra: Callable[[Scenario], JsonObject] = lambda _scenario: {}
-    """Returns additional request fields that OpenAI's API does not define."""
+    """Returns a scenario's additional request fields, which OpenAI's API does not define."""
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -183,7 +183,7 @@ class AgentHarness:
     sampling: Sampling = Sampling()
     max_turns: int = MAX_TURNS
     options: Callable[[Scenario], JsonObject] = lambda _scenario: {}
-    """Returns additional arguments of the `Agent`."""
+    """Returns a scenario's additional arguments for the `Agent`."""
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
         world, executed = scenario.world(), list[ExecutedCall]()
@@ -232,8 +232,8 @@ def _make_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
 def score_run(
     run: EvalRun, scenario: Scenario, world: object, executed: Sequence[ExecutedCall], began: float
 ) -> EvalRun:
-    """Set the duration, the counts and the fault of ``run``, and return it. ``began`` is its start on the clock of
-    `time.monotonic`. Raises UsageError if the scenario's check fails."""
+    """Set the run's duration, counts and fault, and return the run. ``began`` is its start, from `time.monotonic`.
+    Raises UsageError if the scenario's check raises an exception."""
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(executed), sum(not call.ok for call in executed)
     try:

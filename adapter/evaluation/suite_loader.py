@@ -54,8 +54,8 @@ def _load_python(path: Path) -> list[Scenario]:
 def select_scenarios(
     scenarios: Sequence[Scenario], kinds: Sequence[str], names: Sequence[str], *, easy: bool
 ) -> list[Scenario]:
-    """Return the scenarios of the given kinds and names, or all scenarios if neither is given. ``easy`` limits the
-    result to easy ones. Raises UsageError for an unknown kind or name."""
+    """Return the scenarios that have one of ``kinds`` or ``names``, or all if both are empty. If ``easy`` is true,
+    return only easy ones. Raises UsageError for an unknown kind or name."""
     for requested, known in ((kinds, {each.kind for each in scenarios}), (names, {each.name for each in scenarios})):
         if unknown := [name for name in requested if name not in known]:
             raise UsageError(f"unknown scenario or kind {unknown[0]!r}; expected one of: {', '.join(sorted(known))}")

@@ -20,9 +20,9 @@
     [[scenario.step]]
     calls = [{ name = "track_parcel", arguments = { id = "PX-81" }, result = "due 3 May" }]
 
-A call with ``error`` instead of ``result`` is refused with that message. If a call is listed several times, its
-repetitions get the listed results in order. ``other`` lists calls that are answered but not needed. Every other call is
-refused with the text ``unknown``.
+A call with ``error`` instead of ``result`` is refused with that message. If a call is listed several times, repeated
+calls get these results in order. ``other`` lists calls that are answered but not needed. All unlisted calls are refused
+with the text ``unknown``.
 
 A run succeeds if the model made every call that has a ``result`` in a step, made no call to a tool in ``never``, and
 gave an answer that contains all of ``holds`` and none of ``lacks``. With ``declines``, the answer must state that the
@@ -98,7 +98,7 @@ class SuiteData(_Data):
 
 
 def parse_scenarios(text: str, source: str) -> list[Scenario]:
-    """Parse the scenarios in TOML text. Raises UsageError, which names ``source`` and the invalid key."""
+    """Parse scenarios in TOML. Raises UsageError for an invalid key; the message names it and ``source``."""
     try:
         suite = SuiteData.model_validate(parse_toml(text))
     except ValidationError as error:
@@ -135,7 +135,7 @@ def _make_scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str
 
 
 class _ScenarioTable:
-    """A world that looks up the results of calls in the file's table."""
+    """A world that looks up calls' results in the file's table."""
 
     def __init__(self, calls: Sequence[CallData], unknown: str) -> None:
         self._unknown = unknown
@@ -161,7 +161,7 @@ def _build_key(name: str, arguments: Json) -> str:
 
 
 def _normalize(value: Json) -> Json:
-    """Return a value for comparison. 5 and 5.0 become equal, and whitespace around strings is removed."""
+    """Return a value to compare: 5 and 5.0 become equal, and whitespace around strings is removed."""
     match value:
         case dict():
             return {key: _normalize(each) for key, each in value.items()}

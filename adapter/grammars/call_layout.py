@@ -1,6 +1,6 @@
 """Derive the layout of a format's calls from the output of its encoder.
 
-A layout consists of the strings around a call's name and arguments. The arguments are JSON or key-value pairs.
+A layout consists of the text around a call's name and arguments. The arguments are JSON or key-value pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 @dataclass(frozen=True, slots=True)
 class JsonCallLayout:
-    """The strings around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``."""
+    """The text around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``."""
 
     head: str
     middle: str
@@ -47,7 +47,7 @@ class KeyValueCallLayout:
     following: str
     last: str
     none: str
-    """The text after the name, if a call has no arguments."""
+    """The text after the name in a call without arguments."""
     openings: Mapping[str, str]
     """The text between a key and its value, by the value's JSON type. Strings are written verbatim. All other values
     are written as JSON, with ``colon`` and ``comma``."""
@@ -65,7 +65,7 @@ class KeyValueCallLayout:
 
 
 def find_call_prefix(format: str) -> str | None:
-    """Return the prefix that distinguishes calls in this format from all other text, or None if there is none."""
+    """Return a text with which calls in this format begin, but no other text. Return None if there is none."""
     if get_format(format).marks_plain_text:
         return None
     layout = _find_json_layout(format) or find_key_value_call_layout(format)
@@ -94,7 +94,7 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
 
 
 def _find_text_between_calls(one: str, two: str) -> str | None:
-    """Return the text between two calls, or None if ``two`` is not ``one`` written twice with a separator."""
+    """Return the text between the two copies of ``one`` in ``two``, or None if ``two`` has any other form."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None
@@ -153,7 +153,7 @@ def _find_openings(
 
 
 def split_around(text: str, *words: str) -> list[str] | None:
-    """Split ``text`` at ``words`` if each of them occurs exactly once, in this order; otherwise return None."""
+    """Split ``text`` at ``words``. Return None unless each word occurs exactly once, in this order."""
     pieces = []
     for word in words:
         piece, found, text = text.partition(word)

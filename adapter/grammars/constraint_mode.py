@@ -1,11 +1,9 @@
-"""Constraint modes for decoding, shared by the commands `run`, `serve` and `wrap`.
+"""Modes of constrained decoding, shared by `run`, `serve` and `wrap`.
 
-====================  =======================================================================
-``off``               Unconstrained; the output is parsed and, if unambiguous, repaired.
-``arguments``         The model is free to call or not; once a call begins, it must be valid.
-``prefer``            The model writes a valid call or a reply.
-``required``          The model writes a valid call.
-====================  =======================================================================
+==================== ======================================================================= ``off`` Unconstrained; the
+output is parsed and, if unambiguous, repaired. ``arguments`` The model can write any text; once it begins a call, the
+call must be valid. ``prefer`` The model writes a valid call or a reply. ``required`` The model writes a valid call.
+==================== =======================================================================
 
 A request's ``tool_choice`` takes precedence: ``"none"`` always, ``"required"`` in every mode except ``off``.
 """
@@ -22,7 +20,7 @@ CONSTRAINTS: tuple[Constraint, ...] = get_args(Constraint)
 
 
 def parse_constraint_mode(name: str | None) -> Constraint | None:
-    """Return the mode called ``name``; None stays None (automatic). Raises UsageError for an unknown name."""
+    """Return the mode ``name``, or None for None (automatic). Raises UsageError for an unknown name."""
     for constraint in CONSTRAINTS:
         if name == constraint:
             return constraint

@@ -43,7 +43,7 @@ from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
 MAX_STRING = 1500
-"""Maximum string length, in characters. This is about 512 tokens of SmolLM2, a common limit for a call."""
+"""Maximum string length, in characters. SmolLM2 needs about 512 tokens for it, a common limit for a call."""
 MAX_GRAMMAR = 300_000
 """Maximum length of a grammar, in characters. llama.cpp parses a grammar of this length in a fraction of a second."""
 MAX_CALLS = 8
@@ -64,7 +64,7 @@ def build_gbnf(
     """Build a grammar that admits one call to one of the tools, with arguments valid for its schema.
 
     Args:
-        format: The call's format; Hermes replaces a format whose arguments are neither JSON nor key-value pairs.
+        format: The call's format; replaced by Hermes if its arguments are neither JSON nor key-value pairs.
         max_string: Maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`.
         max_text: The same limit for the parameters in `schema_to_ir.TEXTS`, whose text is useless if truncated.
         reply: A tool to which the grammar also admits a single call; all calls are then written as JSON.
@@ -127,7 +127,7 @@ def _build_grammar(
 
 
 def list_bare_call_tools(grammar: str, tools: ToolSet) -> list[str]:
-    """Return the names of the tools that `build_gbnf` lets a model call as bare JSON, without markers."""
+    """Return the names of the tools that a grammar from `build_gbnf` admits as bare JSON calls, without markers."""
     return [name for name in tools if f" ::= {format_gbnf_literal(format_gbnf_json_literal(name))} spaces " in grammar]
 
 

@@ -19,10 +19,9 @@ from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, buil
 from adapter.grammars.regex_to_gbnf import build_string_rule
 
 LONGEST_REPETITION = 1999
-"""Maximum upper bound of a repetition. llama.cpp rejects ``x{0,2000}`` or treats larger bounds as unbounded."""
+"""Largest upper bound of a repetition. llama.cpp rejects a larger one, as in ``x{0,2000}``, or ignores it."""
 MAX_ORDERED = 4
-"""Maximum number of required properties that may be written in any order. Each additional property doubles the number
-of rules."""
+"""Maximum number of required properties that may be in any order. Each additional one doubles the number of rules."""
 
 ESCAPE = r'"\\" ["\\nrt]'
 
@@ -65,7 +64,7 @@ class GrammarBuilder:
         return f"{format_gbnf_literal(format_gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
     def build_bare_call(self, name: str, shape: ir.Shape) -> str:
-        """Return the rule of a JSON call without markers and with free spacing, from the name to the arguments."""
+        """Return the rule for a JSON call without markers, with any spacing, from the name to the arguments."""
         arguments = self.build_expression(shape, f"{name}-arguments")
         quoted = format_gbnf_literal(format_gbnf_json_literal(name))
         return rf'{quoted} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
@@ -81,7 +80,7 @@ class GrammarBuilder:
         return name
 
     def build_expression(self, shape: ir.Shape, hint: str) -> str:
-        """Return an expression for values of this shape: the name of a rule. ``hint`` is a name for a new rule."""
+        """Return an expression for values of this shape, which is a rule's name. ``hint`` is a name for a new rule."""
         match shape:
             case ir.EnumShape(values):
                 return self.add(hint, join_alternatives(self._build_literal(value) for value in values))
@@ -152,15 +151,15 @@ class GrammarBuilder:
             return " ".join([self._build_unordered_pairs(pairs[:required_count], comma, hint), *optional])
         if required_count or not pairs:
             return " ".join([f" {comma} ".join(pairs[:required_count]), *optional])
-        # Without required properties, any optional one can be the first, which has no comma before it. The pairs after
-        # it have a separate rule, because the grammar would otherwise grow quadratically.
+        # Without required properties, any optional one can be the first, and has no comma before it. The pairs after
+        # the first have a separate rule, because the grammar would otherwise grow quadratically.
         following_rules = [""]
         for index, item in reversed(list(enumerate(optional))):
             following_rules.insert(0, self.add(f"{hint}-from-{index}", f"{item} {following_rules[0]}".strip()))
         return join_alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _build_unordered_pairs(self, pairs: list[str], comma: str, hint: str) -> str:
-        """Return a rule for all ``pairs`` in any order, with a rule for each set of pairs still to be written."""
+        """Return a rule for all ``pairs`` in any order. It uses a rule for each set of pairs that may still follow."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
         for count in range(1, len(rule_names) + 1):

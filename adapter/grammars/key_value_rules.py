@@ -43,11 +43,11 @@ _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Strings whose maximum length is below this exclude ``<``, so that each repetition matches a single character."""
+"""Strings with a lower maximum length exclude ``<``, so that each repetition matches a single character."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
-    """Builds the rules of a grammar with key-value arguments. Values, also inside JSON, contain no marker."""
+    """Builds a grammar's rules for calls with key-value arguments. Values contain no marker, even inside JSON."""
 
     def __init__(self, layout: KeyValueCallLayout) -> None:
         self._layout, self.tail = layout, ""
@@ -79,14 +79,14 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{format_gbnf_literal(property.name)} ({join_alternatives(values)})")
 
     def _list_values(self, shape: ir.Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield the ways to write a value of this shape: the text before it, and its rule."""
+        """Yield each way to write a value of this shape: the text before the value, and the value's rule."""
         openings = self._layout.openings
         match shape:
             case ir.UnionShape(shapes):
                 has_text = any(isinstance(item, ir.StringShape) for item in shapes)
                 for number, item in enumerate(shapes, 1):
                     kind = _TYPES.get(type(item), "null")
-                    # If text is allowed, everything except null is parsed as text, unless the tag has a type.
+                    # If text is allowed, everything except null is parsed as text, unless the tag states the type.
                     if not (has_text and kind != "null" and openings[kind] == openings["string"]):
                         yield from self._list_values(item, f"{hint}-{number}")
             case ir.EnumShape(values):
@@ -131,8 +131,8 @@ _TYPES: Mapping[type, str] = {
 
 
 def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
-    """Build a rule for a character of text, except ``excluded``, or for a few characters that begin with ``<`` but not
-    with a marker. The rule also matches ``escape``."""
+    """Build a rule for one step of text without markers: a character that is neither ``<`` nor in ``excluded``, or
+    ``<`` and a few characters that do not begin a marker. After ``<``, the rule also accepts ``escape``."""
 
     def build_continuation(remainders: list[str]) -> str:
         """Build the rule for the text after a marker's prefix. Each of ``remainders`` would complete a marker."""

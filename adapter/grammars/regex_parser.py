@@ -81,7 +81,7 @@ def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def subtract_ranges(ranges: Ranges, excluded: Ranges) -> Ranges:
-    """Return the code points of ``ranges`` that are not in ``excluded``."""
+    """Return the code points in ``ranges`` that are not in ``excluded``."""
     kept = list(ranges)
     for first, last in excluded:
         kept = [
@@ -125,8 +125,8 @@ ALL_MEANINGS: dict[Any, Ranges] = {
 _NAMED_GROUP = re.compile(r"(?<!\\)\(\?<(?=[A-Za-z_])")
 """ECMAScript's spelling of a named group."""
 _AMBIGUOUS = re.compile(r"(?<!\\)\{,\d*\}|\\[Na]|\(\?#|\[(?:\\.|[^\]\\])*?(?:\[|--|&&|~~|\|\|)")
-"""Matches syntax that has another meaning in ECMAScript, or may get another one in Python: repetitions without a
-minimum, named characters, comments, and operators in classes."""
+"""Matches syntax whose meaning differs in ECMAScript, or may change in Python: repetitions without a minimum, named
+characters, comments, and operators in classes."""
 
 
 def _convert_sequence(nodes: Any) -> Node:
@@ -146,7 +146,7 @@ def _convert_node(code: Any, value: Any) -> Node:
             return _convert_sequence(value[3])
         case codes.BRANCH:
             return Alternation(tuple(map(_convert_sequence, value[1])))
-        case codes.MAX_REPEAT | codes.MIN_REPEAT:  # a lazy repetition admits the same strings
+        case codes.MAX_REPEAT | codes.MIN_REPEAT:  # a lazy repetition matches the same strings
             fewest, most, inner = value
             most = None if most is codes.MAXREPEAT else most
             item = _convert_sequence(inner)
@@ -159,7 +159,7 @@ _ANCHORS = {codes.AT_BEGINNING: "^", codes.AT_END: "$"}
 
 
 def convert_class(items: Any) -> Ranges:
-    """Return the characters of a class, which `re`'s parser has parsed to ``items``."""
+    """Return the characters of a class. ``items`` is the output of `re`'s parser for the class."""
     is_negated = items[0][0] in (codes.NEGATE, codes.NOT_LITERAL)
     ranges: list[tuple[int, int]] = []
     for code, value in items:

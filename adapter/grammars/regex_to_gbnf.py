@@ -30,7 +30,7 @@ def build_string_rule(
 
     ``shortest`` and ``longest`` limit the length in characters. If ``is_bare`` is true, the value is verbatim text
     between tags instead of a JSON string. It then excludes ``<`` and line breaks, which a parser could confuse with
-    parts of the tags. Return None if the pattern is not supported, or if a grammar cannot represent any matching text.
+    parts of the tags. Return None if the pattern is not supported, or if a grammar cannot express any match.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))
@@ -49,7 +49,7 @@ def build_string_rule(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Convert a pattern to one for the whole string, with any text at each end that has no anchor."""
+    """Convert a pattern to one for the whole string: at each end without an anchor, allow any text."""
     if isinstance(node, Alternation):
         return Alternation(tuple(map(_add_free_text, node.choices)))
     return _add_free_text(node)
@@ -92,7 +92,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _limit_length(node: Node, longest: int) -> Node:
-    """Limit a match to ``longest`` characters, by the largest common maximum for all repetitions that achieves this."""
+    """Limit a match to ``longest`` characters, by capping all repetitions at the same, largest possible maximum."""
     times, too_many = 0, longest + 1
     if (_measure_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
         raise UnsupportedPattern
@@ -146,7 +146,7 @@ def _build_expression(node: Node, characters: Callable[[Ranges], str]) -> str:
 
 
 def _build_expression_or_none(node: Node, characters: Callable[[Ranges], str]) -> str | None:
-    """Return the expression of ``node``, or None if it cannot be written in a grammar."""
+    """Return the expression for ``node``, or None if a grammar cannot express it."""
     try:
         return _build_expression(node, characters)
     except UnsupportedPattern:

@@ -69,7 +69,7 @@ class ReplyParser:
         self._parser = Parser(format, all_tools, turn=turn, policy=APPROVED, stream_arguments=True)
         self._reply = reply.name
         self._stream_arguments = stream_arguments
-        self._id = ""  # of the reply that is being written
+        self._id = ""  # the call id of the reply that is being written
         self._is_in_text = False
         self._emitted_text = ""
         self._has_called = False
@@ -102,7 +102,7 @@ class ReplyParser:
                     yield event
 
     def _decode_delta(self, delta: ToolCallDelta) -> str:
-        """Return the new text of a reply from a chunk of its arguments. A chunk never ends inside an escape."""
+        """Return a reply's new text from a chunk of its arguments. A chunk never ends inside an escape."""
         if delta.id != self._id:
             self._id, self._is_in_text, self._emitted_text = delta.id, False, ""
         body, start = delta.arguments, 0
@@ -118,7 +118,7 @@ class ReplyParser:
         return new_text
 
     def _translate_incomplete(self, incomplete: InvalidToolCall) -> Event:
-        """Return the rest of a truncated reply's text as an event. Return any other invalid call unchanged."""
+        """Return the remaining text of a truncated reply as an event. Return any other invalid call unchanged."""
         text_start = _BEGIN.search(incomplete.raw)
         body = _PIECE.match(incomplete.raw, text_start.end()) if text_start else None
         if f'"{self._reply}"' not in incomplete.raw or body is None:

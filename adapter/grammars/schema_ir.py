@@ -16,8 +16,8 @@ from adapter.core.events import Json
 Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
 """Allowed values of string parameters, by ``(tool, parameter)`` or by parameter alone.
 
-They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. An optional
-parameter without allowed values is omitted. A tool with a required parameter without allowed values cannot be called.
+They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. If the list of
+allowed values is empty, an optional parameter is omitted, and a tool that requires the parameter cannot be called.
 """
 MAX_ITEMS = 16
 """Maximum number of items in a list. Without a limit, small models rarely end a list."""
@@ -41,7 +41,7 @@ class StringShape:
 
 @dataclass(frozen=True, slots=True)
 class NumberShape:
-    """A number from ``lowest`` to ``highest``, both inclusive. A bound that is None does not apply."""
+    """A number from ``lowest`` to ``highest``, both inclusive. None means no bound."""
 
     integer: bool
     lowest: Decimal | None = None
@@ -112,7 +112,7 @@ Shape: TypeAlias = (
 
 
 def is_satisfiable(shape: Shape) -> bool:
-    """Return whether any value has this shape. A shape without values results from choices that exclude every value."""
+    """Return whether any value has this shape. If `Choices` exclude every value, none has it."""
     match shape:
         case EnumShape(values):
             return bool(values)

@@ -36,8 +36,8 @@ TEXTS = frozenset(
         "query", "sql", "url",
     }
 )  # fmt: skip
-"""Names of parameters for long text. For all other parameters the limit is lower: a small model that writes very long
-text into one of them will not stop."""
+"""Names of parameters for long text. All others have a lower limit, because a small model that writes a very long text
+there will not stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class SchemaLowering:
     options: LoweringOptions
     _visited: list[None] = field(default_factory=list)
     _recursion_shape: ir.Shape = ir.NOTHING
-    """Shape that replaces a recursive reference after `MAX_VISITS` visits."""
+    """The shape that replaces a recursive reference after `MAX_VISITS` visits."""
 
     def lower(self) -> ir.Shape:
         """Return the shape of the arguments object."""
         shape = self._reduce(self.schema, ())
-        if not ir.is_satisfiable(shape):  # perhaps only because of a required recursive property
+        if not ir.is_satisfiable(shape):  # perhaps only because a required property is recursive
             shape = replace(self, _visited=[], _recursion_shape=ir.AnyShape())._reduce(self.schema, ())
         match shape:
             case ir.UnionShape(shapes) if objects := [
@@ -82,7 +82,7 @@ class SchemaLowering:
                 return ir.MapShape(ir.AnyShape()) if ir.is_satisfiable(shape) else ir.NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> ir.Shape:
-        """Lower a subschema. The levels and references in ``path`` limit depth and recursion."""
+        """Lower a subschema. ``path`` has the levels and references above it, and limits depth and recursion."""
         self._visited.append(None)
         is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or is_over_limit:
@@ -182,7 +182,7 @@ _SHARED_KEYWORDS = frozenset({"type", "properties", "required", "items", "additi
 
 
 def _lower_number(schema: Mapping[str, Json], integer: bool) -> ir.NumberShape:
-    """Return a number shape with inclusive bounds. Bounds that contradict each other or are too large are ignored."""
+    """Return a number shape with inclusive bounds. Contradictory or too large bounds are ignored."""
     step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
     lows, highs = list[Decimal](), list[Decimal]()
     if (bound := _parse_decimal(schema, "minimum")) is not None:

@@ -24,8 +24,8 @@ from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TE
 
 FilePath = Annotated[PathText, Parameter("Absolute path (or relative to the project root)", *PATH)]
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
-"""Maximum size of a page from `Read`, in bytes, which leaves room for the hint below the page. The number of lines is
-limited only by ``limit``."""
+"""Maximum size of a page from `Read`, in bytes. It leaves room for the hint below the page. Only ``limit`` limits the
+number of lines."""
 MAX_LINE_CHARACTERS = 2_000
 """Maximum length of a line, in characters. The rest of the line is omitted."""
 

@@ -13,8 +13,8 @@ file.
 
 A group in ``argumentTemplate`` is used if all its placeholders have a value, and dropped otherwise. With
 ``exclusiveArgumentTemplate``, only the first complete group is used. ``{{name}}`` is replaced by a value, ``{(name)}``
-by a path inside the workspace. The program runs without a shell, so that each token is one argument, whatever it
-contains. A token whose value is an array is repeated for each item. An empty array counts as a missing value, and a
+by a path inside the workspace. The program runs without a shell, so each token is one argument, whatever it contains.
+If a token's value is an array, the token is repeated for each item. An empty array counts as a missing value, and a
 missing value is replaced by its ``default``. A value never becomes an option: if a token begins with a placeholder, a
 value that begins with ``-`` is rejected unless ``--`` precedes it.
 
@@ -57,8 +57,8 @@ def load_default_text() -> str:
 
 
 class DefaultTool(ShellTool):
-    """A shipped entry, which is offered only if its program is installed. The user's own tools are always offered, so
-    that a call reports the missing program."""
+    """A shipped entry. It is offered only if its program is installed. The user's own tools are always offered, so that
+    a call reports a missing program."""
 
     def build_tool(self) -> Tool:
         return replace(super().build_tool(), program=self.executable)

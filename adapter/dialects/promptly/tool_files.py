@@ -41,8 +41,8 @@ class DefinedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSelection:
-    """The command-line options that select tools. ``local``: approved text of the local file, or "" to ignore the file;
-    None to read the file."""
+    """The command-line options that select tools. ``local`` is the local file's approved text, "" to ignore the file,
+    or None to read it."""
 
     basename: str = DEFAULT_BASENAME
     include: Sequence[str] = field(default_factory=tuple)
@@ -59,8 +59,8 @@ def find_user_file(basename: str = DEFAULT_BASENAME) -> Path:
 
 
 def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> list[DefinedTool]:
-    """Return all tools, including overridden ones. A tool precedes the tools that it overrides. Raises UsageError for
-    an invalid file.
+    """Return all tools, including overridden ones, which follow the tools that override them. Raises UsageError for an
+    invalid file.
 
     ``local``: see `ToolSelection`.
     """
@@ -97,8 +97,8 @@ def find_target_file(config_file: Path | None) -> Path:
 
 
 def add_tool(entry: JsonObject, file: Path) -> None:
-    """Add an entry to ``file``, and create the file if necessary. Raises UsageError if the entry is invalid or the file
-    already has a tool with its name."""
+    """Add an entry to ``file``, creating the file if necessary. Raises UsageError if the entry is invalid or the file
+    already has a tool of this name."""
     tool = parse_entry(entry, "the new tool")
     entries = _read_entries(file) if file.exists() else []
     if any(isinstance(other, dict) and other.get("name") == tool.name for other in entries):
@@ -151,7 +151,7 @@ def _read_entries(file: Path) -> list[Json]:
 
 
 def _save(file: Path, entries: Sequence[Json]) -> None:
-    """Replace the entries of ``file``, and keep its structure and its other keys."""
+    """Replace the entries in ``file``, but keep its structure and other keys."""
     content: Json = {ENTRIES_KEY: list(entries)}
     if file.exists():
         old = json.loads(_read_text(file))
@@ -163,7 +163,7 @@ def _save(file: Path, entries: Sequence[Json]) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write the file atomically. If it is a symbolic link, write the link's target."""
+    """Write the file atomically. If it is a symbolic link, replace the link's target."""
     file = file.resolve()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ _NAME = r"^[A-Za-z0-9_.-]{1,64}$"
 
 
 def _inline_references(schema: JsonObject) -> JsonObject:
-    """Return ``schema`` without references, so that no schema is fetched. Raises ValueError if it is invalid."""
+    """Return ``schema`` with its references inlined, so that none is fetched. Raises ValueError if it is invalid."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -200,7 +200,7 @@ class ShellToolCall:
         return ()
 
     def _build_arguments(self) -> Iterator[ProgramArgument]:
-        """Yield the arguments. Raises ToolError for a value that would be an option, or if a group is incomplete."""
+        """Yield the arguments. Raises ToolError if a value would be an option, or if no exclusive group is complete."""
         complete_groups = [group for group in self.tool.argument_template if self._is_complete(group)]
         if self.tool.exclusive_argument_template:
             if not complete_groups and self.tool.argument_template:

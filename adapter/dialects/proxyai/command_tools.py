@@ -17,9 +17,9 @@ from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""Default timeout of a command, in milliseconds, from the program. Its document does not state one."""
+"""ProxyAI's default timeout of a command, in milliseconds, which its document does not state."""
 MAX_TIMEOUT_MS = 600_000
-"""Maximum timeout of a command, in milliseconds, from the program. Its document does not state one."""
+"""ProxyAI's maximum timeout of a command, in milliseconds, which its document does not state."""
 
 
 def _render_read_error(given: JsonObject, error: ToolError) -> Json:
@@ -50,7 +50,7 @@ class ProxyAIBash(ToolClass):
         bool | None, Parameter("Run in the background; read the output with BashOutput", "background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
-    """A parameter of the program that its document does not mention."""
+    """A parameter that ProxyAI accepts, although its document does not mention it."""
 
     @model_validator(mode="before")
     @classmethod

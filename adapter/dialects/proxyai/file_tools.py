@@ -159,7 +159,7 @@ class IntelliJSearch(ToolClass):
 
 
 PREVIEW_CHARACTERS = 200
-"""Maximum length of the previews of an edit's old and new text, in characters."""
+"""Maximum length of a preview of an edit's old or new text, in characters."""
 
 
 class ProxyAIEdit(ToolClass):

@@ -9,7 +9,7 @@ from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
 from adapter.recording.html_pages import Bar, Table, render_page
 
 MAX_TEXT = 600
-"""Maximum number of characters of an answer that are shown."""
+"""Maximum length of an answer that is shown completely, in characters."""
 _COLUMNS = (
     "setup", "tasks", "valid", "correct", "unnecessary calls", "prompt tokens", "output tokens", "seconds",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Run a task with a setup on a real server. The answer is translated as `adapter serve` would translate it."""
+"""Run a task with a setup on a real server. The answer is translated as by `adapter serve`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
 MAX_TOKENS = 160
-"""Maximum number of tokens per answer. In the most verbose format, the longest correct answer has about 100."""
+"""Maximum number of tokens in an answer. The longest correct answer has about 100 in the most verbose format."""
 
 TEMPERATURE, SEED = 0.0, 1
 """Sampling settings of every request."""
@@ -35,7 +35,7 @@ MAX_STRING = 120
 class TaskOutcome:
     """The outcome of a task.
 
-    ``valid`` is True if every call was valid and the text contains no failed attempt at a call. ``named`` is True if
+    ``valid`` is true if every call was valid and the text contains no failed attempt at a call. ``named`` is true if
     the expected tools were called, with any arguments.
     """
 
@@ -50,13 +50,13 @@ class TaskOutcome:
     needless: bool = False
     """True if a call was made although the task needs none."""
     written: str = ""
-    """The model's unchanged text before any retry, without calls that the server parsed."""
+    """The model's unchanged text before any retry. It lacks calls that the server parsed."""
 
 
 class TaskRunner:
     """Runs tasks on ``client``.
 
-    ``template`` renders the model's chat template. ``observe`` is called with each exchange, whose field
+    ``template`` renders the model's chat template. ``observe`` is called with each exchange; the exchange's field
     ``conversation`` names the setup and the task.
     """
 
@@ -117,7 +117,7 @@ class TaskRunner:
 
 
 def _collect_chunks(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
-    """Return the content, the calls, and whether the arguments of all calls were JSON objects."""
+    """Return the content, the calls, and whether all calls' arguments were JSON objects."""
     content = ""
     names: dict[int, str] = {}
     arguments: dict[int, str] = {}
@@ -143,5 +143,5 @@ def _decode(arguments: str) -> JsonObject | None:
 
 
 def _contains_attempt(content: str, tools: Sequence[JsonObject]) -> bool:
-    """Return whether the text looks like a failed call, because it contains a quoted tool name and a brace."""
+    """Return whether the text contains a quoted tool name and a brace, and so looks like a failed call."""
     return any(f'"{tool["function"]["name"]}"' in content and "{" in content for tool in tools)

@@ -1,4 +1,4 @@
-"""Recognize faults of a model server in the answers of a probe: patterns that a model alone does not produce."""
+"""Recognize a model server's faults in a probe's answers: patterns that the model itself would not produce."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _CONTROL = re.compile(
 _REPEATED = re.compile(r"(\w[^{}\[\]\n]{0,19}?)\1{7}")
 """Text of at most 20 characters that is written eight times in succession."""
 _PLACE = 12
-"""Number of characters before the point where a call's JSON becomes invalid. They are compared between answers."""
+"""Number of compared characters before the point where a call's JSON becomes invalid."""
 
 
 def find_server_faults(answers: Sequence[str]) -> list[str]:
-    """Return one sentence, with advice, for each server fault that shows in ``answers``, the model's raw output."""
+    """Return a sentence with advice for each server fault found in ``answers``, the model's raw outputs."""
     tokens = [match[0] for text in answers if (match := _CONTROL.search(text))]
     repeated = [match[1] for text in answers if (match := _REPEATED.search(text))]
     breaks = [place for text in answers if (place := _break(text))]
@@ -38,8 +38,8 @@ def find_server_faults(answers: Sequence[str]) -> list[str]:
 
 
 def _break(text: str) -> str:
-    """Return the text before the point where the JSON of a call in ``text`` becomes invalid. Return "" if there is no
-    call, or if its JSON is valid or only incomplete."""
+    """Return the text just before the point where the JSON of a call in ``text`` becomes invalid. Return "" if there is
+    no call, or if its JSON is valid or only incomplete."""
     start = text.find('{"')
     if start < 0:
         return ""

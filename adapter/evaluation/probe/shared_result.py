@@ -1,6 +1,6 @@
-"""The result of a probe in a form that can be published, without user names, paths, hosts and keys.
+"""A probe's result in a form that can be published, without user names, paths, hosts and keys.
 
-``adapter probe --share`` writes it as JSON. The files in ``fixtures/shared_results`` make the table of docs/models.md.
+``adapter probe --share`` writes it as JSON. The table of docs/models.md is generated from ``fixtures/shared_results``.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _PRIVATE_FORMS = {
     "a user name": re.compile(r"@|\\"),
     "a key": re.compile(r"[A-Za-z0-9_-]{33,}"),
 }
-"""Patterns of private text. Keys have at least 33 characters, more than any public name of a llama.cpp version."""
+"""Patterns of private text. A key has at least 33 characters, more than any public llama.cpp version name."""
 
 
 def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
-    """Return the kind of private text that ``text`` looks like, or "" if it looks public. ``names`` are names that must
-    not occur in it, such as the user's."""
+    """Return the kind of private text that ``text`` looks like, or "" if it looks public. ``names`` must not occur in
+    it, such as the user's name."""
     for form, pattern in _PRIVATE_FORMS.items():
         if pattern.search(text):
             return form
@@ -56,7 +56,7 @@ def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
 
 
 def list_machine_names() -> tuple[str, ...]:
-    """Return the names of the user, the home folder and this machine."""
+    """Return the names of the user, the user's home folder and this machine."""
     names = {platform.node(), platform.node().partition(".")[0]}
     with suppress(OSError, KeyError, RuntimeError):  # the user may have no entry in the system's database, or no home
         names |= {getpass.getuser(), Path.home().name}
@@ -70,7 +70,7 @@ def _check_public(text: str) -> str:
 
 
 PublicText = Annotated[str, Field(max_length=60, pattern=r"^[\w .()+-]*$"), AfterValidator(_check_public)]
-"""Text that names only public things."""
+"""Text that does not look private."""
 
 
 class _SharedTable(BaseModel):
@@ -85,8 +85,8 @@ class SharedEngine(_SharedTable):
 
 
 class SharedModel(_SharedTable):
-    """The model. ``family`` is the public name of its family, such as ``qwen3``, and ``template_hash`` the first 16
-    hexadecimal digits of the SHA-256 of its chat template. All fields but the family can be empty."""
+    """The model. ``family`` is its family's public name, such as ``qwen3``. ``template_hash`` has the first 16
+    hexadecimal digits of its chat template's SHA-256. All fields except the family can be empty."""
 
     family: Annotated[PublicText, Field(min_length=1)]
     parameters: NonNegativeInt | None = None
@@ -95,7 +95,7 @@ class SharedModel(_SharedTable):
 
 
 class SharedSettings(_SharedTable):
-    """The settings of a setup. ``template`` is True if the model's chat template described the tools."""
+    """A setup's settings. ``template`` is true if the model's chat template described the tools."""
 
     format: PublicText
     style: Style
@@ -108,7 +108,7 @@ class SharedSettings(_SharedTable):
 
 
 class SharedScore(_SharedTable):
-    """The score in one kind of tasks: the numbers of tasks, valid answers, correct answers and unnecessary calls."""
+    """The score for one kind of task: the numbers of tasks, valid answers, correct answers and unnecessary calls."""
 
     tasks: NonNegativeInt
     valid: NonNegativeInt
@@ -123,7 +123,7 @@ class SharedScore(_SharedTable):
 
 
 class SharedTrial(_SharedTable):
-    """A setup with its scores by kind of task."""
+    """A setup with its score for each kind of task."""
 
     settings: SharedSettings
     scores: dict[TaskKind, SharedScore]
@@ -138,8 +138,8 @@ class SharedTrial(_SharedTable):
 
 
 class SharedResult(_SharedTable):
-    """The result of a probe. ``native`` is the server's own tool calling. ``best`` is the best setup, which may be the
-    native one, or None if no setup produced a correct call."""
+    """A probe's result. ``native`` is the server's own tool calling. ``best`` is the best setup, possibly the native
+    one, or None if no setup produced a correct call."""
 
     version: Literal[1] = 1
     adapter: PublicText = __version__
@@ -152,7 +152,7 @@ class SharedResult(_SharedTable):
 
     @property
     def file_name(self) -> str:
-        """The usual name of the file: model, quantization and engine."""
+        """The file's usual name: model, quantization and engine."""
         parts = (self.model.family, format_parameters(self.model.parameters), self.model.quantization, self.engine.kind)
         return "-".join(re.sub(r"[^\w.]+", "-", part).lower() for part in parts if part) + ".json"
 
@@ -161,7 +161,7 @@ class SharedResult(_SharedTable):
 
 
 def format_parameters(parameters: int | None) -> str:
-    """Return a number of parameters in short: ``135M``, ``7.6B``, or "" if it is unknown."""
+    """Abbreviate a number of parameters: ``135M``, ``7.6B``, or "" if it is unknown."""
     if parameters is None:
         return ""
     for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
@@ -187,7 +187,7 @@ def check_shareable(engine: EngineDetails, format: str) -> None:
 
 
 def build_shared_result(found: Probe, engine: EngineDetails, template_hash: str, made: str) -> SharedResult:
-    """Return the part of a probe's result that can be published. Raises UsageError if a string in it looks private."""
+    """Return the publishable part of a probe's result. Raises UsageError if a string in it looks private."""
     best = found.best
     try:
         return SharedResult(

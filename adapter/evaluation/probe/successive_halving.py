@@ -1,4 +1,4 @@
-"""Run a few tasks with every setup, more tasks with the better setups, and all tasks with the best.
+"""Run a few tasks with every setup, more tasks with the better setups, and all tasks with the best one.
 
 Successive halving (Jamieson and Talwalkar 2016) spends most of the time on setups that can still win. The server's own
 tool calling gets as many tasks as the best setup, so that all setups can be compared with it. Every round gets an equal
@@ -21,11 +21,11 @@ from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
-"""For each round: the number of tasks that each setup has run at its end, and the number of setups that continue. The
+"""For each round: the number of tasks that a setup has run when the round ends, and how many setups then continue. The
 server's own tool calling always continues."""
 
 MIN_TASKS = RUNGS[0][0]
-"""Minimum number of tasks per setup on a slow machine: one task with a call and one without."""
+"""Minimum number of tasks per setup, even on a slow machine: one task with a call and one without."""
 
 NATIVE = CallingSetup(native=True)
 
@@ -34,7 +34,7 @@ STOPPED = "stopped by the user"
 
 @dataclass(slots=True)
 class SetupTrial:
-    """The outcomes of a setup. If the server rejected the setup, ``refusal`` is its error message, otherwise ""."""
+    """A setup's outcomes. ``refusal`` is the server's error message if it rejected the setup, otherwise ""."""
 
     setup: CallingSetup
     outcomes: list[TaskOutcome] = field(default_factory=list)
@@ -64,11 +64,10 @@ class SetupTrial:
     def rank(self, tasks: int) -> tuple[float, ...]:
         """Return a sort key for the first ``tasks`` outcomes. A greater key is better.
 
-        A setup that never called an expected tool ranks last; wrong arguments do not matter for this, because they may
-        be chance. A setup that solved only tasks with calls, or only tasks without, ranks below setups that solved both
-        kinds: a model that never calls a tool is right whenever no call is needed, and a model that always calls one
-        never finishes. Further criteria are correct answers, then valid answers, then a low number of tokens. The two
-        kinds of tasks have equal weights, however many tasks there are of each.
+        A setup that never called an expected tool ranks last, whatever the arguments, which may be wrong by chance.
+        Setups that solved both kinds of task, with and without calls, rank above the others: a model that never calls a
+        tool is right whenever no call is needed, and a model that always calls one never finishes. Further criteria are
+        correct answers (each kind of task has the same weight), then valid answers, then a low number of tokens.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
@@ -78,14 +77,14 @@ class SetupTrial:
 
 
 def _sum_rates(outcomes: Sequence[TaskOutcome]) -> float:
-    """Return the sum of two rates: correct calls, and correct answers to tasks without a call."""
+    """Return the sum of two success rates: for tasks with calls, and for tasks without."""
     groups = [[each.right for each in outcomes if bool(each.task.expected) == expected] for expected in (True, False)]
     return sum(sum(group) / len(group) for group in groups if group)
 
 
 @dataclass(slots=True)
 class Probe:
-    """The trials of a probe in order. ``ended`` is the reason why the probe ended early, or "" if it did not."""
+    """A probe's trials, in order. ``ended`` is the reason why the probe ended early, or "" if it did not."""
 
     trials: list[SetupTrial]
     ended: str = ""
@@ -97,8 +96,8 @@ class Probe:
 
     @property
     def best(self) -> SetupTrial | None:
-        """The best of the setups that were run on the most tasks. It is the server's own tool calling if that did
-        better on the same tasks, and None if no setup produced a correct call."""
+        """The best trial among the setups with the most tasks and the server's own tool calling, compared on the same
+        tasks. None if none of them produced a correct call."""
         tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
         tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
@@ -107,11 +106,10 @@ class Probe:
 
 
 def list_candidates(format: str, *, can_constrain: bool, can_use_template: bool = False) -> list[CallingSetup]:
-    """Return the setups that are worth trying for a model that probably writes ``format``, the most promising first.
+    """Return the setups to try for a model that probably writes ``format``, the most promising first.
 
-    ``can_constrain`` is True if the server can constrain output, and ``can_use_template`` if the model's chat template
-    can describe the tools. The constraint ``required`` is not tried, because ``prefer`` allows the same calls and also
-    text.
+    ``can_constrain`` is true if the server can constrain output, and ``can_use_template`` if the model's chat template
+    can describe the tools. The constraint ``required`` is not tried, because ``prefer`` allows the same calls and text.
     """
     constrained = (
         [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
@@ -178,7 +176,7 @@ def probe_model(
 
 
 def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
-    """Run a task. Return False if the server refused the setup, as it then would for all other tasks."""
+    """Run a task. Return False if the server refused the setup, because it would then refuse all other tasks."""
     try:
         trial.outcomes.append(runner.run(task, trial.setup))
     except TransportError as error:
@@ -188,7 +186,7 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def find_largest_fitting_rung(task_limit: int, active: Sequence[SetupTrial], share_s: float) -> int:
-    """Return how many tasks, at most ``task_limit``, each active setup can complete in ``share_s`` more seconds."""
+    """Return how many tasks (at most ``task_limit``) each active setup can complete in another ``share_s`` seconds."""
     outcomes = [outcome for trial in active for outcome in trial.outcomes]
     if not outcomes:
         return task_limit

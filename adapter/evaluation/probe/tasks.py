@@ -2,7 +2,7 @@
 
 They are deliberately general, and not from any benchmark. They cover requests with and without a call, numbers, enums,
 nested values, lists, edits, parallel calls, and continuing after a result or an error. Most tasks have the same tools,
-so that a server can cache this part of the prompt. Some have the tools of a shop or a smart home, because a setup that
+so that a server can cache this part of the prompt. Some have a shop's or a smart home's tools, because a setup that
 suits one tool set may make needless calls with another. Consecutive tasks differ in kind, because weak setups get only
 the first few tasks.
 """
@@ -33,7 +33,7 @@ class ProbeCall:
 
 @dataclass(frozen=True, slots=True)
 class ProbeTask:
-    """A task. ``expected`` has the correct calls in any order. It is empty if the task needs an answer in words."""
+    """A task. ``expected`` has the correct calls, in any order. It is empty if the task needs no call."""
 
     name: str
     messages: tuple[JsonObject, ...]
@@ -82,8 +82,8 @@ def _matches(call: ProbeCall, expected: ProbeCall) -> bool:
 
 
 def _are_equal(value: Json, expected: Json) -> bool:
-    """Compare JSON values. In strings, letter case, outer whitespace and a final period are ignored. ``value`` may have
-    additional keys. An expected ``{"one_of": [...]}`` matches any of its values."""
+    """Compare JSON values. In strings, letter case, outer whitespace and a final period are ignored. Objects in
+    ``value`` may have additional keys. An expected ``{"one_of": [...]}`` matches any of its values."""
     if isinstance(expected, dict) and "one_of" in expected:
         return any(_are_equal(value, each) for each in expected["one_of"])
     if isinstance(expected, dict):

@@ -1,4 +1,4 @@
-"""Scenarios with long results, whose relevant lines are among many irrelevant ones."""
+"""Scenarios with long results, in which few lines are relevant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios with a stateful environment: a wrong argument has consequences that later calls do not reveal."""
+"""Scenarios with a stateful environment: the effects of a wrong argument do not show in later calls."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def select_tools(count: int, *required: str) -> list[JsonObject]:
 
 
 class Records:
-    """The records and the effects of the verbs. ``state`` has each record's status, owner and notes, by id."""
+    """The records, which the verbs change. ``state`` has each record's status, owner and notes, by id."""
 
     def __init__(self, records: dict[str, JsonObject]) -> None:
         self.state = {id: {"status": "open", "owner": "nobody", "notes": [], **each} for id, each in records.items()}
