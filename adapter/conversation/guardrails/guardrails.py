@@ -166,8 +166,8 @@ class Guardrails(ViolationFinder):
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
-        If the arguments change what the call does, the model should correct the call. Then they are only removed if
-        ``is_final`` is true, which means that no retry is possible.
+        A call that the model should correct is unchanged, unless ``is_final`` is true, which means that no retry is
+        possible.
         """
         tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
         allowed = tool and select_allowed_arguments(tool, call.arguments)
