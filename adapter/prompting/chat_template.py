@@ -50,9 +50,9 @@ class ChatTemplate:
 
     source: str
     tokens: Mapping[str, str] = field(default_factory=dict)
-    """Values of its variables ``bos_token``, ``eos_token`` and similar."""
+    """Values of the template's variables ``bos_token``, ``eos_token`` and similar."""
     control_tokens: tuple[str, ...] = ()
-    """Control tokens of its tokenizer."""
+    """Control tokens of the tokenizer."""
     response_template: Mapping[str, Json] | None = None
     """A description of the model's answers, shipped with the model."""
 

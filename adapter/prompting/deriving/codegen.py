@@ -16,7 +16,7 @@ from adapter.parsing.parser import parse
 from adapter.tools.tool_set import ToolSet
 
 PLACEHOLDER = "TODO"
-"""Placeholder in the generated docstring. A test fails until it names the models and describes their calls."""
+"""Placeholder in the generated docstring. A test fails until the models and their calls are described instead."""
 WIDTH = 120
 
 _FILE = '''"""{placeholder}: which models write this format, and how ({body}).

@@ -281,7 +281,7 @@ def _build_node_sample(code: Any, value: Any, groups: Mapping[int, str]) -> str:
         case codes.MAX_REPEAT | codes.MIN_REPEAT | codes.POSSESSIVE_REPEAT:
             least, _, inner = value
             if least > MAX_SAMPLE:
-                raise CannotLearnError(f"a pattern of the response template repeats {least} times")
+                raise CannotLearnError(f"a pattern of the response template repeats more than {MAX_SAMPLE} times")
             if not least:  # between tags, where white space is optional, models write a line break
                 return "\n" if len(groups) == 1 and inner[0] == _SPACE else ""
             return _build_nodes_sample(inner, groups) * int(least)

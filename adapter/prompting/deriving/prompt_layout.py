@@ -51,7 +51,7 @@ class TurnLayout:
     plain: tuple[str, str] | None = None
     """The text before and after an answer without calls."""
     reasoning: dict[str, str] = field(default_factory=dict)
-    """The closing marker of reasoning by its opening marker."""
+    """Maps each opening marker of reasoning to its closing marker."""
     starts_in_reasoning: bool = False
     """True if the generation prompt opens reasoning."""
 

@@ -83,7 +83,7 @@ class ChangeStep(BaseModel):
     path: _Path
     destination: _Path = ""
     before: str | None = None
-    """Fingerprint of the old content. None means that the path does not exist, or for ``take`` any content."""
+    """Fingerprint of the old content. None: the path does not exist, or for ``take``, any content is allowed."""
     after: str | None = None
     """Fingerprint of the new content; None if it is not known before the change."""
     kept: bool = False
