@@ -130,7 +130,7 @@ def prepare(case: Case, base: Path) -> Path:
         (base / path).mkdir(parents=True)
     for path in ("ws-evil/secret.txt", "outside/secret.txt", "outside/folder/inner.txt", "home/.ssh/id_rsa"):
         (base / path).write_text(f"{CANARY}\n")
-    data = filled(case.data, base)
+    data = expand_value(case.data, base)
     for name, text in {"a.txt": "hello\n", "dir/b.txt": "world\n", **data.get("files", {})}.items():
         (ws / name).parent.mkdir(parents=True, exist_ok=True)
         (ws / name).write_bytes(as_bytes(text))
@@ -224,7 +224,7 @@ def as_bytes(text: str) -> bytes:
     return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode("utf-8")
 
 
-def filled(value: Any, base: Path) -> Any:
+def expand_value(value: Any, base: Path) -> Any:
     """Return ``value`` with this run's paths and key inserted, and with ``{"text": .., "times": ..}`` expanded."""
     match value:
         case str():
@@ -232,15 +232,15 @@ def filled(value: Any, base: Path) -> Any:
                 value = value.replace(f"{{{name}}}", str(base / place))
             return value.replace("{PID}", str(os.getpid())).replace("{KEY}", KEY)
         case list():
-            return [filled(item, base) for item in value]
+            return [expand_value(item, base) for item in value]
         case {"times": int(times), "text": str(text), **rest}:
             return str(rest.get("head", "")) + text * times + str(rest.get("tail", ""))
         case dict():
-            return {key: filled(item, base) for key, item in value.items()}
+            return {key: expand_value(item, base) for key, item in value.items()}
     return value
 
 
-def picture(top: Path) -> dict[str, tuple[int, str]]:
+def take_snapshot(top: Path) -> dict[str, tuple[int, str]]:
     found: dict[str, tuple[int, str]] = {}
     for folder, folders, names in os.walk(top):
         for name in (*folders, *names):
@@ -264,12 +264,12 @@ def picture(top: Path) -> dict[str, tuple[int, str]]:
 def judge(case: Case, surface: str, base: Path, port: int) -> str:
     """Return the reason why the case failed, or "" if it passed."""
     ws = prepare(case, base)
-    data = filled(case.data, base)
+    data = expand_value(case.data, base)
     data |= data.get("on", {}).get(surface, {})
-    before = {name: picture(base / name) for name in ("ws", "ws-evil", "outside", "home")}
+    before = {name: take_snapshot(base / name) for name in ("ws", "ws-evil", "outside", "home")}
     status, shown, grown, seconds = in_a_process(data, surface, ws, port)
     has_commands = any(call[0] in ("run", "run-in") for call in data.get("do", ()))
-    left = living_in(base) if has_commands else []
+    left = find_processes_in(base) if has_commands else []
     for pid in left:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
@@ -287,7 +287,7 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
         return f"{grown >> 20} MB taken"
     if seconds > data.get("seconds", SECONDS):
         return f"took {seconds:.1f} s of CPU"
-    after = {name: picture(base / name) for name in before}
+    after = {name: take_snapshot(base / name) for name in before}
     if case.is_control:
         return missing_of(data, shown, ws)
     for place in ("ws-evil", "outside", "home"):
@@ -370,7 +370,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def living_in(base: Path) -> list[int]:
+def find_processes_in(base: Path) -> list[int]:
     """Return the processes that keep running in a directory below ``base``."""
     for _ in range(30):
         found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _is_in(pid, str(base))]
@@ -493,7 +493,7 @@ class _Six(ThreadingHTTPServer):
 
 
 @contextmanager
-def forked(server: ThreadingHTTPServer) -> Iterator[int]:
+def run_forked(server: ThreadingHTTPServer) -> Iterator[int]:
     """Run ``server`` in a separate process, because a process with threads must not fork."""
     pid = os.fork()
     if pid == 0:
@@ -530,7 +530,7 @@ def asked_for_answers(hits: Path) -> int:
 
 def judge_request(case: Case, serving: dict[str, tuple[int, str]], hits: Path, base: Path) -> str:
     before = asked_for_answers(hits)
-    data = filled(case.data, base)
+    data = expand_value(case.data, base)
     port, key = serving[data.get("to", "serve")]
     body = str(data.get("body", '{"messages": [{"role": "user", "content": "Hi"}]}'))
     request = data["request"].replace("\n", "\r\n").replace("{PORT}", str(port)).replace("{PAGEKEY}", key)
@@ -577,8 +577,8 @@ def run_all(
         waiting = ThreadingHTTPServer(("127.0.0.1", 0), Waiting)
         port = waiting.server_port
         with suppress(OSError):
-            stack.enter_context(forked(_Six(("::1", port), Waiting)))
-        stack.enter_context(forked(waiting))
+            stack.enter_context(run_forked(_Six(("::1", port), Waiting)))
+        stack.enter_context(run_forked(waiting))
         chosen = [case for case in cases(groups)[::every] if not only or f"{case.group}/{case.id}" in only]
         serving: dict[str, tuple[int, str]] = {}
         if any("request" in case.data for case in chosen):
@@ -657,7 +657,7 @@ def _own_servers(upstream: int, folder: Path) -> Iterator[dict[str, tuple[int, s
 @contextmanager
 def _naive_proxy(upstream: int) -> Iterator[dict[str, tuple[int, str]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), naive.proxy(f"http://127.0.0.1:{upstream}/v1", KEY))
-    with forked(server):
+    with run_forked(server):
         yield dict.fromkeys(("serve", "mcp"), (server.server_port, ""))
 
 

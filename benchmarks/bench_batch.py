@@ -109,7 +109,7 @@ def _tenths(curve: list[float]) -> Iterator[list[float]]:
     return (curve[start : start + size] for start in range(0, len(curve) // size * size, size))
 
 
-def killed(given: Path, out: Path, jobs: int, whole: Path) -> None:
+def resume_killed_run(given: Path, out: Path, jobs: int, whole: Path) -> None:
     """Kill a run after half of the bytes are written, resume it, and compare the outputs."""
     size, partial = whole.stat().st_size, out.with_name(f"{out.name}.partial")
     with reading(given, out, jobs) as process:
@@ -136,7 +136,7 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def beside_peers(rounds: int) -> None:
+def compare_with_peers(rounds: int) -> None:
     """Print the texts per second of each parser, in one process on the same texts: the median of the rounds."""
     from canitoolcall.fixtures import load_fixtures
 
@@ -170,7 +170,7 @@ def main() -> int:
     parser.add_argument("--peers", type=int, default=0, metavar="ROUNDS")
     given = parser.parse_args()
     if given.peers:
-        beside_peers(given.peers)
+        compare_with_peers(given.peers)
         return 0
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
@@ -180,7 +180,7 @@ def main() -> int:
         )
         measure(folder / "in.jsonl", folder / "one.jsonl", 1, given.rows)
         measure(folder / "in.jsonl", folder / "all.jsonl", given.jobs, given.rows)
-        killed(folder / "in.jsonl", folder / "killed.jsonl", given.jobs, folder / "all.jsonl")
+        resume_killed_run(folder / "in.jsonl", folder / "killed.jsonl", given.jobs, folder / "all.jsonl")
     return 0
 
 

@@ -215,7 +215,7 @@ def one_pass(text: str) -> int:
     return len({line.strip() for line in text.split("\n")})
 
 
-def measured(action: Callable[[], object]) -> float:
+def time_fastest(action: Callable[[], object]) -> float:
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
@@ -230,15 +230,15 @@ def costs(sizes: Sequence[int]) -> list[str]:
     for size in sizes:
         lines = _lines(size)
         text = "\n".join(lines)
-        base = measured(partial(one_pass, text))
+        base = time_fastest(partial(one_pass, text))
         print(f"{size} lines, one pass {base * 1e3:.1f} ms ({_peak(partial(one_pass, text)) / len(text):.1f})")
         for name, patches in _requests(lines).items():
             action = partial(ours, text, patches)
-            one = measured(partial(ours, text, patches[:1]))
-            spent = measured(action)
+            one = time_fastest(partial(ours, text, patches[:1]))
+            spent = time_fastest(action)
             times = f", {spent / one:.1f} times one of them" if len(patches) > 1 else ""
             if len(patches) == MANY:
-                growth = spent / measured(partial(ours, text, patches[:: MANY // FEW]))
+                growth = spent / time_fastest(partial(ours, text, patches[:: MANY // FEW]))
                 times += f", {growth:.1f} times {FEW} of them"
                 missed += [f"{size} lines, {name}: {growth:.1f} times {FEW}"] if growth > GROWTH_BAR else []
             print(f"  {name:28} {spent / base:6.1f} ({_peak(action) / len(text):.1f}){times}")

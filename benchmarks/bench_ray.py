@@ -142,7 +142,7 @@ def has_loopback_alone() -> bool:
     return {name for _, name in socket.if_nameindex()} == {"lo"}
 
 
-def in_namespace(arguments: Sequence[str]) -> int:
+def run_in_namespace(arguments: Sequence[str]) -> int:
     """Run this program with ``arguments`` in a namespace with only the loopback interface. Return its exit status."""
     command = [sys.executable, "-m", "benchmarks.bench_ray", *arguments]
     script = f'ip link set lo up || exit {UNAVAILABLE}; exec "$@"'
@@ -161,7 +161,7 @@ def main() -> int:
     parser.add_argument("--pieces", type=int, default=60)
     given = parser.parse_args()
     if not has_loopback_alone():
-        return in_namespace(sys.argv[1:])
+        return run_in_namespace(sys.argv[1:])
     node = {"num_cpus": 1, "object_store_memory": STORE_BYTES}
     with process("benchmarks.bench_serve", "--as", "model") as (upstream, _, _):
         with process("adapter", "serve", "--upstream", upstream, "--port", "0") as (plain, _, _):

@@ -77,7 +77,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answer:
     """An answer. ``calls``: as a client gets them. ``passes``: number of requests to the model server."""
 
     calls: Sequence[JsonObject]
@@ -97,7 +97,7 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
                 yield Case(group, row["request"], tools, row["calls"])
 
 
-def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
+def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answer:
     enforce = partial(build_constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = TranslationOptions(
         prompt=PromptSettings(
@@ -134,7 +134,7 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
     chunks += answer.close()
     content, calls, _ = _collect_chunks(chunks)
     made = [{"name": call.name, "arguments": call.arguments} for call in calls]
-    return Answered(made, content, read, written, passes, round(time.monotonic() - began, 3))
+    return Answer(made, content, read, written, passes, round(time.monotonic() - began, 3))
 
 
 # ------------------------------------------------------------------------ scores
@@ -172,7 +172,7 @@ class Tally:
     quiet: int = 0
     needless: int = 0
 
-    def add(self, case: Case, answered: Answered) -> None:
+    def add(self, case: Case, answered: Answer) -> None:
         if not case.calls:
             self.quiet += 1
             self.needless += bool(answered.calls)
@@ -200,7 +200,7 @@ def interval(good: int, of: int) -> str:
 HEADINGS = ("valid", "right tool", "right call", "of", "%", "needless", "of", "tokens read", "written", "passes", "s")
 
 
-def row(way: Way, asked: Sequence[tuple[Case, Answered]]) -> list[str]:
+def row(way: Way, asked: Sequence[tuple[Case, Answer]]) -> list[str]:
     tally = Tally()
     for case, answered in asked:
         tally.add(case, answered)
@@ -220,12 +220,12 @@ class Results:
 
     def __init__(self, file: Path | None, max_tokens: int = MAX_TOKENS) -> None:
         self._file, self._max_tokens = file, max_tokens
-        self._answers: dict[tuple[str, str], Answered] = {}
+        self._answers: dict[tuple[str, str], Answer] = {}
         for line in file.read_text(encoding="utf-8").splitlines() if file and file.exists() else ():
             kept: Mapping[str, Json] = json.loads(line)
-            self._answers[kept["way"], kept["request"]] = Answered(**kept["answered"])
+            self._answers[kept["way"], kept["request"]] = Answer(**kept["answered"])
 
-    def get(self, way: Way, case: Case, client: ChatClient) -> Answered:
+    def get(self, way: Way, case: Case, client: ChatClient) -> Answer:
         key = way.name, case.request
         if key not in self._answers:
             self._answers[key] = answered = ask(client, case, way, self._max_tokens)

@@ -9,9 +9,9 @@ of "bare". Each run of a scenario needs another name, so that the model can reme
 number make the same first mistakes for every harness. Other names make no mistakes.
 
 A mistake is one of `benchmarks.mistakes`, all equally often. A retry corrects it with a probability that depends on the
-message (`Mending`): it names the mistake, reports anything else, or is the same request again. An uncorrected mistake
-is repeated. Words of every examined harness count as naming a mistake. The server is of an unknown kind, so no grammar
-constrains the model.
+message (`CorrectionRates`): it names the mistake, reports anything else, or is the same request again. An uncorrected
+mistake is repeated. Words of every examined harness count as naming a mistake. The server is of an unknown kind, so no
+grammar constrains the model.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def model_name(rate: float, seed: int, number: int, run: str, only: str = "") ->
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class CorrectionRates:
     """Probabilities that a retry corrects a mistake: its message names it, reports something else, or is missing."""
 
     named: float = 0.85
@@ -63,7 +63,7 @@ class Mending:
 
 
 @dataclass(slots=True)
-class Told:
+class RunCounts:
     """The requests, tokens and mistakes (in order) of the runs with one model name."""
 
     requests: int = 0
@@ -78,16 +78,16 @@ class Told:
 class Model:
     """Writes the next answer of a conversation. Threads may share it, if each name is used by one thread at a time."""
 
-    def __init__(self, scenarios: Sequence[Scenario], mending: Mending = Mending()) -> None:
+    def __init__(self, scenarios: Sequence[Scenario], mending: CorrectionRates = CorrectionRates()) -> None:
         self._scenarios = sorted(scenarios, key=lambda each: -len(each.user))
         self._mending = mending
         self._lock = threading.Lock()
-        self.told: dict[str, Told] = {}
+        self.told: dict[str, RunCounts] = {}
 
     def write(self, body: JsonObject) -> str:
         name, messages = str(body.get("model")), body["messages"]
         with self._lock:
-            told = self.told.setdefault(name, Told())
+            told = self.told.setdefault(name, RunCounts())
         told.requests += 1
         found = _NAME.search(name)
         rate, seed, number = (float(found["rate"]), found["seed"], found["number"]) if found else (0.0, "0", "0")
@@ -113,7 +113,7 @@ class Model:
         return MISTAKES[mistake](at)
 
     def _mistake(
-        self, at: Situation, told: Told, key: Json, attempt: int, rate: float, only: str, spoken: list[str]
+        self, at: Situation, told: RunCounts, key: Json, attempt: int, rate: float, only: str, spoken: list[str]
     ) -> str:
         before, heard = told.last.get(key, ("", []))
         if before:
@@ -200,7 +200,7 @@ def _text(message: JsonObject) -> str:
 # ----------------------------------------------------------------------------------------------------- the engine
 
 
-def strictly_read(text: str) -> JsonObject:
+def parse_strictly(text: str) -> JsonObject:
     """Return the message that an engine builds from a text. It contains calls only if all of them are valid JSON."""
     reasoning = ""
     if (thought := re.match(r"<think>(.*?)</think>\s*", text, re.DOTALL)) is not None:
@@ -234,8 +234,8 @@ class FaultyServer:
     """
 
     def __init__(
-        self, scenarios: Sequence[Scenario], mending: Mending = Mending(), *, port: int = 0, first_s: float = 0.0,
-        token_s: float = 0.0,
+        self, scenarios: Sequence[Scenario], mending: CorrectionRates = CorrectionRates(), *, port: int = 0,
+        first_s: float = 0.0, token_s: float = 0.0,
     ) -> None:  # fmt: skip
         self.model = Model(scenarios, mending)
         self.first_s, self.token_s = first_s, token_s
@@ -296,7 +296,7 @@ def _handler(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
                 self._stream(body, text, usage)
                 return
             time.sleep(server.token_s * usage["completion_tokens"])
-            message = strictly_read(text) if body.get("tools") else {"role": "assistant", "content": text}
+            message = parse_strictly(text) if body.get("tools") else {"role": "assistant", "content": text}
             reason = "tool_calls" if message.get("tool_calls") else "stop"
             choice = {"index": 0, "message": message, "finish_reason": reason}
             self._json(200, {**_head(body, "chat.completion"), "choices": [choice], "usage": usage})
@@ -308,7 +308,7 @@ def _handler(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             head = _head(body, "chat.completion.chunk")
             is_native = bool(body.get("tools"))
-            message = strictly_read(text) if is_native else {"content": text}
+            message = parse_strictly(text) if is_native else {"content": text}
             shown = str(message.get("content") or "")
             for start in range(0, len(shown), PIECE):
                 time.sleep(server.token_s * PIECE / CHARACTERS_A_TOKEN)

@@ -497,7 +497,7 @@ CASES: dict[str, Case] = {
 # ---------------------------------------------------------------------- measuring
 
 
-def measured(name: str, folder: Path) -> Cost:
+def measure_case(name: str, folder: Path) -> Cost:
     """Run one case in this process."""
     case = CASES[name]
     who = resource.RUSAGE_CHILDREN if case.is_server else resource.RUSAGE_SELF
@@ -552,7 +552,7 @@ def main() -> int:
     parser.add_argument("--run", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
-        cost = measured(options.run, options.folder)
+        cost = measure_case(options.run, options.folder)
         fields = (cost.seconds, cost.megabytes, cost.ok, cost.text)
         print(json.dumps(dict(zip(("seconds", "megabytes", "ok", "text"), fields, strict=True))))
         return 0

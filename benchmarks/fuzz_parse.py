@@ -502,7 +502,7 @@ def claim_broken(given: Input) -> str | None:
     return None
 
 
-def shortest(failure: Failure) -> Input:
+def shorten_input(failure: Failure) -> Input:
     """Return the shortest input found that still fails, or the original one if the failure is not reproducible."""
     if failure.given.written is not None or failure.claim == "slow":
         return failure.given
@@ -525,7 +525,7 @@ def shortest(failure: Failure) -> Input:
 
 
 def show(failure: Failure) -> None:
-    given = shortest(failure)
+    given = shorten_input(failure)
     try:
         check_thoroughly(given, Random(1))
         detail = failure.detail

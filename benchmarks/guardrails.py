@@ -49,7 +49,7 @@ from adapter.evaluation.scenario_runner import (
     score_run,
 )
 from adapter.evaluation.suite_loader import load_suite, select_scenarios
-from benchmarks.faulty_model import FaultyServer, Mending, model_name
+from benchmarks.faulty_model import CorrectionRates, FaultyServer, model_name
 from benchmarks.mistakes import MISTAKES
 from benchmarks.other_programs import make_environment, started
 
@@ -73,7 +73,7 @@ class Setting:
         return f"{self.rate:g} {self.only}".strip()
 
 
-def needed(scenario: Scenario) -> int:
+def count_needed_answers(scenario: Scenario) -> int:
     """Return the number of answers of a model that makes no mistake."""
     made, steps = list[ExecutedCall](), 0
     world = scenario.world()
@@ -170,7 +170,7 @@ class Bench:
         if arm != "bare":
             url = f"{self._proxy(arm)}/v1"
         client = self.stack.enter_context(OpenAI(base_url=url, api_key="none", max_retries=0))
-        extra = told_steps if arm.endswith(" told") else none
+        extra = build_server_steps if arm.endswith(" told") else none
         return SdkHarness(name, client, model, extra=extra)
 
     def _forge(self) -> Path:
@@ -203,7 +203,7 @@ def steps(scenario: Scenario) -> JsonObject:
     return {"steps": {"required": list(scenario.required_tools)}} if knows else {}
 
 
-def told_steps(scenario: Scenario) -> JsonObject:
+def build_server_steps(scenario: Scenario) -> JsonObject:
     """Return the required steps in the form that our server accepts."""
     return {"adapter": {"steps": {"required": list(scenario.required_tools)}}}
 
@@ -256,7 +256,7 @@ def compare(bench: Bench, arms: Sequence[str], settings: Sequence[Setting], scen
             log: RunLog | None) -> None:  # fmt: skip
     """Print a block of rows for each setting."""
     table = table_of("mistakes, arm", ("done", "model calls", "more where done", "tokens"))
-    least = {scenario.name: needed(scenario) for scenario in scenarios}
+    least = {scenario.name: count_needed_answers(scenario) for scenario in scenarios}
     for setting in settings:
         for arm in arms:
             some = measure(bench, arm, setting, scenarios, runs, log)
@@ -305,7 +305,7 @@ def main() -> None:
     arms = [arm for arm in given.arm or USUAL_ARMS if given.forge or not arm.startswith("forge")]
     forge = make_environment(given.forge, FORGE, given.python) if any(arm.startswith("forge") for arm in arms) else None
     print(f"a simulation: {len(scenarios)} scenarios, {given.runs} runs of each, seed {given.seed}, {given.mending=}")
-    with FaultyServer(scenarios, Mending(*given.mending)) as server, ExitStack() as stack:
+    with FaultyServer(scenarios, CorrectionRates(*given.mending)) as server, ExitStack() as stack:
         bench = Bench(server, forge, shlex.split(given.serve), json.loads(given.agent), stack)
         log = None
         if given.results:

@@ -24,11 +24,11 @@ def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = sorted(project["optional-dependencies"].keys() - NEVER_ALONE)
     print("| installed | seconds | MB |\n|---|--:|--:|", flush=True)
-    worked = [measured(what) for what in (".", *(f".[{extra}]" for extra in extras))]
+    worked = [measure(what) for what in (".", *(f".[{extra}]" for extra in extras))]
     return 0 if all(worked) else 1
 
 
-def measured(what: str) -> bool:
+def measure(what: str) -> bool:
     """Install ``what`` and print its row. Return False if that fails."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)

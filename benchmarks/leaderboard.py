@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.core.events import Json, JsonObject
-from benchmarks.choices import WAYS, Answered, Case, Results, connect, interval
+from benchmarks.choices import WAYS, Answer, Case, Results, connect, interval
 
 SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}
 """Number of cases from each category, for each case of the others."""
@@ -34,7 +34,7 @@ USUAL = ("server alone", "words", "prefer", "all")
 MODEL = "model"
 MAX_TOKENS = 400
 """Maximum tokens of an answer with several calls."""
-Check: TypeAlias = Callable[["Drawn", Answered], bool]
+Check: TypeAlias = Callable[["Drawn", Answer], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def checker(package: Path) -> Check:
     from bfcl_eval.constants.enums import Language
     from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
 
-    def check(drawn: Drawn, answered: Answered) -> bool:
+    def check(drawn: Drawn, answered: Answer) -> bool:
         if drawn.category == "irrelevance":
             return not answered.calls
         calls = [{call["name"]: call["arguments"]} for call in answered.calls]
@@ -105,7 +105,7 @@ def checker(package: Path) -> Check:
     return check
 
 
-def row(way: str, asked: Sequence[tuple[Drawn, Answered]], check: Check) -> list[str]:
+def row(way: str, asked: Sequence[tuple[Drawn, Answer]], check: Check) -> list[str]:
     right = {category: [0, 0] for category in SHARES}
     for drawn, answered in asked:
         right[drawn.category][0] += check(drawn, answered)

@@ -47,7 +47,7 @@ class Situation:
             return self.written(self.calls)
         return self.written([ExpectedCall(RESPOND, {"message": self.answer})]) if self.responds else self.answer
 
-    def spoilt(self, change: Callable[[ExpectedCall], ExpectedCall]) -> str:
+    def change_one_call(self, change: Callable[[ExpectedCall], ExpectedCall]) -> str:
         """Return the calls as text, with one of them changed."""
         at = self.random.randrange(len(self.calls))
         return self.written([change(call) if n == at else call for n, call in enumerate(self.calls)])
@@ -75,7 +75,7 @@ def unknown_tool(at: Situation) -> str:
             at.random.choice([f"fetch_{noun}_data", f"lookup_{noun}", f"{noun}_api_query"]), call.arguments
         )
 
-    return at.spoilt(change)
+    return at.change_one_call(change)
 
 
 def wrong_arguments(at: Situation) -> str:
@@ -94,7 +94,7 @@ def wrong_arguments(at: Situation) -> str:
             case _:
                 return ExpectedCall(call.name, {**call.arguments, key: _other(value)})
 
-    return at.spoilt(change)
+    return at.change_one_call(change)
 
 
 def _other(value: Json) -> Json:
@@ -116,7 +116,7 @@ def missing_arguments(at: Situation) -> str:
         gone = at.random.choice(sorted(call.arguments))
         return ExpectedCall(call.name, {key: value for key, value in call.arguments.items() if key != gone})
 
-    return at.spoilt(change)
+    return at.change_one_call(change)
 
 
 def announced(at: Situation) -> str:

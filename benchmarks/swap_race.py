@@ -334,7 +334,7 @@ class Ground:
                 _put(file, text, os.dup(descriptor))
             os.close(descriptor)
 
-    def came_in(self) -> str:
+    def find_canary(self) -> str:
         """Return the first canary found in a file of the workspace or the memory. The search does not use our code."""
         for top in (self.directory, self.memory):
             for folder, _, names, dirfd in os.fwalk(top):  # by descriptors, because the other process keeps swapping
@@ -472,7 +472,7 @@ def _look_through(text: str, row: Row) -> None:
 
 
 def _look_around(ground: Ground, row: Row) -> None:
-    came = ground.came_in()
+    came = ground.find_canary()
     if came:
         row.leaks += 1
         row.first = row.first or f"{came} holds a canary"

@@ -12,7 +12,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from benchmarks import bench_serve, fuzz_parse, prompt_cache, written_texts
 from benchmarks.bench_parse import TOOLS, file_call, repair_texts
-from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest
+from benchmarks.fuzz_parse import Failure, Input, make, run_range, shorten_input
 
 
 def test_the_first_generated_inputs_hold():
@@ -35,9 +35,9 @@ def test_a_failure_is_made_short(monkeypatch):
         fuzz_parse, "claim_broken", lambda given: "lost" if "<b>" in given.text and "x" in given.text else None
     )
     given = Input("a long text with <b> and then some x in it, " * 3, None)
-    found = shortest(Failure(1, "lost", "", given))
+    found = shorten_input(Failure(1, "lost", "", given))
     assert sorted(found.text) == sorted("<b>x")
-    assert shortest(Failure(1, "split", "", replace(given, text="y"))).text == "y"
+    assert shorten_input(Failure(1, "split", "", replace(given, text="y"))).text == "y"
 
 
 def test_benchmark_inputs_are_parsed():

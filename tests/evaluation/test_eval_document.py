@@ -8,8 +8,8 @@ from pathlib import Path
 
 from adapter.evaluation.scenario import KINDS, perform
 from adapter.evaluation.suite_loader import load_built_in, load_suite
-from benchmarks.faulty_model import Mending
-from benchmarks.guardrails import needed
+from benchmarks.faulty_model import CorrectionRates
+from benchmarks.guardrails import count_needed_answers
 from benchmarks.mistakes import MISTAKES
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -37,9 +37,9 @@ def test_documented_counts_match():
     rows = dict(re.findall(r"^\| ([\w ]+) \| (\d+) \|", PAGE, re.MULTILINE))
     assert {kind: int(rows[kind]) for kind in KINDS} == Counter(each.kind for each in scenarios)
     assert f"a model {len(scenarios)} tasks of up to six steps" in " ".join(PAGE.split())
-    assert max(map(needed, scenarios)) - 1 == 6
+    assert max(map(count_needed_answers, scenarios)) - 1 == 6
     assert "thirteen mistakes" in MEASURED
     assert len(MISTAKES) == 13
-    mending = Mending()
+    mending = CorrectionRates()
     assert f"a probability of {mending.named} if" in MEASURED
     assert f"{mending.told} if it reports anything" in " ".join(MEASURED.split())

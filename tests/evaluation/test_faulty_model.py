@@ -18,7 +18,7 @@ from adapter.evaluation.scenario_runner import AgentHarness, Harness, SdkHarness
 from adapter.evaluation.suite_loader import load_built_in, select_scenarios
 from adapter.parsing.formats.hermes import encode_calls
 from benchmarks import guardrails
-from benchmarks.faulty_model import FaultyServer, Mending, Model, model_name, read_conversation, strictly_read
+from benchmarks.faulty_model import CorrectionRates, FaultyServer, Model, model_name, parse_strictly, read_conversation
 from benchmarks.mistakes import MISTAKES, NAMED, Situation
 
 SCENARIOS = load_built_in()
@@ -35,9 +35,9 @@ def situation(calls=True, responds=False, seed=1):
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_every_mistake_breaks_strict_parsing(mistake):
-    right = strictly_read(situation().right())["tool_calls"][0]["function"]
+    right = parse_strictly(situation().right())["tool_calls"][0]["function"]
     for seed in range(30):
-        message = strictly_read(MISTAKES[mistake](situation(seed=seed)))
+        message = parse_strictly(MISTAKES[mistake](situation(seed=seed)))
         calls = [call["function"] for call in message.get("tool_calls") or ()]
         if mistake == "invented_result":
             assert calls == [right]
@@ -51,7 +51,7 @@ def test_every_mistake_breaks_strict_parsing(mistake):
 
 
 def test_faulty_model_is_deterministic():
-    assert strictly_read(Model(SCENARIOS).write({"model": "qwen3-simulated", **ASKED}))["tool_calls"]
+    assert parse_strictly(Model(SCENARIOS).write({"model": "qwen3-simulated", **ASKED}))["tool_calls"]
     written = [
         [Model(SCENARIOS).write({"model": model_name(0.3, 1, number, who), **ASKED}) for number in range(300)]
         for who in ("a", "b")
@@ -75,7 +75,7 @@ def test_faulty_model_is_deterministic():
 def test_faulty_model_repairs_by_feedback(said, share):
     mended = 0
     for number in range(300):
-        model = Model([ORDER], Mending(0.9, 0.5, 0.1))
+        model = Model([ORDER], CorrectionRates(0.9, 0.5, 0.1))
         name = model_name(1, 2, number, "x", "announced")
         assert "<tool_call>" not in model.write({"model": name, **ASKED})
         body = {"model": name, "tools": ASKED["tools"], "messages": [*ORDER.messages, *said]}
@@ -137,7 +137,7 @@ def test_every_harness_completes_with_a_perfect_model():
             for scenario in some:
                 run = way.run(scenario, 0, lambda: None)
                 assert run.done, (way.name, run)
-                assert run.turns == guardrails.needed(scenario)
+                assert run.turns == guardrails.count_needed_answers(scenario)
 
 
 def test_guardrail_benchmark_runs(capsys):
