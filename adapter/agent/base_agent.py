@@ -19,7 +19,7 @@ from adapter.agent.prompt_setup import (
     find_guided_choice,
     format_from_template,
     make_template_chat,
-    require_own_tools,
+    require_custom_tools,
     select_offered_tools,
     validate_prompt_mode,
 )
@@ -156,7 +156,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             state = None
             tools = tuple(tools)
             if workspace is None:
-                require_own_tools(tools, dialect)
+                require_custom_tools(tools, dialect)
                 dialect = NO_TOOLS
                 folder = Path(self._resources.enter_context(TemporaryDirectory(prefix="adapter-")))
                 workspace, state = folder / "workspace", folder / "state"

@@ -173,7 +173,7 @@ def build_plain_question(messages: Sequence[Message], request: str, client: Chat
     return [{"role": "user", "content": "\n\n".join(texts)}]
 
 
-def require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
+def require_custom_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
     """Raise UsageError for an agent without a folder that has a dialect, or no custom tools."""
     chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
     if chosen is not NO_TOOLS:

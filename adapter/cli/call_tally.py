@@ -15,9 +15,9 @@ from adapter.tools.tool_set import ToolSet
 
 ACTING = frozenset({"write", "delete", "execute"})
 """Tool effects that change something. A run fails if all calls with these effects failed."""
-FAILED = ("exit_code", "exitCode", "timed_out")
+FAILURE_FIELDS = ("exit_code", "exitCode", "timed_out")
 """Fields of a command's result. If the command failed, one of them is not 0 or False."""
-NOT_RUN = (126, 127)
+NOT_RUN_CODES = (126, 127)
 """Exit codes by which shells report a command that does not exist or cannot be run."""
 
 
@@ -72,7 +72,7 @@ class CallTally:
             self.results.append(result.content)
         if tool is not None and tool.effect in ACTING:
             output = result.data if isinstance(result.data, dict) else {}
-            self.acted += result.ok and not any(output.get(name) in NOT_RUN for name in FAILED)
+            self.acted += result.ok and not any(output.get(name) in NOT_RUN_CODES for name in FAILURE_FIELDS)
             self.changed += result.ok and tool.effect != "execute"
             self.stopped += not result.ok
             arguments = self._arguments.get(result.call_id, {})
@@ -81,7 +81,7 @@ class CallTally:
             if result.ok and NO_LONGER_PARSES in result.content:
                 self.broken[find_text(call, PATH)] = None
             is_needless = any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
-            self.last_failed = (not result.ok and not is_needless) or any(map(output.get, FAILED))
+            self.last_failed = (not result.ok and not is_needless) or any(map(output.get, FAILURE_FIELDS))
 
     def format_counts(self) -> str:
         """Format the counts like ``3 calls, 1 refused, 1 failed``."""

@@ -19,7 +19,7 @@ from adapter.recording.view.view_page_data import render_message_text
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 
-MAX_TOLD = 4_000
+MAX_NOTED_DIFF = 4_000
 """Maximum length of the diff in a note that informs the model of an undo or redo, in characters."""
 
 
@@ -146,7 +146,7 @@ class ChatSession:
 
     def _notify(self, verb: str, done: UndoResult) -> UndoResult:
         """Notify the model that the user undid or redid a change, and return the change."""
-        diff = done.diff if len(done.diff) <= MAX_TOLD else f"{done.diff[:MAX_TOLD]}\n... and more"
+        diff = done.diff if len(done.diff) <= MAX_NOTED_DIFF else f"{done.diff[:MAX_NOTED_DIFF]}\n... and more"
         text = f"[The user {verb} a change: {done.change.summary}. This changed the files as follows:\n{diff}]"
         self.agent.agent.add_note(text)
         if self._observers.recording is not None:

@@ -162,7 +162,7 @@ class Session:
             return self._give_up("unreadable")
         if not turn.calls and not turn.invalid:
             is_unusable = self._active_guardrails.drops_answer(self._history, candidate)
-            self._content = "" if is_unusable else self._with_result(turn.content)
+            self._content = "" if is_unusable else self._append_repeated_result(turn.content)
             if finish_reason in _UNFINISHED:
                 return self._finish(_UNFINISHED[finish_reason])
             if is_unusable or isinstance(verdict, Stop):
@@ -181,7 +181,7 @@ class Session:
         step = self.on_tool_results([])
         if not isinstance(step, AskModel):
             return step
-        in_words = not self._held_to and not self._may_be_held and (self._is_repeating or self._has_answer)
+        in_words = not self._held_to and not self._may_be_held and (self._is_repeating or self._may_have_answer)
         self._was_in_words |= in_words
         return replace(step, held_to=self._held_to, in_words=in_words)
 
@@ -197,7 +197,7 @@ class Session:
             else verdict.guardrail == "own_words" and self._is_repeating
         )
 
-    def _with_result(self, content: str) -> str:
+    def _append_repeated_result(self, content: str) -> str:
         """Append a repeated call's result to an answer that has no word in common with it. After a question, an answer
         with a number is unchanged, because the number may be a count."""
         words = set(stem_words(self._repeated_result))
@@ -205,20 +205,20 @@ class Session:
         is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
         return content if is_used or is_count else f"{content}\n\n{self._repeated_result}"
 
-    def _limit(self, held_to: tuple[str, ...]) -> tuple[str, ...]:
+    def _exclude_changes(self, held_to: tuple[str, ...]) -> tuple[str, ...]:
         """Return ``held_to``, but after a question only the tools that change no files."""
         is_asked = is_question(self._history.request)
         return tuple(name for name in held_to if not is_asked or self.tools[name].effect not in ("write", "delete"))
 
     @property
-    def _has_answer(self) -> bool:
+    def _may_have_answer(self) -> bool:
         """True if the user asked a question, and there are results."""
         has_results = any(call.ok and not call.changes for call in self._history.recent)
         return has_results and (is_question(self._history.request) or expects_information(self._history.request))
 
     def _give_up(self, reason: Reason) -> Step:
         """End the turn. If the results may answer a question, first query the model once more, without tools."""
-        if self._was_in_words or not self._has_answer or self._turns >= self.limits.turns:
+        if self._was_in_words or not self._may_have_answer or self._turns >= self.limits.turns:
             return self._finish(reason)
         self._was_in_words = True
         self._show_results([])
@@ -290,7 +290,7 @@ class Session:
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
         self._entries += [*rejected, HistoryEntry("user", message, is_temporary=True)]
         self._is_corrected = True
-        return replace(self._build_query(), again=retry.guardrail, held_to=self._limit(retry.held_to))
+        return replace(self._build_query(), again=retry.guardrail, held_to=self._exclude_changes(retry.held_to))
 
     def _remember_message(self, message: str, answer: CandidateAnswer) -> None:
         self._active_guardrails.remember_message(message, self._history, answer)
@@ -404,7 +404,7 @@ class Session:
                 error = violation.wordings[min(self._refused_turns, len(violation.wordings) - 1)]
                 self._remember_message(error, CandidateAnswer("", (call,)))
                 self._may_be_held = violation.is_free_first and not self._refused_turns
-                self._held_to = () if self._may_be_held else self._limit(violation.held_to)
+                self._held_to = () if self._may_be_held else self._exclude_changes(violation.held_to)
                 self._is_repeating = violation.guardrail in LOOPS
                 is_one = violation.guardrail in ("made_already", "repeated_call")
                 self._repeated_result = self._history.last_result if is_one and not violation.held_to else ""

@@ -28,7 +28,7 @@ MAX_VISITS = 2
 """Maximum number of times that a recursive reference is followed inside itself."""
 MAX_SCHEMAS = 2000
 """Maximum number of subschemas to lower, because references can expand indefinitely."""
-TEXTS = frozenset(
+LONG_TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
         "prompt", "patch", "patches", "diff", "input", "html", "markdown", "document", "old_text", "new_text",
@@ -49,7 +49,7 @@ class LoweringOptions:
     max_string: int | None = None
     """Maximum length of strings, in characters; None keeps the limit of the schema."""
     max_text: int | None = None
-    """Maximum length of strings in the parameters named in `TEXTS`, in characters; None keeps the limit of the
+    """Maximum length of strings in the parameters named in `LONG_TEXTS`, in characters; None keeps the limit of the
     schema."""
     max_depth: int = MAX_DEPTH
     """Maximum nesting depth."""
@@ -112,7 +112,7 @@ class SchemaLowering:
     def _lower_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> ir.Shape:
         match kind:
             case "string":
-                return self._lower_string(schema, is_text=_find_parameter(path) in TEXTS)
+                return self._lower_string(schema, is_text=_find_parameter(path) in LONG_TEXTS)
             case "integer" | "number":
                 return _lower_number(schema, kind == "integer")
             case "boolean":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from adapter.conversation.guardrails.candidate_answer import IN_TEXT, CandidateAnswer, starts_with_tool_result
+from adapter.conversation.guardrails.candidate_answer import POSSIBLY_INTENDED, CandidateAnswer, starts_with_tool_result
 from adapter.conversation.guardrails.verdicts import DroppedCall
 from adapter.core.events import (
     ContentReclassified,
@@ -88,7 +88,7 @@ class PendingAnswer:
             match event:
                 case TextDelta(text=text):
                     self._content.add(text)
-                case RejectedCall(reason=reason) if reason in IN_TEXT:
+                case RejectedCall(reason=reason) if reason in POSSIBLY_INTENDED:
                     self._rejected.append(event)
                 case MarkupDelta():
                     self._has_invented = self._has_invented or starts_with_tool_result(event)

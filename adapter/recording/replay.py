@@ -97,9 +97,9 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
             sandbox="none" if commands is None else "require",
         )
         workspace.record, workspace.own = record, frozenset(tool.name for tool in header.own_tools)
-        workspace.continue_as(header)
+        workspace.apply_parent_settings(header)
         if commands is not None:
-            workspace.run_programs(commands)
+            workspace.allow_programs(commands)
         agent = Agent(
             workspace,
             _ReplayChat(transcript),

@@ -75,12 +75,12 @@ class ReplayWorkspace(Workspace):
     programs: ApprovalFlow | None = None
     """Approves recorded programs before they run again; None if no program runs."""
 
-    def run_programs(self, commands: CommandReplayPolicy) -> None:
+    def allow_programs(self, commands: CommandReplayPolicy) -> None:
         """Allow recorded programs to run again. Raises UsageError for a rule about an unknown tool."""
         policy = make_policy(commands.mode, commands.rules, self.known_tools, frozenset())
         self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
-    def continue_as(self, header: Header) -> None:
+    def apply_parent_settings(self, header: Header) -> None:
         """Apply the settings that a recorded sub-agent inherited from its parent session."""
         self._allowed = READ_ONLY if header.read_only else None
         self._approvals.parent_path = header.above

@@ -9,7 +9,7 @@ from adapter.core.events import InvalidToolCall, MarkupDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
 
-IN_TEXT = frozenset({"text-follows", "no-body"})
+POSSIBLY_INTENDED = frozenset({"text-follows", "no-body"})
 """The parser's reasons for rejecting text that may nevertheless be an intended call."""
 
 
@@ -30,7 +30,7 @@ class CandidateAnswer:
     @classmethod
     def from_turn(cls, turn: Turn) -> CandidateAnswer:
         text = "".join(event.raw for event in turn.events) if turn.rejected else ""
-        rejected = tuple(text[each.start : each.end] for each in turn.rejected if each.reason in IN_TEXT)
+        rejected = tuple(text[each.start : each.end] for each in turn.rejected if each.reason in POSSIBLY_INTENDED)
         has_invented = any(isinstance(event, MarkupDelta) and starts_with_tool_result(event) for event in turn.events)
         return cls(turn.content, turn.calls, turn.invalid, rejected, bool(turn.reasoning), has_invented)
 

@@ -106,7 +106,7 @@ def _is_placeholder(name: str, value: str, tool: Tool, request: str) -> bool:
         (_repeats_name(name, value) and not _split_words(value) <= _split_words(request) | _FILLER)
         or (not _takes_text(name) and any(each not in request for each in _list_invented(value)))
         or (value in tool.properties and ("_" in value or is_path))
-        or (_is_counted(value) and value not in request)
+        or (_counts_up(value) and value not in request)
     ):
         return True
     if _ELIDED.fullmatch(value):
@@ -143,7 +143,7 @@ def _list_invented(value: str) -> list[str]:
     return [match["host"] or match[0] for match in _INVENTED.finditer(value)]
 
 
-def _is_counted(value: str) -> bool:
+def _counts_up(value: str) -> bool:
     """Return whether a number is an obvious dummy, because its digits count up: ``12345``, ``+1 (123) 456-7890``."""
     digits = re.sub(r"\D", "", value)
     return len(digits) > 4 and digits in "11234567890" and not re.search(r"[^\W\d_]", value)

@@ -15,7 +15,7 @@ _CONTROL = re.compile(
 )
 _REPEATED = re.compile(r"(\w[^{}\[\]\n]{0,19}?)\1{7}")
 """Text of at most 20 characters that is written eight times in succession."""
-_PLACE = 12
+_COMPARED = 12
 """Number of compared characters before the point where a call's JSON becomes invalid."""
 
 
@@ -23,7 +23,7 @@ def find_server_faults(answers: Sequence[str]) -> list[str]:
     """Return a sentence with advice for each server fault found in ``answers``, the model's raw outputs."""
     tokens = [match[0] for text in answers if (match := _CONTROL.search(text))]
     repeated = [match[1] for text in answers if (match := _REPEATED.search(text))]
-    breaks = [place for text in answers if (place := _break(text))]
+    breaks = [place for text in answers if (place := _find_break(text))]
     patterns = (
         (tokens, 1, "contain a control token", "The chat template may be wrong, or begin the prompt twice."),
         (repeated, 1, "repeat a token", "The quantization may be damaged; try another file of the model."),
@@ -37,7 +37,7 @@ def find_server_faults(answers: Sequence[str]) -> list[str]:
     return sentences
 
 
-def _break(text: str) -> str:
+def _find_break(text: str) -> str:
     """Return the text just before the point where the JSON of a call in ``text`` becomes invalid. Return "" if there is
     no call, or if its JSON is valid or only incomplete."""
     start = text.find('{"')
@@ -47,7 +47,7 @@ def _break(text: str) -> str:
         json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
         is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip())
-        return "" if is_cut else text[max(start, error.pos - _PLACE) : error.pos]
+        return "" if is_cut else text[max(start, error.pos - _COMPARED) : error.pos]
     except (ValueError, RecursionError):
         return ""
     return ""

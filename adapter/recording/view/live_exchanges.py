@@ -51,7 +51,7 @@ MAX_SEARCHABLE = 20_000
 """Maximum number of characters of an answer, and of its reasoning, that can be searched."""
 MAX_REASON = 2_000
 """Maximum length of the reason for a missing answer, in characters."""
-PACK_S = 0.2
+PACK_DELAY_S = 0.2
 """Delay before an ended exchange is compressed, in seconds. Exchanges that end meanwhile are compressed with it."""
 
 WAITING = "waiting"
@@ -249,7 +249,7 @@ class LiveExchanges:
 
     def _pack(self) -> None:
         """Compress ended exchanges in the background, several at a time, because thread switches delay streams."""
-        time.sleep(PACK_S)
+        time.sleep(PACK_DELAY_S)
         with self._lock:
             over, self._unpacked = self._unpacked, []
         for entry in over:
