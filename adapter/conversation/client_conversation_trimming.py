@@ -22,7 +22,7 @@ from adapter.core.text.plurals import pluralize
 from adapter.core.text.truncate import shorten
 
 ACCURACY = 0.9
-"""Share of the budget for the estimated tokens. Models with small vocabularies need more tokens than estimated."""
+"""Estimated tokens may use this share of the budget: models with small vocabularies need more than estimated."""
 LONG_TEXT = 1_000
 """Number of characters that remain of an old user or model message."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250

@@ -51,7 +51,7 @@ def list_tool_words(tools: ToolSet) -> frozenset[str]:
 
 
 def invents_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` writes an invented text as a file that the request names."""
+    """Return whether ``call`` writes an invented text to a file that the request names."""
     tool, written = tools.match(call.name), find_text(call, CONTENT)
     if tool is None or not written or has_any(tool, OLD_TEXT):
         return False

@@ -25,8 +25,7 @@ class Conversations:
         self._ids: dict[str, int] = {}
 
     def assign(self, number: int, messages: Sequence[JsonObject], *, id: str = "", is_retry: bool = False) -> int:
-        """Return the number of the first exchange in the same conversation. ``id`` is the conversation's recorded
-        id."""
+        """Assign exchange ``number`` to a conversation (with the recorded id ``id``), and return its first exchange."""
         if id:
             return self._ids.setdefault(id, number)
         prefixes = list(accumulate(map(_hash_message, messages), lambda before, last: hash((before, last))))
