@@ -98,8 +98,8 @@ class ModelOptions:
         self._logged: set[str] = set()
 
     def detect(self, before: ServerInfo | None = None) -> ServerInfo:
-        """Return the properties of the server, and the options for all its models. ``before`` is the previous result.
-        It is returned again if llama.cpp is too busy to answer."""
+        """Return the properties of the server, and the options for all its models. ``before`` is the previous result,
+        which is returned again if llama.cpp is too busy to answer."""
         self._generation_prompts.clear()
         kind = (before.kind if before else None) or detect_server_kind(self._base_url)
         options, props, size = replace(self._options, kind=kind), None, ContextSize()

@@ -90,7 +90,7 @@ _SHAPES = {
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     **dict.fromkeys(("assistantcommentary", "assistantanalysis"), (r" to=",)),
 }  # fmt: skip
-"""Patterns for the text after a mark, by the text before it. Both match in any letter case."""
+"""Maps the text before a mark to patterns for the text after it. Both match in any letter case."""
 
 _ORDINARY = frozenset(
     {

@@ -154,8 +154,8 @@ def coerce_text(text: str, schema: Json, repairs: dict[str, None] | None = None)
     are added to ``repairs``.
 
     If the schema allows a string or any type, text is unchanged, with three exceptions: ``null`` if null is allowed, an
-    enum value, and JSON that is exactly a list or object matching the schema. If it does not allow a string, ``null``
-    also becomes null if that is the default, and text that cannot be converted is unchanged.
+    enum value, and JSON that is exactly a list or object matching the schema. If the schema allows no string, ``null``
+    also becomes null if that is the default. Text that cannot be converted is unchanged.
     """
     if not isinstance(schema, Mapping):
         return text

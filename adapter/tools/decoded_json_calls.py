@@ -230,7 +230,7 @@ def _parse_arguments(
 
 
 def _find_trailing_arguments(value: JsonObject, arguments: JsonObject, tool: Tool) -> JsonObject:
-    """Return the arguments of ``tool`` that follow ``arguments``, whose object was closed too early."""
+    """Return the arguments of ``tool`` that are outside ``arguments``, because its object was closed too early."""
     trailing = value.keys() & tool.properties.keys() - arguments.keys() - _CALL_KEYS
     return {name: item for name, item in value.items() if name in trailing}
 

@@ -40,8 +40,7 @@ class ValidatedCall(Protocol):
 
 
 FailureRenderer: TypeAlias = Callable[[JsonObject, ToolError], Json]
-"""A function that renders an error as JSON. Its arguments are the call's arguments, which may be incomplete, and the
-error."""
+"""A function that renders an error as JSON. It gets the call's arguments, which may be incomplete, and the error."""
 
 
 @dataclass(frozen=True, slots=True)

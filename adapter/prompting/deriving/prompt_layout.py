@@ -196,7 +196,7 @@ def _find_text_between_results(conversations: RenderedConversations) -> str:
 
 
 def _find_skippable(text: str, turns: TurnLayout) -> str:
-    """Return the start of ``text`` before the first call: whitespace, end tokens and empty reasoning."""
+    """Return the prefix of ``text`` that calls may follow: whitespace, end tokens and empty reasoning."""
     known = {**REASONING, **turns.reasoning}
     skipped = {*turns.ends, BOS, EOS, *(each.strip() for pair in known.items() for each in pair)}
     size = 0

@@ -62,8 +62,8 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
     ),
     "programs read credentials or trusted hosts from it": (".ssh/", ".netrc", ".ripgreprc", ".curlrc", ".wgetrc"),
 }
-"""Patterns for such files, grouped by the reason for approval. They match as in `.gitignore`, at any depth and in any
-letter case."""
+"""Patterns for files that run later, grouped by the reason for approval. They match as in `.gitignore`, at any depth
+and in any letter case."""
 
 GIT_DATA = "it is git's own data, or names programs that git runs: your next `git status` may run them"
 

@@ -77,7 +77,7 @@ class AgentReport(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """Call a function of the host program. It may be async. ``effect`` is declared by the function's tool."""
+    """Call a function of the host program, which may be async. ``effect`` is declared by the function's tool."""
 
     name: str
     function: Callable[..., object]

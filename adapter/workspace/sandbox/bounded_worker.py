@@ -170,7 +170,7 @@ def _limit_resource(seconds: int, max_bytes: int) -> None:
 
 
 def _limit_time(seconds: int) -> None:
-    """Allow ``seconds`` more of processor time."""
+    """Grant ``seconds`` of additional processor time."""
     _set_limit("CPU", int(time.process_time()) + seconds)
 
 

@@ -122,7 +122,8 @@ def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[s
 
 
 def find_git_directory_elsewhere(workspace: str) -> str | None:
-    """Return the repository of a linked worktree, or None if it does not list the workspace as its worktree."""
+    """Return the repository of a linked worktree, or None if the repository does not list it as one of its
+    worktrees."""
     with suppress(OSError, ValueError):
         link = Path(workspace, ".git")
         if link.is_symlink() or not link.is_file():

@@ -68,8 +68,8 @@ COMMAND = (
     *(sys.executable, "-I", "-S", "-X", "utf8", "-c"),
     f"import sys; sys.path.append({_FOLDER!r}); import {_MODULE}; {_MODULE}.main()",
 )
-"""Command line of the supervisor, which loads no other module of the package. It imports the module, because Python
-would compile a script again at each start."""
+"""Command line of the supervisor. It imports this module (and no other of the package), because Python would compile a
+script again at each start."""
 
 
 class suppress:
