@@ -122,8 +122,7 @@ def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[s
 
 
 def find_git_directory_elsewhere(workspace: str) -> str | None:
-    """Return the repository of a linked worktree, or None if the repository does not list it as one of its
-    worktrees."""
+    """Return the repository of a linked worktree, or None if the repository does not list this worktree."""
     with suppress(OSError, ValueError):
         link = Path(workspace, ".git")
         if link.is_symlink() or not link.is_file():
