@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.custom_and_legacy_tools import read_object
-from adapter.protocols.openai_errors import find_error_status, get_error_text, is_error
+from adapter.protocols.openai_errors import CONTEXT_CODE, find_error_status, get_error_text, is_error
 from adapter.protocols.sse import encode_event
 from adapter.protocols.usage import count_cached_tokens, count_stored_tokens
 
@@ -136,7 +136,10 @@ def _build_step_events(steps: Iterable[Step]) -> Iterator[JsonObject]:
 
 def to_error(error: JsonObject, status: int) -> JsonObject:
     error_type = ERROR_TYPES.get(status, "invalid_request_error" if 400 <= status < 500 else "api_error")
-    return {"type": "error", "error": {"type": error_type, "message": get_error_text(error)}}
+    message, detail = get_error_text(error), error.get("error")
+    if isinstance(detail, dict) and detail.get("code") == CONTEXT_CODE:  # by which Claude Code recognizes the error
+        message = f"prompt is too long: {message}"
+    return {"type": "error", "error": {"type": error_type, "message": message}}
 
 
 def build_thread_error() -> JsonObject:

@@ -227,13 +227,15 @@ class ChoiceStream(FollowedChoice):
         self._calls.native = NativeCalls()
         events: Sequence[Event] = self._create_parser().close(finish_reason)
         self._cut_text = None
-        names = self._tool_names
-        if (request.begun_call or finish_reason in (*CUT_REASONS, INCOMPLETE)) and names:
+        names, is_cut = self._tool_names, finish_reason in (*CUT_REASONS, INCOMPLETE)
+        if not request.is_native:
+            events = [*events, *native.build_events(request.tools, request.turn, at_limit=is_cut)]
+        if (request.begun_call or is_cut) and names:
             format = get_format(request.parsing.format)
             events, self._cut_text = separate_cut_call(events, format, names)
             if self._cut_text is not None:
                 self._drop_excluded(None, self._cut_text.lstrip())
-        return events if request.is_native else [*events, *native.build_events(request.tools, request.turn)]
+        return events
 
     def _is_too_long(self, more: int) -> bool:
         """Count ``more`` further characters. Return True, and set the error, if the answer has become too long."""

@@ -129,7 +129,7 @@ class FollowedChoice(ChoiceDeltas):
             return None
         whole, (raw, reasoning) = find_leading_call(cut_text), self.attempt.get_unfinished_text()
         has_whole = len(self._calls) > 0 or (whole and not cut_text.endswith(whole))
-        if has_whole or self.attempt.holds_text or ends_in_loop(raw):
+        if has_whole or not raw.endswith(cut_text) or self.attempt.holds_text or ends_in_loop(raw):
             return None
         request = self._request.with_continued_call(raw, reasoning)
         if request is not None:

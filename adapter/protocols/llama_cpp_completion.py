@@ -76,10 +76,9 @@ def convert_to_chat(answer: Json) -> Json:
     reason = None
     if answer.get("stop"):
         reason = "length" if answer.get("stop_type") == "limit" or answer.get("truncated") else "stop"
-    chunk: JsonObject = {
-        "model": answer.get("model"),
-        "choices": [{"index": 0, "delta": text, "message": text, "finish_reason": reason}],
-    }
+    stopped = {"stop_reason": answer["stopping_word"]} if answer.get("stopping_word") else {}
+    choice = {"index": 0, "delta": text, "message": text, "finish_reason": reason, **stopped}
+    chunk: JsonObject = {"model": answer.get("model"), "choices": [choice]}
     chunk |= {"prompt_progress": answer["prompt_progress"]} if "prompt_progress" in answer else {}
     if reason:
         prompt, completion = answer.get("tokens_evaluated") or 0, answer.get("tokens_predicted") or 0

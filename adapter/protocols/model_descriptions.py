@@ -1,6 +1,7 @@
-"""Describe a model server's models in the formats of Ollama and LM Studio, whose clients expect sizes and capabilities.
+"""Describe a model server's models in the formats of Anthropic, Ollama and LM Studio.
 
-Sources: https://github.com/ollama/ollama/blob/main/docs/api.md and https://lmstudio.ai/docs/app/api/endpoints/rest.
+Their clients expect sizes and capabilities. Sources: https://platform.claude.com/docs/en/api/models,
+https://github.com/ollama/ollama/blob/main/docs/api.md and https://lmstudio.ai/docs/app/api/endpoints/rest.
 """
 
 from __future__ import annotations
@@ -76,6 +77,11 @@ class ModelDescription:
         """Return an entry of ``/v1/models``."""
         head = {"id": self.name, "object": "model", "created": self.created, "owned_by": "model server"}
         return {**self.listed, **head, "owned_by": str(self.listed.get("owned_by") or head["owned_by"])}
+
+    def to_anthropic(self) -> JsonObject:
+        """Return an entry of Anthropic's ``/v1/models``."""
+        head = {"type": "model", "id": self.name, "display_name": self.name, "created_at": self.modified_at}
+        return {**head, "lifecycle": "active", "max_input_tokens": self.context or None, "max_tokens": None}
 
     def to_tag(self) -> JsonObject:
         """Return an entry of ``/api/tags``."""

@@ -81,6 +81,8 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
     elif isinstance(body.get("format"), dict):
         schema = {"name": "answer", "schema": body["format"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif body.get("format"):
+        raise RequestError(f"'format' must be \"json\" or a JSON schema, got {str(body['format'])[:80]!r}", "format")
     extension = {name: body[name] for name in ("tool_choice", EXTENSION) if name in body}
     return request | extension | _convert_thinking(body.get("think"))
 
@@ -238,6 +240,13 @@ def _convert_native_message(message: JsonObject) -> JsonObject:
     return {"role": message["role"], "content": "\n".join(text for text in texts if text), "images": images}
 
 
+_TIMINGS = {
+    "total_duration": "total_ms", "load_duration": "load_ms", "prompt_eval_duration": "prompt_ms",
+    "eval_duration": "predicted_ms",
+}  # fmt: skip
+"""Names of Ollama's durations in llama.cpp's ``timings``, of which two are its own."""
+
+
 def to_chat(answer: JsonObject) -> JsonObject:
     """Convert Ollama's response, or a line of its stream, to the chat format. Return other values unchanged."""
     message = answer.get("message")
@@ -252,7 +261,9 @@ def to_chat(answer: JsonObject) -> JsonObject:
     if answer.get("done"):
         prompt, written = answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0
         chunk["usage"] = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
-        chunk["durations"] = {key: value for key, value in answer.items() if key.endswith("_duration")}
+        chunk["timings"] = {
+            name: answer[key] / 1e6 for key, name in _TIMINGS.items() if isinstance(answer.get(key), int)
+        }
     return chunk
 
 
@@ -299,7 +310,7 @@ class OllamaWriter:
         if is_error(chunk):
             return _encode_json_line(to_error(chunk))
         self._first_ns = self._elapsed_ns() if self._first_ns is None else self._first_ns
-        self._measured |= {key: chunk[key] for key in ("durations", "timings") if chunk.get(key)}
+        self._measured = chunk if chunk.get("timings") else self._measured
         return b"".join(map(self._encode_step, self._answer.feed(chunk)))
 
     def _encode_step(self, step: Step) -> bytes:
@@ -331,15 +342,12 @@ class OllamaWriter:
         """Return the fields of a stream's last line. If the server does not report how long it processed the prompt,
         the time until the answer began is used."""
         elapsed_ns, first_ns = self._elapsed_ns(), self._first_ns or 0
+        defaults = dict(zip(_TIMINGS, (elapsed_ns, 0, first_ns, elapsed_ns - first_ns), strict=True))
         usage = self._answer.usage
         return {
             "done": True,
             "done_reason": "length" if self._answer.finish_reason == "length" else "stop",
-            "total_duration": elapsed_ns,
-            "load_duration": 0,
-            "prompt_eval_duration": _get_timing_ns(self._measured, "prompt_ms", first_ns),
-            "eval_duration": _get_timing_ns(self._measured, "predicted_ms", elapsed_ns - first_ns),
-            **(self._measured.get("durations") or {}),
+            **{key: _get_timing_ns(self._measured, name, defaults[key]) for key, name in _TIMINGS.items()},
             "prompt_eval_count": usage.get("prompt_tokens", 0),
             "eval_count": usage.get("completion_tokens", 0),
             **self._answer.notice,
@@ -358,13 +366,21 @@ def to_error(error: JsonObject, _status: int = 500) -> JsonObject:
 
 
 def _get_timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
-    """Return a duration that llama.cpp measured, in nanoseconds, or ``default`` if it is missing."""
+    """Return a duration that the model server measured, in nanoseconds, or ``default`` if it is missing."""
     timings = last.get("timings")
     milliseconds = timings.get(name) if isinstance(timings, dict) else None
     if isinstance(milliseconds, int | float) and 0 <= milliseconds < 1e12:
-        return int(milliseconds * 1e6)
+        return round(milliseconds * 1e6)
     return default
 
 
+_LINE_ENDS = "\x85\u2028\u2029"
+"""Characters that end a line for the ollama SDK, although not in JSON Lines. Ollama escapes most of them."""
+
+
 def _encode_json_line(value: Json) -> bytes:
-    return encode_json(value) + b"\n"
+    encoded = encode_json(value)
+    if not encoded.isascii():
+        for character in _LINE_ENDS:
+            encoded = encoded.replace(character.encode(), f"\\u{ord(character):04x}".encode())
+    return encoded + b"\n"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.parsing.marker_tables import REASONING
+from adapter.protocols.usage import get_object
 
 BUDGET_FIELD = "reasoning_budget_tokens"
 """llama.cpp's request field. The fields of other APIs are converted to it."""
@@ -32,7 +33,8 @@ SERVER_MARGIN = 1.5
 LOOP, PERIOD, STEP = 2_048, 256, 512
 """Reasoning loops if its last `LOOP` characters repeat at most `PERIOD`; checked every `STEP` characters."""
 
-_FIELDS = (BUDGET_FIELD, "thinking_budget_tokens", VLLM_FIELD)
+_FIELDS = (BUDGET_FIELD, "thinking_budget_tokens", "reasoning_budget", VLLM_FIELD, "thinking_budget")
+"""llama.cpp's, vLLM's and Qwen's request fields."""
 _OUT_OF_TIME = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now.\n"
 )
@@ -46,13 +48,12 @@ def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
 
     ``default`` is the user's budget. An effort level gets a share of it, and clients can only lower it.
     """
-    effort = body.get("reasoning_effort")
+    settings = {field: get_object(body.get(field)) for field in ("thinking", "reasoning")}
+    effort = body.get("reasoning_effort") or settings["reasoning"].get("effort")  # OpenRouter's
     share = EFFORTS.get(effort, 1.0) if isinstance(effort, str) else 1.0
     limits = [] if default is None else [int(default * share)]
     requested: list[Json] = [body.get(field) for field in _FIELDS]
-    for field, key in (("thinking", "budget_tokens"), ("reasoning", "max_tokens")):
-        settings = body.get(field)
-        requested.append(settings.get(key) if isinstance(settings, dict) else None)
+    requested += [settings["thinking"].get("budget_tokens"), settings["reasoning"].get("max_tokens")]
     limits += [each for each in requested if isinstance(each, int) and not isinstance(each, bool) and each >= 0]
     return min(limits, default=None)
 

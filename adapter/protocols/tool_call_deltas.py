@@ -66,9 +66,15 @@ class NativeCalls:
         call.arguments.add(arguments)
         return call, arguments
 
-    def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
-        """Return the calls. The ids of calls without one are generated from ``turn``."""
-        return [_build_event(call, f"call_{turn[:20]}n{number}", tools) for number, call in enumerate(self.calls)]
+    def build_events(self, tools: ToolSet, turn: str, *, at_limit: bool = False) -> list[ToolCall | InvalidToolCall]:
+        """Return the calls. The ids of calls without one are generated from ``turn``. ``at_limit`` is True if the
+        answer was cut off; then calls with incomplete arguments are invalid, even if they could be repaired."""
+        return [
+            InvalidToolCall(_render(call), "the call was cut off", call.name or None)
+            if at_limit and _is_cut(call, at_limit=True)
+            else _build_event(call, f"call_{turn[:20]}n{number}", tools)
+            for number, call in enumerate(self.calls)
+        ]
 
 
 def _iter_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
@@ -82,10 +88,13 @@ def _iter_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
             yield index if isinstance(index, int) else position, str(call.get("id") or ""), name, text
 
 
+def _render(call: NativeCall) -> str:
+    return f'{{"name": {json.dumps(call.name)}, "arguments": {str(call.arguments) or "{}"}}}'
+
+
 def _build_event(call: NativeCall, new_id: str, tools: ToolSet | None) -> ToolCall | InvalidToolCall:
     """Return a complete call. If ``tools`` is None, its name and arguments are not matched to tools."""
-    written = str(call.arguments)
-    raw = f'{{"name": {json.dumps(call.name)}, "arguments": {written or "{}"}}}'
+    written, raw = str(call.arguments), _render(call)
     if not call.name:
         return InvalidToolCall(raw, "the call has no name")
     try:

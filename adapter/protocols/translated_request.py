@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.conversation.guardrails.registry import BROKEN_CALLS
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject, ToolCall
 from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
@@ -220,7 +221,11 @@ class TranslatedRequest:
         guardrails = self.follow_up.guardrails
         tools = ToolSet([self.tools[name] for name in retry.held_to if name in self.tools])
         enforced = self._with_enforced_call(tools) if tools and guardrails and guardrails.may_enforce else None
-        return (enforced or replace(self, turn=f"{self.turn}+"))._with_exchange(written_text, retry.message)
+        request = enforced or replace(self, turn=f"{self.turn}+")
+        if retry.guardrail in BROKEN_CALLS and "stop" in request.body:  # a client's stop string may have cut the call
+            stops = list(get_format(self.parsing.format).stop_sequences)
+            request = replace(request, body=request.body | {"stop": stops})
+        return request._with_exchange(written_text, retry.message)
 
     def remove_tools(self) -> TranslatedRequest | None:
         """Return the follow-up request after an answer without a call or text for the client.

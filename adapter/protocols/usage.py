@@ -9,6 +9,9 @@ from adapter.core.events import Json, JsonObject
 STORED = ("cache_write_tokens", "created_cache_tokens", "cache_creation_tokens")
 """OpenAI's, vLLM's and LiteLLM's name for the number of prompt tokens written to the cache."""
 
+REUSED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+"""Moonshot's, DeepSeek's and LiteLLM's name for the number of prompt tokens from the cache, beside OpenAI's details."""
+
 MAX_TOKENS = 1_000_000_000
 """Maximum plausible token count of one answer."""
 
@@ -52,11 +55,12 @@ def parse_usage(chunk: JsonObject) -> Usage | None:
     if prompt is None and evaluated is None:
         return None
     details = get_object(usage.get("prompt_tokens_details"))
-    reused = _count(details.get("cached_tokens"))
+    reported = (details.get(REUSED[0]), *map(usage.get, REUSED))
+    reused = next((count for each in reported if (count := _count(each)) is not None), cached)
     return Usage(
         (evaluated or 0) + (cached or 0) if prompt is None else prompt,
         (_count(timings.get("predicted_n")) if written is None else written) or 0,
-        cached if reused is None else reused,
+        reused,
         _count(get_object(usage.get("completion_tokens_details")).get("reasoning_tokens")),
         next((count for name in STORED if (count := _count(details.get(name))) is not None), None),
     )

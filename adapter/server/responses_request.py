@@ -31,6 +31,8 @@ class ResponsesRequest:
             self._resolve_references()
         # random, because any client that knows the id can read the response
         self._head = build_answer_head(body, f"resp_{token_hex(16)}", int(time.time()), is_stored=self._stores_response)
+        if self._conversation is not None:
+            self._head["conversation"] = {"id": self._conversation}
         self._tools = ResponsesTools()
 
     def _resolve_references(self) -> None:

@@ -1,4 +1,4 @@
-"""The routes that describe models: OpenAI's route for a single model, and LM Studio's routes."""
+"""The routes that describe models: OpenAI's route for a single model, and Anthropic's and LM Studio's routes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,40 @@ from starlette.types import ASGIApp
 
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.server.model_server import ModelServer
+from adapter.server.routes_conversations import list_object
 from adapter.server.upstream_connection import UpstreamError
 
 PassOn: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
 LIST = "/api/v0/models"
 
+VERSION_HEADER = "anthropic-version"
+"""Header of all requests of Anthropic's SDK."""
+
 
 def list_routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
     """Return the routes. ``pass_on`` answers requests for models that the model server does not list."""
     return [
+        Route("/v1/models", partial(_list_models, upstream, pass_on), methods=["GET"]),
         Route("/v1/models/{id:path}", partial(_answer_model, upstream, pass_on), methods=["GET"]),
         Route(LIST, partial(_answer_lm_studio, upstream, pass_on), methods=["GET"]),
         Route(f"{LIST}/{{id:path}}", partial(_answer_lm_studio, upstream, pass_on), methods=["GET"]),
     ]
 
 
+async def _list_models(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+    if VERSION_HEADER not in http.headers:
+        return await pass_on(http)
+    models = [each.to_anthropic() for each in await upstream.list_models()]
+    return JSONResponse(list_object(models))
+
+
 async def _answer_model(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
     """Return the entry of one model in ``/v1/models``. Most model servers have no route for a single model."""
     model = await _find(upstream, http.path_params["id"])
-    return await pass_on(http) if model is None else JSONResponse(model.to_openai())
+    if model is None:
+        return await pass_on(http)
+    return JSONResponse(model.to_anthropic() if VERSION_HEADER in http.headers else model.to_openai())
 
 
 async def _answer_lm_studio(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:

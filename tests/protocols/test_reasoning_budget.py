@@ -45,6 +45,9 @@ def feed(exchange: StreamedExchange, *texts: str, field: str = "content") -> str
         ({"thinking_token_budget": 5_000}, 800),
         ({"thinking": {"type": "enabled", "budget_tokens": 60}}, 60),
         ({"reasoning": {"max_tokens": 70}}, 70),
+        ({"reasoning": {"effort": "low"}}, 200),
+        ({"thinking_budget": 80}, 80),
+        ({"reasoning_budget": 90}, 90),
         ({"reasoning": "no", "thinking": [], "thinking_budget_tokens": True}, 800),
     ],
 )

@@ -515,3 +515,10 @@ def test_answer_without_anything_for_the_client_is_written_in_words(exchanged):
     assert (content, calls, again) == ("There is no hall.", [], ["wrong_arguments"] * 2)
     assert bodies[-1]["grammar"] == WORDS_GRAMMAR
     assert exchanged(translate_chat_request(body, options), bare, bare, bare, bare)[:2] == ("", [])
+
+
+def test_a_stop_string_of_the_client_does_not_cut_the_call_again():
+    asked = request(stop=["}"])
+    content, calls, told, (body,) = streamed(asked, CALL[: CALL.index("}")], CALL)
+    assert ("}" in asked.body["stop"], "}" in body["stop"]) == (True, False)
+    assert (content, calls, told) == ("", [CALLED], ["unreadable_call"])

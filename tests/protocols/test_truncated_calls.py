@@ -278,3 +278,20 @@ def test_fragments_of_native_calls_are_streamed_if_requested():
     options = TranslationOptions(native=True, stream_arguments=True)
     answer = StreamedCompletion(translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options))
     assert arguments_of([chunk for each in UNASKED[:2] for chunk in answer.feed(each)]) == ['{"pa', 'th": "a.py"}']
+
+
+@pytest.mark.parametrize("arguments", ["", '{"path"', '{"path": "b', '{"path": "b.py"', '{"path": "b.py", '])
+@pytest.mark.parametrize("is_native", [False, True], ids=["unasked", "asked"])
+def test_cut_native_call_is_left_out(is_native, arguments):
+    """Even if its arguments could be repaired, and without a further request."""
+    options = TranslationOptions(native=is_native)
+    asked = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS, "max_tokens": 9}, options)
+    events = [UNASKED[0], UNASKED[1], delta(tool_calls=[native(1, arguments, "read_file")])]
+    answer = StreamedCompletion(asked)
+    chunks = [each for event in [*events, delta(finish_reason="length")] for each in answer.feed(event)]
+    assert answer.begin_next_request() is None
+    chunks += answer.close()
+    calls = [call for each in chunks for call in each["choices"][0]["delta"].get("tool_calls", ())]
+    assert "".join(call["function"]["arguments"] for call in calls) == '{"path": "a.py"}'
+    assert (content_of(chunks), chunks[-1]["choices"][0]["finish_reason"]) == ("", "length")
+    assert chunks[-1]["adapter"]["cut_call"] == "read_file"

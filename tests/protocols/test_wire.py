@@ -35,6 +35,7 @@ from adapter.protocols.translation_options import (
     TranslationOptions,
     validate_options,
 )
+from adapter.protocols.usage import Usage, parse_usage
 from adapter.tools.tool_set import ToolSet
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -760,8 +761,41 @@ def test_ollama_durations_prefer_server_timings(timings):
     assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))
 
 
+def test_ollama_line_contains_no_other_line_ends():
+    """The ollama SDK splits lines like `str.splitlines`."""
+    text = "a\u2028b\u2029c\x85d\né"
+    writer = ollama.OllamaWriter("m", "now")
+    line = writer.write([delta(text)]).decode()
+    assert len(line.splitlines()) == 1
+    assert json.loads(line)["message"]["content"] == text
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens_details": {"cached_tokens": 6}, "cached_tokens": 7},
+        {"prompt_tokens_details": None, "prompt_cache_hit_tokens": 6, "prompt_cache_miss_tokens": 4},
+        {"cached_tokens": 6},
+        {"cache_read_input_tokens": 6},
+    ],
+)
+def test_cached_tokens_of_each_provider_are_counted(usage):
+    answer = {"usage": {"prompt_tokens": 10, "completion_tokens": 2, **usage}, "timings": {"cache_n": 9}}
+    assert parse_usage(answer) == Usage(10, 2, reused=6)
+
+
 @pytest.mark.parametrize("stream", ["true", 1, "", {}])
 def test_stream_must_be_true_or_false(stream):
     """vLLM would stream for "true", although the client is answered at once."""
     with pytest.raises(RequestError, match="'stream' must be true or false"):
         request(stream=stream)
+
+
+def test_stop_string_of_llama_cpp_is_reported():
+    """By ``/completion``, which gets the model's own prompt."""
+    event = {"content": "Hi.", "stop": True, "stop_type": "word", "stopping_word": "END"}
+    asked = request(stop=["END"])
+    answer = BufferedExchange(asked).feed(json.dumps(event).encode())
+    assert isinstance(answer, tuple)
+    message = AnthropicWriter("m", "msg_1", stops=["END"]).build_response(answer[1])
+    assert (message["stop_reason"], message["stop_sequence"]) == ("stop_sequence", "END")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from adapter.server.token_counting import estimate_prompt_tokens
 from tests.model_text import call
@@ -277,3 +278,12 @@ def test_real_llama_cpp_count_matches_usage(anthropic, random_engine):
             assert (usage.cache_read_input_tokens or 0) >= cached
         client.close()
     assert counted > 20
+
+
+def test_models_are_listed_for_the_sdk(client, upstream):
+    upstream.on("/v1/models", as_json(200, {"data": [{"id": "org/m:7b", "created": 1_700_000_000}]}))
+    (listed,) = client.models.list().data
+    assert client.models.retrieve("org/m:7b") == listed
+    check = TypeAdapter(type(listed)).validate_python
+    check(listed.model_dump(), strict=True)
+    assert (listed.id, listed.display_name, listed.created_at.year) == ("org/m:7b", "org/m:7b", 2023)

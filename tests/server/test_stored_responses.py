@@ -113,7 +113,7 @@ def test_conversation_collects_responses(client, upstream):
     begun = client.conversations.create(
         items=[{"type": "message", "role": "developer", "content": "Be kind."}], metadata={"for": "ada"}
     )
-    ask(client, False, input="I am Ada.", conversation=begun.id)
+    assert ask(client, False, input="I am Ada.", conversation=begun.id).conversation.id == begun.id
     ask(client, False, input="Who am I?", conversation={"id": begun.id})
     assert said(upstream) == [("user", "I am Ada."), ("assistant", "Hello Ada."), ("user", "Who am I?")]
     listed = list(client.conversations.items.list(begun.id, order="asc", limit=2))  # three pages
