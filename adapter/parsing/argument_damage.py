@@ -35,12 +35,17 @@ _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|'[^']*|[^']*'|.*[\\\n{}\[\],].*|.*\"\
 of another member's name."""
 _QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
 _BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
-_OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)|[<|:]\S*?[>|:]")
+_OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|\W{1,2}escape|escape>)|[<|:]\S*?[>|:]")
 _CLOSE_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)\Z")
 _TAG_PIECE = re.compile(
     r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg[_-]|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
 )
 """Matches a part of a tag around a value, in the spellings of all formats."""
+_UNPAIRED_TAG = re.compile(
+    r"\A<(?P<first>[a-z_]+)\S{0,60}?>|</\W{0,3}(?P<last>\w+)(?:\S|[|｜] ){0,60}\s*\Z|^[ \t]*<[|｜]?[\w|｜]*\Z",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Matches an opening tag at the start of a value, or a closing tag or the beginning of a tag at its end."""
 _ADVICE = "Write the call again, complete."
 
 
@@ -131,10 +136,19 @@ def _list_texts(value: Json) -> Iterator[str]:
         yield from _list_texts(item)
 
 
+def _is_unpaired(tag: re.Match[str], text: str) -> bool:
+    """Return whether ``text`` lacks the other tag of the pair."""
+    if tag["first"]:
+        return f"</{tag['first']}" not in text
+    return not tag["last"] or f"<{tag['last']}" not in text
+
+
 def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:
     """Return whether ``text`` has a delimiter without its pair at one end, consists of two items of a list, or contains
     a part of a tag."""
     if not UNCERTAIN_ENDS.isdisjoint(fixes) and _TAG_PIECE.search(text):
+        return True
+    if "missing-inner-tag" in fixes and any(_is_unpaired(tag, text) for tag in _UNPAIRED_TAG.finditer(text)):
         return True
     if "unquoted-string" in fixes and _OPEN_QUOTE.match(text):
         return True

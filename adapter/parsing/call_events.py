@@ -6,7 +6,7 @@ import json
 import re
 
 from adapter.core.events import Event, InvalidToolCall, MarkupDelta, ToolCall
-from adapter.core.json.strict import is_encodable, replace_surrogates, to_plain_numbers
+from adapter.core.json.strict import find_leading_zeros, is_encodable, replace_surrogates, to_plain_numbers
 from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.argument_damage import find_damage
 from adapter.parsing.format import BodyResult, Format
@@ -124,6 +124,9 @@ class CallEventFactory:
         if repairs_by_name and not self._policy.repairs:
             deviations = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
             return InvalidToolCall(raw, f"the call must be valid as written, but {deviations}. Write it again.", name)
+        if "number-spelling" in repairs_by_name and (number := find_leading_zeros([*spelt.values()])):
+            error = f"expected a number without leading zeros, or the string {json.dumps(number)}, got {number}"
+            return InvalidToolCall(raw, f"the call of {name!r} is ambiguous: {error}. Write it again.", name)
         tool = self._tools.match(name)
         if tool is not None and (error := find_damage(tool, arguments, repairs_by_name.keys())):
             return InvalidToolCall(raw, error, name)

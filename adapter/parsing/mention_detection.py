@@ -18,9 +18,15 @@ from adapter.tools.tool_set import ToolSet
 LIMIT = 400
 """Maximum number of characters of prose that are parsed again after a body parser has taken them and failed."""
 
+REST_LIMIT = 80
+"""Number of characters after a call that show whether a sentence continues."""
+
 _BEGINS_JSON = re.compile(r"\s*[{\[]\s*[\"'\w{\[“]")
 _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
+_CONTINUATION = re.compile(r"(?:[,;.:!?)]++[ \t]++|[ \t]++)(?P<word>[^\W\d_]++)(?:[,;.:!?)]|[ \t]++\S)")
+_MAY_CONTINUE = re.compile(r"[,;.:!?)]*+[ \t]*+[^\W\d_]*+[ \t]*+")
+"""Matches the rest of a sentence, in which a word follows that is not the last one of the line."""
 
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
@@ -47,17 +53,19 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *
 
 
 def consume_mentioned_closers(
-    source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet, *, ends_sentence: bool
+    source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet, *, in_sentence: bool, is_glued: bool
 ) -> Reader[str | None]:
     """Consume and return the closing markers after complete calls in the middle of a line, if the calls are part of a
     sentence. If they are not, consume nothing and return None.
 
     They are part of a sentence if text rather than a marker follows on the same line, and the session has none of their
-    tools. Calls of known tools without arguments, which are little more than names, are also part of a sentence if it
-    continues: there is no end of a sentence before them (``ends_sentence``), and no new one begins after them.
+    tools. Calls of known tools are part of a sentence only if one has begun before them (``in_sentence``) and continues
+    after them: a model that makes a call ends its line, and ``I must not send ..., so I stop`` explains one. With
+    arguments, there must be whitespace before them (``is_glued`` is false), and more than one word after them.
     """
     is_known = any(tools.match(call.name) for call in result.calls)
-    if not tools or not result.calls or (is_known and (ends_sentence or any(call.arguments for call in result.calls))):
+    has_arguments = is_known and any(call.arguments for call in result.calls)
+    if not tools or not result.calls or (is_known and not in_sentence) or (has_arguments and is_glued):
         return None
     closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
     taken, ahead = "", list[str]()
@@ -66,6 +74,11 @@ def consume_mentioned_closers(
     space = "".join(ahead)[len(taken) :]
     is_mentioned = following != "" and "\n" not in space and not (is_known and following.isupper())
     is_mentioned = is_mentioned and not (yield from source.is_next(tables.text_markers))
+    if is_mentioned and has_arguments:
+        source.push_back(space)
+        rest = yield from source.peek_match(_CONTINUATION, REST_LIMIT, _MAY_CONTINUE.fullmatch)
+        is_mentioned = rest is not None and not rest["word"][:1].isupper()
+        source.position += len(space)
     source.push_back(space if is_mentioned else taken + space)
     return taken if is_mentioned else None
 

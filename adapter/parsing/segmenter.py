@@ -352,14 +352,14 @@ class Segmenter:
         raw, result = yield from give_back_next_call(self._source, self._tables, marker, "".join(consumed), result)
         reason, tools = "no-body", self._source.tools
         if not self._source.at_line_start and not self._source.was_cut:
-            ends_sentence = self._state.line.ends_sentence
-            if is_mere_mention(raw, marker, result, tools, is_glued=not any(self._state.space)):
+            in_sentence, is_glued = not self._state.line.ends_sentence, not any(self._state.space)
+            if is_mere_mention(raw, marker, result, tools, is_glued=is_glued):
                 self._source.push_back(raw[len(marker) :])
                 raw, result = marker, TEXT
             elif (
                 rest := (
                     yield from consume_mentioned_closers(
-                        self._source, self._tables, result, tools, ends_sentence=ends_sentence
+                        self._source, self._tables, result, tools, in_sentence=in_sentence, is_glued=is_glued
                     )
                 )
             ) is not None:
@@ -450,7 +450,9 @@ class Segmenter:
         source.begin_body(at_line_start=begins_line or state.line.is_blank, after_call=after_call)
         marker, start, is_own = "".join(consumed), source.offset, is_marked or self._calls_bare
         streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
-        streams = streams and "<" not in "".join(state.space)  # and so do wrapper tags
+        space = "".join(state.space)
+        streams = streams and "<" not in space  # and so do wrapper tags
+        streams = streams and (state.line.is_blank or not space or state.line.ends_sentence)  # or it may be a mention
         progress = CallProgress(source, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
         result = yield from read(source, consumed)

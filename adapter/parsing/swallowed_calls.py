@@ -13,12 +13,17 @@ from adapter.parsing.argument_damage import UNCERTAIN_ENDS
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult, BodySource, CallOpener
 from adapter.parsing.json_calls import VALUE_TAIL, ends_in_value
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import SPACE, Reader
 
 MAX_MARKERS = 64
 """Maximum number of opening markers that are tried in one damaged call. Some formats have one before each argument."""
 
+TEXT_LIMIT = 400
+"""Maximum number of characters of prose between a damaged call and the next call."""
+
+_PROSE = re.compile(r"\s*+[^\W\d_][^<>{}\[\]()=|`\"\\]*+")
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
 _ENDS_IN_TAG = re.compile(r"<[/|][^<>]*>\s*\Z|<[^<>]*\|>\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})
@@ -31,15 +36,29 @@ def give_back_next_call(
     """Put back the text of ``raw``, the call after ``marker``, from the next intact call on. Return the text of the
     damaged call and its error, or ``raw`` and ``result`` if it contains no intact call."""
     is_damaged = result.error is not None if not result.calls else not UNCERTAIN_ENDS.isdisjoint(result.fixes)
-    if not is_damaged or source.was_cut or source.reread_characters > MAX_GIVEN_BACK:
+    if source.was_cut or source.reread_characters > MAX_GIVEN_BACK or not (is_damaged or result.error):
         return raw, result
-    start = yield from _find_intact_call(source, tables, raw, len(marker), result.error)
-    if start is None:
+    start = (yield from _find_intact_call(source, tables, raw, len(marker), result.error)) if is_damaged else None
+    if start is None and (result.error is None or not (yield from source.is_next(tables.opening_markers))):
         return raw, result
+    is_certain = start is None or (result.error is not None and not result.calls and result.error != CUT_OFF)
+    start = _find_text_before(tables, raw[:start])
     source.reread_characters += len(raw) - start
     source.push_back(raw[start:])
-    is_certain = result.error is not None and not result.calls and result.error != CUT_OFF
     return raw[:start], result if is_certain else BodyResult(error=NOT_CLOSED)
+
+
+def _find_text_before(tables: MarkerTables, damaged: str) -> int:
+    """Return the start of the prose at the end of ``damaged``, after a closing marker or a blank line. If there is
+    none, return its length."""
+    tail, after_closer = damaged[-TEXT_LIMIT:], 0
+    closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
+    while (found := closers.search(tail, after_closer)) is not None:
+        after_closer = found[1]
+    for start in (after_closer, tail.rfind("\n\n", 0, len(tail.rstrip(SPACE)))):
+        if start > 0 and _PROSE.fullmatch(tail, start):
+            return len(damaged) - len(tail) + start
+    return len(damaged)
 
 
 def _find_intact_call(

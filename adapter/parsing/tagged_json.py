@@ -33,6 +33,7 @@ from adapter.parsing.json_calls import (
 )
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
+from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 RUBBISH_LIMIT = 40
@@ -287,6 +288,10 @@ class TaggedJson:
         string_value = self._decode_string(text)
         if string_value is not None:
             return self._build_result([string_value], tools, sum(map(len, consumed[:start])))
+        if self.name is not None and closed and not text.strip():
+            tool = tools.match(self.name)
+            if tool is not None and not tool.required:
+                return BodyResult((DecodedCall(self.name, {}),), ("no-arguments",))
         try:
             values, fixes = decode_values(text, closed=closed)
         except FormatError as error:

@@ -308,14 +308,14 @@ class JsonRepairer:
         Raises FormatError if other backslashes clearly begin escapes.
         """
         is_path = _WINDOWS_PATH.match(raw)
-        if not is_path and (layout := _LAYOUT_ESCAPE.search(raw)):
+        if not is_path and (layout := LAYOUT_ESCAPE.search(raw)):
             raise FormatError(
                 f"the string {quote_excerpt(raw, 0)} has both escapes ({layout.group()}) and single backslashes; "
                 "write a backslash as \\\\"
             )
         if is_path and _LETTER_ESCAPE.search(raw):
             self.fix("windows-path")
-        return _PUNCTUATION_ESCAPE.sub(r"\1", raw)
+        return PUNCTUATION_ESCAPE.sub(r"\1", raw)
 
     def is_triple_quoted(self, after: re.Pattern[str]) -> bool:
         """Return whether a triple-quoted string begins here, rather than a string whose text begins with quotes."""
@@ -408,8 +408,6 @@ class JsonRepairer:
         if exact is None:
             self.fix("number-spelling")
         bare = spelling.lstrip("+-")
-        if bare.isdigit() and len(bare) > 1 and bare[0] == "0":
-            raise self.fail(f"a number without leading zeros (write it as the string {json.dumps(bare)})")
         self.position = number.end()
         base = 16 if bare.lower().startswith("0x") else 10
         try:
@@ -420,10 +418,10 @@ class JsonRepairer:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 
 
-_LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
+LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
 """Matches an escape for a line break or tab, unless it begins a word such as ``\\nabla``."""
 _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
-_PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
+PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")
 _ESCAPED_TEXT = re.compile(r"[^\"\\\x00-\x1f]+")
 _REST_IS_SPACE = re.compile(r"\s*\Z")

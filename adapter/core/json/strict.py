@@ -130,10 +130,10 @@ def _build_object(members: list[tuple[str, Json]]) -> JsonObject:
     return value
 
 
-def _parse_bounded_int(digits: str) -> int:
+def _parse_bounded_int(digits: str) -> int | float:
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"an integer has {len(digits)} digits; the maximum is {MAX_DIGITS}")
-    return int(digits)
+    return keep_number_text(0, digits) if digits == "-0" else int(digits)
 
 
 def parse_finite_float(spelling: str) -> int | float:
@@ -169,6 +169,18 @@ def encode_as_written(value: Json) -> str:
             return f"{{{', '.join(members)}}}"
         case _:
             return json.dumps(value, ensure_ascii=False)
+
+
+def find_leading_zeros(value: Json) -> str:
+    """Return the first number in ``value`` that the model wrote with leading zeros, or "". It may be octal."""
+    match value:
+        case VerbatimInt():
+            return value.spelling if _LEADING_ZEROS.match(value.spelling) else ""
+        case list() | dict():
+            items = value.values() if isinstance(value, dict) else value
+            return next(filter(None, map(find_leading_zeros, items)), "")
+        case _:
+            return ""
 
 
 def to_plain_numbers(value: Json) -> Json:
@@ -218,6 +230,7 @@ _STRICT = json.JSONDecoder(
 LITERAL_ESCAPE = re.compile(r"\\(?:b(?=[\w(\[])|(?<=[^\\][\w)\]]\\)b|f(?=[a-z]))")
 r"""Matches a backspace or form feed next to a word, as in ``\bword\b`` or ``\frac``, where models mean a backslash."""
 _HOLDS_LITERAL = re.compile(rf"(?<!\\)(?:\\\\)*+{LITERAL_ESCAPE.pattern}")
+_LEADING_ZEROS = re.compile(r"[+-]?0\d")
 _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 
 

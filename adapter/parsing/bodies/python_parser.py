@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from itertools import islice
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
@@ -37,7 +36,7 @@ NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """Matches a tool's name. It may contain a hyphen, or be the method of an object."""
 
 MAX_LATER = 20
-"""Maximum number of positions after a damaged call at which the next call may begin."""
+"""Maximum number of positions at which a call after a damaged one may begin."""
 
 QUOTE_CONTEXT = 80
 """Number of characters after a quote that determine whether the quote closes a string."""
@@ -93,10 +92,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _LITERALS = {"True": True, "False": False, "None": None}
 _JSON_LITERALS = {"true": True, "false": False, "null": None}
 _ESCAPES = {
-    "\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
-    "\n": "",
+    "\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "",
 }  # fmt: skip
-_LITERAL_ESCAPE = re.compile(rf"{LITERAL_ESCAPE.pattern}|\\[av](?=[a-z])")
 _CODE_ESCAPE = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})")
 _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
@@ -136,7 +133,7 @@ class _PythonReader:
         self.text, self.tools, self.offset = text, tools, offset
         self.position = 0
         self.fixes: dict[str, None] = {}
-        self.recovers, self.depth = True, 0
+        self.attempts, self.depth = MAX_LATER, 0
 
     def parse_calls(self) -> BodyResult:
         calls: list[DecodedCall] = []
@@ -163,14 +160,20 @@ class _PythonReader:
                 self.position = wrapper.end()
                 self.fixes["text-in-tag"] = None
             else:
-                start, fixes = self.position, dict(self.fixes)
+                start, fixes, self.fixes = self.position, self.fixes, {}
                 try:
                     calls.append(self.parse_call())
-                    continue
+                    later = self.parse_swallowed_calls(start, depth)
+                    if not later.calls:
+                        self.fixes = fixes | self.fixes
+                        continue
+                    calls.pop()
+                    fault = FormatError("its quotes are not balanced")
                 except FormatError as error:
                     fault = error
-                later = self.parse_later_calls(start, depth)
-                may_be_string = isinstance(fault, UnterminatedError) or "unescaped-quote" in self.fixes
+                    calls = calls[:-1] if char in "\\\"'" else calls  # a string that ended too early
+                    later = self.parse_later_calls(start, depth)
+                may_be_string = isinstance(fault, UnterminatedError) or "unescaped-quote" in fixes | self.fixes
                 if not later.calls and (not calls or may_be_string):
                     raise fault  # the error may be the rest of a string that seemed to end
                 return BodyResult((*calls, *later.calls), (*fixes, *later.fixes), explain_error(fault))
@@ -194,17 +197,24 @@ class _PythonReader:
     def parse_later_calls(self, start: int, depth: int) -> BodyResult:
         """Parse the calls after the damaged call at ``start``. They begin at the first call from which the rest of the
         text can be parsed without repairs. ``depth``: number of open lists."""
-        positions = _NEXT_CALL.finditer(self.text, start + 1) if self.recovers else ()
-        for match in islice(positions, MAX_LATER):
+        for match in _NEXT_CALL.finditer(self.text, start + 1):
+            if self.attempts <= 0:
+                break
+            self.attempts -= 1
             if self.tools and self.tools.match(match[1]) is None:
                 continue
             reader = _PythonReader(self.text[match.start(1) :], self.tools, self.offset + match.start(1))
-            reader.recovers, reader.depth = False, depth
+            reader.attempts, reader.depth = 0, depth
             with suppress(FormatError):
                 result = reader.parse_calls()
                 if result.error is None and set(result.fixes) <= _NORMAL_FIXES:
                     return result
         return BodyResult()
+
+    def parse_swallowed_calls(self, start: int, depth: int) -> BodyResult:
+        """Parse the calls that are inside a string of the call at ``start``, because that string was not closed."""
+        is_broken = "unescaped-quote" in self.fixes and _NEXT_CALL.search(self.text, start + 1, self.position)
+        return self.parse_later_calls(start, depth) if is_broken else BodyResult()
 
     def peek(self) -> str:
         self.position = _SKIP.match(self.text, self.position).end()  # type: ignore[union-attr]
@@ -367,6 +377,8 @@ class _PythonReader:
         if bare.startswith("0x"):
             return keep_number_text(sign * int(bare, 16), spelling)
         if bare.isdigit():
+            if len(bare) > 1 and bare[0] == "0":
+                self.fixes["number-spelling"] = None
             return keep_number_text(sign * int(bare), spelling)
         value = sign * float(bare)
         if value - value != 0:
@@ -389,7 +401,7 @@ class _PythonReader:
             quotes = quotes[0]
         if "b" in prefix:
             raise self.fail("a plain string")
-        is_formatted, is_broken, start = "f" in prefix, False, self.position
+        is_formatted, is_broken, has_literal, start = "f" in prefix, False, False, self.position
         self.position = opening.start(2) + len(quotes)
         parts: list[str] = []
         while True:
@@ -404,6 +416,8 @@ class _PythonReader:
                 following = self.text[self.position : self.position + QUOTE_CONTEXT]
                 if len(quotes) == 3 or closes_string(following, is_argument=is_argument, is_broken=is_broken):
                     text = "".join(parts)
+                    if has_literal and not is_broken:
+                        text = self.decode_literal(self.text[opening.start(2) : self.position], text, len(quotes))
                     if is_formatted and ("{" in text or "}" in text):
                         self.position = start
                         raise self.fail("a plain string")
@@ -412,11 +426,20 @@ class _PythonReader:
                 parts.append(quotes)
             elif self.text[self.position] == "\\":
                 parts.append(self.parse_escape(is_raw="r" in prefix))
+                has_literal |= len(parts[-1]) == 2 and "r" not in prefix
             else:
                 if len(quotes) == 1:
                     self.fixes["raw-control-character"] = None
                 parts.append(self.text[self.position])
                 self.position += 1
+
+    def decode_literal(self, written: str, text: str, quotes: int) -> str:
+        """Return the content of the string ``written`` with unknown escapes, as in ``"\\alpha \\theta"``: all of its
+        backslashes are literal, unless some clearly begin escapes. Its usual value is ``text``."""
+        from adapter.core.json.repair import LAYOUT_ESCAPE, PUNCTUATION_ESCAPE
+
+        content = written[quotes:-quotes]
+        return text if LAYOUT_ESCAPE.search(content) else PUNCTUATION_ESCAPE.sub(r"\1", content)
 
     def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
         """Return whether a triple-quoted string, and not one whose text begins with quotes, begins at ``start``."""
@@ -431,7 +454,7 @@ class _PythonReader:
         if not char:
             raise UnterminatedError("the text ends inside a string")
         code = _CODE_ESCAPE.match(self.text, self.position + 1)
-        if is_raw or (code is None and char not in _ESCAPES) or _LITERAL_ESCAPE.match(self.text, self.position):
+        if is_raw or (code is None and char not in _ESCAPES) or LITERAL_ESCAPE.match(self.text, self.position):
             self.position += 2
             return "\\" + char
         if code is None:

@@ -50,8 +50,8 @@ def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     result = yield from _read_balanced(source, consumed)
     if result is CUT:
         return CUT if source.tools else TEXT
-    is_own = BARE_LISTS in source.body_variants and _NAMES_ARGUMENT.match("".join(consumed[start:]))
-    return TEXT if result.error and not is_own else result
+    is_own = result.calls or BARE_LISTS in source.body_variants
+    return TEXT if result.error and not (is_own and _NAMES_ARGUMENT.match("".join(consumed[start:]))) else result
 
 
 def _read_balanced(source: BodySource, consumed: list[str], offset: int | None = None) -> Reader[BodyResult]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.core.events import TextDelta
+from adapter.core.events import TextDelta, ToolCallDelta
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.parsing.parser import parse
+from adapter.parsing.parser import Parser, parse
 from tests.parsing.checks import read
 from tests.parsing.formats.soup import FILE_FORMATS
 from tests.parsing.formats.test_wild import definition_of
@@ -113,6 +113,21 @@ def test_call_without_arguments_in_sentence_is_text(format, sentence):
         assert turn.rejected or not any(marker in text for marker in markers(format))
 
 
+@pytest.mark.parametrize("format", sorted({*FORMATS} - {*OWN_MESSAGE}))
+@pytest.mark.parametrize("sentence", ["I must not send {}, so I stop.", "I could write {} there, but I ask first."])
+def test_call_within_sentence_is_text(format, sentence):
+    """With a reason. Its arguments are not streamed, either."""
+    call = get_format(format).encode_calls([("read_file", {"path": "a.py"})]).strip().replace("\n", " ")
+    text = sentence.replace("{}", call)
+    for expected_format in expected_formats(format):
+        turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
+        assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
+        assert turn.rejected or not any(marker in text for marker in markers(format))
+        parser = Parser(expected_format, TOOLS, generation_prompt="", stream_arguments=True)
+        events = [event for character in text for event in parser.feed(character)]
+        assert not any(isinstance(event, ToolCallDelta) for event in events)
+
+
 @pytest.mark.parametrize("text", ["I look. {} so far", "I look {} They are here.", "I look {}", "I look {}\nand read."])
 def test_call_without_arguments_after_text_is_a_call(text):
     """At the end of a line, or between two sentences."""
@@ -129,7 +144,6 @@ def test_call_without_arguments_after_text_is_a_call(text):
         'I search for "foo"{}',
         "I look: {} Then I write.",
         "I look. {} so far",
-        "I look with {} and then I write.",
         "I look {}",
         "I look {}\nand read.",
     ],
