@@ -32,9 +32,9 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             model on a server that answers on a default local port.
         format: Format of the prompt and the history; None detects it. Answers are parsed in any format.
         system: The system prompt; None generates it from dialect, format and ``style``.
-        prompt: ``own`` to describe the tools with the model's chat template, ``words`` for a system prompt of this
-            package, or ``auto`` for ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set
-            (see `adapter.protocols.template_prompt`).
+        prompt: ``own`` describes the tools with the model's chat template, ``words`` with this package's system prompt.
+            ``auto`` is ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set (see
+            `adapter.protocols.template_prompt`).
         observe: Called with every event. If it raises an exception, the run ends, and `run` raises the exception.
         constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a
             `ChatClient`.

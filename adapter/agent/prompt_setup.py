@@ -174,7 +174,7 @@ def build_plain_question(messages: Sequence[Message], request: str, client: Chat
 
 
 def require_custom_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
-    """Raise UsageError for an agent without a folder that has a dialect, or no custom tools."""
+    """Raise UsageError if an agent without a folder has a dialect, or lacks custom tools."""
     chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
     if chosen is not NO_TOOLS:
         raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")

@@ -26,7 +26,7 @@ from adapter.workspace import Workspace
 MAX_SHOWN_LINES = 12
 """Maximum number of a result's lines that are shown. The model gets the whole result."""
 LONG_COMMAND = 1_000
-"""Length of a command, in characters, above which its end is shown again on the line below it."""
+"""Maximum length of a command whose end is not shown again on the next line, in characters."""
 TAIL_SHOWN = 60
 """Number of characters at the end of an unfinished call that are shown while the model writes it."""
 END_SHOWN = 200

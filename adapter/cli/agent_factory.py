@@ -120,7 +120,7 @@ def build_agent(
 ) -> AgentBundle:
     """Build the agent for ``task``, or for a chat if ``task`` is None. Closing ``stack`` closes the agent.
 
-    The agent works in a session of the workspace ``base`` to which the capabilities that need a model are added. Raises
+    The agent works in a session of the workspace ``base``, with the capabilities that need a model. Raises
     TransportError and UsageError; their messages state the next step.
     """
     console = observers.console

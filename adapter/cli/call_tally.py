@@ -23,7 +23,7 @@ NOT_RUN_CODES = (126, 127)
 
 @dataclass(slots=True)
 class CallTally:
-    """Counts of the results of all calls in a run, including calls in batches and by sub-agents."""
+    """Counts the results of all calls in a run, including calls in batches and by sub-agents."""
 
     tools: ToolSet
     calls: int = 0

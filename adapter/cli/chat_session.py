@@ -58,7 +58,7 @@ class ChatSession:
 
     @property
     def id(self) -> str | None:
-        """The id with which the chat can be continued later. None before the first message."""
+        """The id for continuing the chat later. None before the first message."""
         return self._chat.id if self._chat is not None else None
 
     @property

@@ -98,7 +98,7 @@ class _Note:
     """A note that takes the place of text that was cut."""
 
     lines: deque[str]
-    """The last summarized calls."""
+    """The most recent of the summarized calls."""
     calls: int = 0
     """The number of all summarized calls."""
     messages: int = 0

@@ -69,8 +69,8 @@ class MessageRenderer:
         return escape_control_tokens(replace_lone_surrogates(text), self.format, self.tools)
 
     def render_answer(self, turn: Turn, *, reencode: bool = False) -> HistoryEntry:
-        """Render an answer. ``reencode`` states whether to encode the answer in ``format``, because another model
-        may have written it in a different format."""
+        """Render an answer. If ``reencode`` is true, encode it in ``format``, because another model may have written it
+        in a different format."""
         content = replace_lone_surrogates(self._render_turn(turn, reencode=reencode))
         return HistoryEntry("assistant", content, parts=self._build_parts(turn))
 
@@ -140,7 +140,7 @@ class MessageRenderer:
             yield {"role": entry.role, "content": entry.content}
 
     def _describe_call(self, call: ToolCall) -> str:
-        """Return the call as text that the parser does not take for a call within a line."""
+        """Return the call as text that the parser does not mistake for a call if it is inside a line."""
         return self.escape(f": {_summarize(call)}").removeprefix(": ")
 
     def _escape_own(self, text: str) -> str:

@@ -52,7 +52,7 @@ _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "bro
 """The reason for an incomplete answer without calls, by the server's finish reason."""
 
 MOST_CALLS = 128
-"""Maximum number of calls of one answer, with and without guardrails."""
+"""Maximum number of calls in one answer, with and without guardrails."""
 
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
@@ -78,9 +78,9 @@ class Session:
     _queries: int = 0
     _calls: list[ToolCall] = field(default_factory=list)  # calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # results of calls that were not run, by id
-    _held_to: tuple[str, ...] = ()  # tools to which to constrain the next answer if all calls were refused
+    _held_to: tuple[str, ...] = ()  # the only tools for the next answer if all calls were refused
     _may_be_held: bool = False  # whether this constraint was postponed, in case the message suffices
-    _is_repeating: bool = False  # whether they were refused as repetitions
+    _is_repeating: bool = False  # whether all calls were refused as repetitions
     _repeated_result: str = ""
     _invalid: tuple[InvalidToolCall, ...] = ()
     _notes: list[str] = field(default_factory=list)  # notes for the user's next message
@@ -186,8 +186,8 @@ class Session:
         return replace(step, held_to=self._held_to, in_words=in_words)
 
     def _has_nothing_to_add(self, verdict: Retry) -> bool:
-        """Return whether the model has made a change and cannot add to it. It either repeated the change and copied the
-        guardrail's message about that, or made the complete change and then wrote nothing."""
+        """Return whether the model has made a change and has nothing to add. It either repeated the change and copied
+        the guardrail's message about that, or made the complete change and then wrote nothing."""
         if not has_changed(self._history):
             return False
         is_complete = find_started_action(self._history) != "" and not find_unused_values(self._history)

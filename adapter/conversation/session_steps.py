@@ -55,7 +55,7 @@ class SessionLimits:
     unreadable: int = 3
     """Maximum number of consecutive turns in which every call is invalid."""
     calls: int = MAX_CALLS
-    """Maximum number of calls of one answer that are run; the ``too_many_calls`` guardrail drops the others."""
+    """Maximum number of calls in one answer that are run; the ``too_many_calls`` guardrail drops the others."""
     tool_turns: int | None = None
     """Maximum number of turns with calls; None for no limit. Use 1 for models that cannot decide whether a task is
     done.

@@ -59,8 +59,8 @@ def _find_translations(
 
 
 def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> list[Tool]:
-    """Return the tools needed to apply a patch to one of its files. ``called``: the tool that the model called, which
-    is preferred. Raises ToolError if a necessary tool is missing.
+    """Return the tools needed for one file's part of a patch. ``called``: the tool that the model called, which is
+    preferred. Raises ToolError if a necessary tool is missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(ops.Move, "moves")] if edit.moved_to else []
@@ -167,8 +167,8 @@ def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
 
 
 def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether ``one`` equals ``wanted``. An optional field may differ if the call does not set it, so that it is
-    the same in ``minimal``, the call's operation without optional arguments."""
+    """Return whether ``one`` equals ``wanted``. An optional field may differ if the call leaves it unset, so that
+    ``minimal`` has the same value as ``wanted``. ``minimal`` is the call's operation without optional arguments."""
     if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):

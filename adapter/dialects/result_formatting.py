@@ -36,7 +36,7 @@ def format_numbered_lines(file: ops.FileText) -> str:
 
 
 def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
-    """Return the lines that would fit into ``max_bytes`` with line numbers (at least one), and whether more follow."""
+    """Return the lines (at least one) that fit into ``max_bytes`` when numbered, and whether more follow."""
     lines = split_lines(file.text)
     size = 0
     for count, (number, line) in enumerate(enumerate(lines, file.start_line)):

@@ -65,7 +65,7 @@ class KeyValueCallLayout:
 
 
 def find_call_prefix(format: str) -> str | None:
-    """Return a text with which calls in this format begin, but no other text. Return None if there is none."""
+    """Return the text that begins every call in this format, and nothing else, or None."""
     if get_format(format).marks_plain_text:
         return None
     layout = _find_json_layout(format) or find_key_value_call_layout(format)

@@ -43,7 +43,7 @@ _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Strings with a lower maximum length exclude ``<``, so that each repetition matches a single character."""
+"""Strings whose maximum length is below this exclude ``<``, so that each repetition matches one character."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):

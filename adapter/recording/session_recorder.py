@@ -129,7 +129,7 @@ EXTERNAL_CAPABILITIES: frozenset[Capability | None] = frozenset(
 
 
 def is_external_tool(tool: Tool | None, own_names: Container[str]) -> bool:
-    """Return whether a replay uses the recorded result of a tool instead of running the tool."""
+    """Return whether a replay uses a tool's recorded result instead of running the tool."""
     return tool is not None and (tool.needs in EXTERNAL_CAPABILITIES or tool.name in own_names)
 
 
@@ -159,8 +159,9 @@ class SessionRecorder:
     """Records the events of an agent. Call `begin` before the agent runs.
 
     Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``. ``file``
-    is the file that ``recorder`` writes; inside the workspace, it is recorded as empty, as it was at the start. A chat
-    is recorded without its workspace, and each message only once. It can be resumed and viewed, but not replayed.
+    is the file that ``recorder`` writes. If it is inside the workspace, it is recorded as empty, as it was at the
+    start. A chat is recorded without its workspace, and each message only once. It can be resumed and viewed, but not
+    replayed.
     """
 
     def __init__(

@@ -87,7 +87,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
 
 
 _PLACEHOLDER = "\ue000"
-"""A response that no real response begins with, to find the text that the template inserts before a response."""
+"""A character that no real response begins with. Rendered as a response, it shows where the template's text ends."""
 
 
 def _decode_arguments(message: JsonObject) -> JsonObject:

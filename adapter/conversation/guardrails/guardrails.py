@@ -60,7 +60,7 @@ RETRIES = 2
 """Maximum number of consecutive retries, for any reason."""
 
 MAX_CALLS = 8
-"""Maximum number of calls of one answer that are used."""
+"""Maximum number of calls in one answer that are used."""
 
 MAX_DROPPED = 3
 """Maximum number of dropped calls in an answer. If there are more, the model is listing all tools."""
@@ -74,7 +74,7 @@ class Guardrails(ViolationFinder):
         on: Names of `GUARDRAILS`.
         encode: Encodes the example calls in messages to the model.
         retries: Maximum number of consecutive retries.
-        max_calls: Maximum number of calls of one answer that are used.
+        max_calls: Maximum number of calls in one answer that are used.
         must_call: Whether each answer must contain a call.
 
     Raises UsageError for an unknown guardrail, invalid steps, negative limits, and an ``encode`` that is async or does
@@ -110,7 +110,7 @@ class Guardrails(ViolationFinder):
         Args:
             messages: The conversation before it, in OpenAI's format.
             turn: The answer.
-            finish_reason: The server's finish reason; an answer that was truncated by ``length`` is accepted.
+            finish_reason: The server's finish reason. A truncated answer (``length``) is accepted.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
         verdict = self.check_response(

@@ -1,4 +1,4 @@
-"""Find an invented user message with which a model continued after its answer, and cut the answer there."""
+"""Find the point where a model continues its answer with an invented user message, and cut the answer there."""
 
 from __future__ import annotations
 

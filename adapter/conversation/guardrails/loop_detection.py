@@ -18,7 +18,7 @@ REPETITIONS = 2
 """Maximum number of times that a call may repeat, if its result is the same and nothing changed in between."""
 
 EQUAL_FAILURES = 5
-"""Number of consecutive calls of one tool with the same error that count as a repetition."""
+"""Number of consecutive calls of a tool that count as a repetition if all have the same error."""
 
 RECENT = 4
 """Number of recent calls whose first repetition already counts. A model may not remember the results of older calls."""

@@ -77,7 +77,7 @@ def _list_names(call: PastCall) -> list[str]:
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` changes a target that one of ``earlier`` reads, before that result is known and with
+    """Return whether ``call`` changes a target that the model has only begun to read (in one of ``earlier``), with
     values that the user did not give. Targets that were used before this answer do not count."""
     targets = _list_targets(call)
     if not may_change(call.name, tools):

@@ -86,13 +86,13 @@ def is_dictated(content: str, request: str) -> bool:
 
 
 def asks_for_answer(request: str) -> bool:
-    """Return whether ``request`` is a question, asks for information, or only wants something to be read."""
+    """Return whether ``request`` is a question, asks for information, or asks only to read something."""
     return is_question(request) or expects_information(request) or find_requested_action(request)[0] in READS
 
 
 def has_content(content: str, request: str) -> bool:
-    """Return whether an answer has content, in addition to a claim of success. This is a word or number that is neither
-    in the request, nor a verb for an action, nor typical of such claims."""
+    """Return whether an answer contains more than a claim of success: a word or number that is neither in the request,
+    nor a verb for an action, nor typical of such claims."""
     numbers = {*re.findall(r"\d+", content)} - {*re.findall(r"\d+", request)}
     plain = re.sub(r"(?<=\w)\.[A-Za-z]\w{0,4}\b", "", content)  # without the suffixes of file names
     words = {*stem_words(plain)} - {*stem_words(request)} - _SUCCESS_STEMS - VERB_STEMS - _CHANGED

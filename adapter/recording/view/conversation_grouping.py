@@ -14,7 +14,7 @@ MAX_PROMPTS = 20_000
 
 
 class Conversations:
-    """Assigns exchanges, in the order in which they were sent, to conversations.
+    """Assigns exchanges to conversations. The exchanges must be passed in the order of their requests.
 
     An exchange continues the conversation with the longest earlier prompt that is a prefix of its own prompt. If both
     prompts are equal, the exchange is a retry, or begins a new conversation.

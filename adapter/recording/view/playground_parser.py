@@ -18,7 +18,7 @@ from adapter.recording.view.exchange_page_data import build_spans, format_pretty
 from adapter.tools.tool_set import ToolSet
 
 MAX_TEXT = 1_000_000
-"""Maximum length of each text of a request, in characters."""
+"""Maximum length of each text in a request, in characters."""
 
 
 def read_for_page(body: str | bytes) -> JsonObject:
