@@ -63,7 +63,7 @@ class Transcript:
             known = transcript_lines.VERSION
             raise UsageError(
                 f"{name}: transcript version {version} is not supported; this program reads versions up to {known}. "
-                "Upgrade it"
+                "Upgrade this program"
             )
         return cls(
             parsed[0],

@@ -1,4 +1,4 @@
-"""Detect answers in words to a request that one of the tools clearly fulfils: "Set a timer." -> "Timer set!".
+"""Detect answers in words to a request that one of the tools clearly fulfills: "Set a timer." -> "Timer set!".
 
 The answer's words do not matter: a claim, an announcement, instructions for the user and a refusal are the same
 mistake. The request must begin with a tool's verb and name its object.
