@@ -71,7 +71,7 @@ def _detect_format(
     detected = prompt.recognized if prompt is not None else None
     if detected is None:
         if is_inferred:
-            console.note("format: not inferred, because the server reports no chat template; pass it with --template")
+            console.note("format: not inferred, because the server reports no chat template; pass one with --template")
         return guess_format(loaded.chat.model)
     detected = detected.from_template() if is_inferred else detected
     if is_inferred or (settings.format == "auto" and detected.by == "template"):

@@ -68,7 +68,7 @@ def build_gbnf(
         max_string: Maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`.
         max_text: The same limit for the parameters in `schema_to_ir.LONG_TEXTS`, whose text is useless if truncated.
         reply: A tool to which the grammar also admits a single call; all calls are then written as JSON.
-        several: Whether to admit up to `MAX_CALLS` calls; with ``reply``, the start of a reply can end them, because
+        several: Whether to admit up to `MAX_CALLS` calls. With ``reply``, the start of a reply may follow them, because
             models continue with text after their calls.
         allow_bare: Whether to also admit bare or fenced JSON in a format with markers.
 

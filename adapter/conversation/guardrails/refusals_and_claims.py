@@ -138,8 +138,8 @@ def find_refused_tool(content: str, history: CallHistory, tools: ToolSet) -> Too
 
 
 def _find_disclaimed_tool(content: str, request: str, tools: ToolSet) -> Tool | None:
-    """Return the tool that a general disclaimer is about: the weather tool for "As an AI, I can't check the weather."
-    Return None if ``content`` is not a disclaimer, or offers an alternative."""
+    """Return the tool that a general disclaimer is about, such as the weather tool for "As an AI, I can't check the
+    weather." Return None if ``content`` is not a disclaimer, or offers an alternative."""
     if not refuses(content) or not _DISCLAIMER.search(content) or _INSTEAD.search(content):
         return None
     topics = {*stem_words(request), *stem_words(content)}

@@ -278,5 +278,5 @@ class ViolationFinder:
 
 
 def _build_violation(guardrail: str, tool: str = "", **values: object) -> Violation:
-    """Build the violation of a guardrail that has one message of the same name. A retry is constrained to ``tool``."""
+    """Build the violation of a guardrail whose only message has its name. A retry is constrained to ``tool``."""
     return Violation(guardrail, render_message(guardrail, tool=tool, **values), (tool,) if tool else ())

@@ -40,7 +40,7 @@ _PRIVATE_FORMS = {
     "a user name": re.compile(r"@|\\"),
     "a key": re.compile(r"[A-Za-z0-9_-]{33,}"),
 }
-"""Patterns of private text. A key has at least 33 characters, more than any public llama.cpp version name."""
+"""Patterns of private text. API keys have at least 33 characters, more than any public llama.cpp version name."""
 
 
 def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
