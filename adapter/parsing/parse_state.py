@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from adapter.core.events import Event
 from adapter.parsing.call_progress import CallProgress
 from adapter.parsing.markdown_context import MarkdownContext
+from adapter.parsing.wrapper_tags import announces_calls
 
 
 class Mode(Enum):
@@ -51,6 +53,10 @@ class HeldCalls(NamedTuple):
 
 MARKUP_LIMIT = 2000
 """Number of characters of content that are searched for the opening tag that matches a closing tag."""
+
+_OPEN_ELEMENT = re.compile(
+    r"^<(?P<name>[\w.:-]+)>\s*(?:<(?P<child>[\w.:-]+)>[^<]*</(?P=child)>\s*)*\Z", re.MULTILINE
+)
 
 
 @dataclass(slots=True)
@@ -104,6 +110,12 @@ class ParseState:
             pieces.append(content[-MARKUP_LIMIT:])
             if len(pieces) > MARKUP_LIMIT:
                 pieces[:] = ["".join(pieces)[-MARKUP_LIMIT:]]
+
+    @property
+    def is_in_element(self) -> bool:
+        """True directly after the opening tag of an element that is no wrapper of calls, or after children of it."""
+        opened = _OPEN_ELEMENT.search("".join(self.recent_markup)[-MARKUP_LIMIT:])
+        return opened is not None and (opened["child"] is not None or not announces_calls(opened["name"]))
 
     def has_opened(self, closing_tag: str) -> bool:
         """Return whether the recent content has an opening tag for ``closing_tag``, which must be in lower case."""

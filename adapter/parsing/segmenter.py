@@ -43,7 +43,7 @@ from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.swallowed_calls import give_back_next_call
 from adapter.parsing.unmarked_calls import UnmarkedCallReader
 from adapter.parsing.wrapper_tag_reader import WrappedCallReader
-from adapter.parsing.wrapper_tags import LINE_START
+from adapter.parsing.wrapper_tags import LINE_START, names_tool
 from adapter.tools.decoded_json_calls import Normalizer
 from adapter.tools.tool_set import ToolSet
 
@@ -211,9 +211,11 @@ class Segmenter:
 
     def _find_quote_reason(self, kind: str) -> str:
         """Return the reason why the marker here is only quoted, as a key of `REJECTION_REASONS`, or an empty string."""
-        line = self._state.line
+        line, is_opener = self._state.line, kind in self._tables.openers
         reason = line.find_quote_reason_after("\n") if kind[0] == "\n" else line.quote_reason
-        return "" if reason == "quotation" and kind not in self._tables.openers else reason
+        if is_opener and not reason and self._state.is_in_element and names_tool(kind, self._source.tools):
+            return "unknown-form"  # data of an unknown tool
+        return "" if reason == "quotation" and not is_opener else reason
 
     def _handle_part(self, kind: str, marker: str) -> Reader[None]:
         """Handle a marker that may begin or end reasoning, an answer or a turn. If it does neither here, the marker is

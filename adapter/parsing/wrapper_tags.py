@@ -16,8 +16,10 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from adapter.parsing.format import BodySource
 from adapter.parsing.marker_set import MarkerSet, WeakMarker, WeakMarkerSet, build_first_two
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.tools.tool_set import ToolSet
 
 LINE_START, TAG_START = "\n", "\n<"
 
@@ -51,7 +53,7 @@ def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
     return markers.with_weak(TAG_START, WeakMarker(pattern))
 
 
-def consume_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
+def consume_wrapper(source: BodySource, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
     """Consume and return the tags at the current position, with whitespace, if a call follows them. If none follows,
     consume nothing and return an empty string.
 
@@ -65,15 +67,18 @@ def consume_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bo
         taken.append(tag[0])
         source.position += len(tag[0])
         yield from source.skip_space(taken)
-        if (yield from _begins_call(source, openers, has_namespaces)):
+        _, marker = yield from source.peek_after_space(openers)
+        is_parameter = names_tool(marker, source.tools) and not announces_calls(tag[1])
+        if (marker and not is_parameter) or (has_namespaces and (yield from peek_namespace(source))):
             return "".join(taken)
     source.push_back("".join(taken))
     return ""
 
 
-def _begins_call(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[bool]:
-    _, marker = yield from source.peek_after_space(openers)
-    return bool(marker) or (has_namespaces and (yield from peek_namespace(source)) != "")
+def names_tool(marker: str, tools: ToolSet) -> bool:
+    """Return whether ``marker`` opens a call only because it is the name of a tool, such as ``<search>``. Below a tag
+    that does not announce calls, it may be a parameter of an unknown tool."""
+    return tools.match(marker.strip("<>{\n /")) is not None
 
 
 def peek_namespace(source: StreamBuffer) -> Reader[str]:
