@@ -18,7 +18,7 @@ from adapter.parsing.json_calls import (
     MEMBER,
     MISPAIRED,
     QUOTES,
-    build_call_from_arguments,
+    build_calls_from_arguments,
     build_calls_from_json,
     check_hidden_calls,
     find_break,
@@ -106,7 +106,8 @@ class UntaggedJson:
             return self._salvage(text, error, source)
         try:
             if self.name is not None:
-                return build_call_from_arguments(self.name, values, offset)
+                result = build_calls_from_arguments(self.name, values, offset)
+                return result._replace(error=error or CUT_OFF) if rest else result
             result = build_calls_from_json(values, self.arguments_key, source.tools, offset)
         except FormatError as fault:
             return (
@@ -167,6 +168,9 @@ class UntaggedJson:
             gap: list[str] = []
             char = yield from source.skip_space(gap)
             member = yield from self._find_next_member(source, has_space=bool("".join(gap)) and not value.fixes)
+            is_known = member is not None and isinstance(value.value, dict) and member[1] in value.value
+            repeats = is_known and member is not None and "{" in member[0] and not value.fixes  # of a further call
+            member = None if repeats else member
             goes_on = self.name is None and value.fixes and not "".join(gap) and (char.isalnum() or char == ":")
             if member is not None or goes_on:
                 consumed.extend([*piece, *gap])
@@ -184,7 +188,7 @@ class UntaggedJson:
                 source.position += 1
                 char = yield from source.skip_space(gap)
             consumed.extend(piece)
-            if char != "{" or self.name is not None:
+            if char != "{" or (self.name is not None and not repeats):
                 source.push_back("".join(gap))
                 return values, None
             consumed.extend(gap)

@@ -216,6 +216,17 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
     return [call._replace(end=None) for call in calls if not tools or tools.match(call.name)]
 
 
+def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
+    """Return a call of the tool ``name`` for each of ``values`` if they are different objects with the same keys, so
+    that none continues another one. Otherwise, `build_call_from_arguments` decides."""
+    keys = [{*value.value} if isinstance(value.value, dict) else None for value in values]
+    if len(values) < 2 or keys != keys[:1] * len(keys) or any(value.value == values[0].value for value in values[1:]):
+        return build_call_from_arguments(name, values, offset)
+    results = [build_call_from_arguments(name, [value], offset) for value in values]
+    fixes = dict.fromkeys(fix for result in results for fix in result.fixes)
+    return BodyResult(tuple(call for result in results for call in result.calls), (*fixes, "several-in-one-tag"))
+
+
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
     """Return a call of the tool ``name``. Raises FormatError unless ``values`` is one object, or equal objects."""
     if not values or any(value.value != values[0].value for value in values):

@@ -53,6 +53,7 @@ class MarkdownContext:
     """
 
     __slots__ = (
+        "_begins_line",
         "_fence",
         "_has_fences",
         "_head",
@@ -66,8 +67,8 @@ class MarkdownContext:
         "_tick_run",
     )
 
-    def __init__(self, *, has_fences: bool = True) -> None:
-        self._has_fences = has_fences
+    def __init__(self, *, has_fences: bool = True, begins_line: bool = True) -> None:
+        self._has_fences, self._begins_line = has_fences, begins_line
         self._pieces: list[str] = []  # text that was not processed yet
         self._is_blank = True
         self._is_quote = False
@@ -201,6 +202,7 @@ class MarkdownContext:
             is_blank = self._is_blank and not text[:start].strip(SPACE)
             self._quotes_paragraph = self._quotes_paragraph and not is_blank
             self._is_blank, self._is_quote, self._head = True, self._quotes_paragraph, ""
+            self._begins_line = True
             text = text[start:]
         self._begin_line(text)
         self._count_ticks(text)
@@ -218,7 +220,7 @@ class MarkdownContext:
             self._head = (self._head + piece)[:_HEAD_LENGTH]
             self._is_quote = self._is_quote or _SPEAKER.match(self._head) is not None
         if self._is_blank and (first := piece.lstrip(SPACE)[:1]):
-            self._is_blank, self._is_quote = False, self._is_quote or first in ">|"
+            self._is_blank, self._is_quote = False, self._is_quote or (self._begins_line and first in ">|")
 
     def _count_ticks(self, piece: str) -> None:
         for part in _TICK_RUNS.findall(piece) if "`" in piece or self._tick_run else ():

@@ -54,9 +54,7 @@ class HeldCalls(NamedTuple):
 MARKUP_LIMIT = 2000
 """Number of characters of content that are searched for the opening tag that matches a closing tag."""
 
-_OPEN_ELEMENT = re.compile(
-    r"^<(?P<name>[\w.:-]+)>\s*(?:<(?P<child>[\w.:-]+)>[^<]*</(?P=child)>\s*)*\Z", re.MULTILINE
-)
+_OPEN_ELEMENT = re.compile(r"^<(?P<name>[\w.:-]+)>\s*(?:<(?P<child>[\w.:-]+)>[^<]*</(?P=child)>\s*)*\Z", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -100,7 +98,7 @@ class ParseState:
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def enter_after_call(self) -> None:
-        self.has_calls, self.last, self.line = True, CALL, MarkdownContext()
+        self.has_calls, self.last, self.line = True, CALL, MarkdownContext(begins_line=False)
         self.is_quoting = False
         self.recent_markup.clear()
 

@@ -370,6 +370,10 @@ class Segmenter:
         if result.not_a_call and raw.lower() in self._tables.stray_closers:
             yield from self._handle_part(raw.lower(), raw)
             return
+        may_be_doubled = result.not_a_call and raw == marker != "" and self._source.at_line_start
+        if may_be_doubled and (yield from self._source.is_next(get_marker_set(marker))):
+            self._output.add_markup(raw)
+            return
         if result.not_a_call:
             is_known = marker.lower() in self._tables.openers
             if is_known and (yield from self._wrapped.reread(marker, raw)):

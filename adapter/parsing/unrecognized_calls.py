@@ -59,7 +59,7 @@ _BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio|reci)[\w:|｜�
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(
     r"[^\n{}]{0,60}\s{0,3}(?:(?<=\n)[^\n{}]{0,60})?[{\[]\s*[\"']?(\w+)[\"']?\s*:"
-    r"|[ \t]*\n[\"'](\w+)[\"']\s*:"
+    r"|[^\n{}]{0,60}\n?[^\n{}]{0,20}?[\"'](\w+)[\"']\s*:"
     r"|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
 )
 """The first key of an object near a name, of YAML below it, or of a pair after it."""
