@@ -126,6 +126,7 @@ def serve(settings: ServerSettings) -> None:
     import uvicorn
 
     require_packages(settings.metrics, settings.traces)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again after the shutdown
     if settings.view and settings.workers > 1:
         raise UsageError(
             "--view cannot be combined with several workers, because each would show only its own exchanges: leave out "
@@ -165,7 +166,6 @@ def serve(settings: ServerSettings) -> None:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
         else:
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again after the shutdown
             uvicorn.Server(build_uvicorn_config(settings)).run(sockets=[listener])
 
 
