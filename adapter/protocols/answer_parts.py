@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.exchange_guardrails import EXTENSION
+from adapter.protocols.usage import Usage, parse_usage
 
 Kind: TypeAlias = Literal["reasoning", "text", "call"]
 Action: TypeAlias = Literal["open", "add", "close"]
@@ -40,16 +41,16 @@ Step: TypeAlias = tuple[Action, AnswerPart, str]
 class AnswerParts:
     """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
 
-    ``usage`` is the token usage in OpenAI's format, as in `adapter.protocols.usage`. ``notice`` contains the answer's
-    ``adapter`` field, if there is one, and ``stop_sequence`` the text that ended it, if reported. A part of only
-    whitespace is left out, because Anthropic's API rejects it in a later request, unless it is the whole answer.
+    ``usage`` is the token usage, or None if unknown. ``notice`` contains the answer's ``adapter`` field, if there is
+    one, and ``stop_sequence`` the text that ended it, if reported. A part of only whitespace is left out, because
+    Anthropic's API rejects it in a later request, unless it is the whole answer.
     """
 
     def __init__(self) -> None:
         self.parts: list[AnswerPart] = []
         self.finish_reason = "stop"
         self.stop_sequence: Json = None
-        self.usage: JsonObject = {}
+        self.usage: Usage | None = None
         self.notice: JsonObject = {}
         self._is_open = False
         self._blank: tuple[Kind, list[str]] = ("text", [])  # whitespace that may begin a part
@@ -67,7 +68,8 @@ class AnswerParts:
         return "".join(part.text for part in self.parts if part.kind == kind)
 
     def feed(self, chunk: JsonObject) -> Iterator[Step]:
-        self.usage = chunk.get("usage") or self.usage
+        if chunk.get("usage"):
+            self.usage = parse_usage(chunk)
         if EXTENSION in chunk:
             self.notice = {EXTENSION: chunk[EXTENSION]}
         for choice in chunk["choices"]:

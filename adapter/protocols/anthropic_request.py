@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.anthropic_client_tools import define_client_tool
-from adapter.protocols.anthropic_tool_availability import describe_tool_change, list_available_tools
+from adapter.protocols.anthropic_tools import define_client_tool, describe_tool_change, list_available_tools
 from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.media_parts import build_document, build_unfetched_error, decode_document

@@ -12,7 +12,7 @@ from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.custom_and_legacy_tools import read_object
 from adapter.protocols.openai_errors import CONTEXT_CODE, find_error_status, get_error_text, is_error
 from adapter.protocols.sse import encode_event
-from adapter.protocols.usage import count_cached_tokens, count_stored_tokens
+from adapter.protocols.usage import Usage
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
@@ -54,12 +54,11 @@ class AnthropicWriter:
 
     def encode_end(self) -> bytes:
         closing = [*self._begin(), *_build_step_events(self._answer.close())]
-        estimate = {"prompt_tokens": self._prompt_tokens}
         closing += [
             {
                 "type": "message_delta",
                 "delta": self._build_ending(),
-                "usage": _convert_usage(self._answer.usage or estimate),
+                "usage": _convert_usage(self._answer.usage or Usage(self._prompt_tokens)),
                 **self._answer.notice,
             },
             {"type": "message_stop"},
@@ -86,10 +85,9 @@ class AnthropicWriter:
     def _begin(self) -> Iterator[JsonObject]:
         if not self._has_begun:
             self._has_begun = True
-            usage: JsonObject = {"prompt_tokens": self._prompt_tokens}
-            yield {"type": "message_start", "message": self._build_message([], None, usage)}
+            yield {"type": "message_start", "message": self._build_message([], None, None)}
 
-    def _build_message(self, blocks: list[JsonObject], stop_reason: str | None, usage: JsonObject) -> JsonObject:
+    def _build_message(self, blocks: list[JsonObject], stop_reason: str | None, usage: Usage | None) -> JsonObject:
         return {
             "id": self._id,
             "type": "message",
@@ -98,7 +96,7 @@ class AnthropicWriter:
             "content": blocks,
             "stop_reason": stop_reason,
             "stop_sequence": None,
-            "usage": _convert_usage(usage),
+            "usage": _convert_usage(usage or Usage(self._prompt_tokens)),
         }
 
 
@@ -149,14 +147,14 @@ def build_thread_error() -> JsonObject:
     return error
 
 
-def _convert_usage(usage: JsonObject) -> JsonObject:
+def _convert_usage(usage: Usage) -> JsonObject:
     """Return the usage in Anthropic's format, in which ``input_tokens`` excludes cached tokens."""
-    cached, stored = count_cached_tokens(usage), count_stored_tokens(usage)
+    cached, stored = usage.reused or 0, usage.stored or 0
     return {
-        "input_tokens": usage.get("prompt_tokens", 0) - cached - stored,
+        "input_tokens": usage.prompt - cached - stored,
         "cache_creation_input_tokens": stored,
         "cache_read_input_tokens": cached,
-        "output_tokens": usage.get("completion_tokens", 0),
+        "output_tokens": usage.written,
     }
 
 

@@ -15,13 +15,22 @@ WORD, PATTERN = 1, 2
 """Values of llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE. With WORD, the grammar applies from the start of a given string;
 with PATTERN, from the start of the first group of a regular expression."""
 
-_CHAT_ONLY = frozenset(
+CHAT_ONLY = frozenset(
     {
-        "messages", "model", "max_tokens", "max_completion_tokens", "stream_options", "chat_template_kwargs", "n",
-        "user", "tools", "tool_choice", "parallel_tool_calls", "reasoning_format", "reasoning_effort",
-        "response_format", "reasoning_budget_tokens",
+        "messages", "tools", "tool_choice", "parallel_tool_calls", "max_completion_tokens", "chat_template_kwargs",
+        "reasoning_format", "reasoning_effort",
     }
 )  # fmt: skip
+"""Request fields that completions do not have."""
+_DROPPED = CHAT_ONLY | {
+    "model",
+    "max_tokens",
+    "stream_options",
+    "n",
+    "user",
+    "response_format",
+    "reasoning_budget_tokens",
+}
 _FOR_TEMPLATE = (
     "messages", "tools", "chat_template_kwargs", "reasoning_format", "reasoning_effort", "add_generation_prompt",
 )  # fmt: skip
@@ -54,7 +63,7 @@ def build_template_request(body: JsonObject) -> JsonObject:
 def build_completion_request(body: JsonObject, prompt: str) -> JsonObject:
     """Convert a chat request, whose prompt was rendered, to a request to ``/completion``."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
-    request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
+    request: JsonObject = {key: value for key, value in body.items() if key not in _DROPPED}
     match body.get("response_format"):
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
             request["json_schema"] = schema

@@ -19,6 +19,7 @@ from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.openai_errors import get_error_text, is_error
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
 from adapter.protocols.sse import encode_json
+from adapter.protocols.usage import Usage
 
 _SAME = (
     "temperature top_p top_k min_p seed stop presence_penalty frequency_penalty repeat_penalty repeat_last_n typical_p "
@@ -343,13 +344,13 @@ class OllamaWriter:
         the time until the answer began is used."""
         elapsed_ns, first_ns = self._elapsed_ns(), self._first_ns or 0
         defaults = dict(zip(_TIMINGS, (elapsed_ns, 0, first_ns, elapsed_ns - first_ns), strict=True))
-        usage = self._answer.usage
+        usage = self._answer.usage or Usage(0)
         return {
             "done": True,
             "done_reason": "length" if self._answer.finish_reason == "length" else "stop",
             **{key: _get_timing_ns(self._measured, name, defaults[key]) for key, name in _TIMINGS.items()},
-            "prompt_eval_count": usage.get("prompt_tokens", 0),
-            "eval_count": usage.get("completion_tokens", 0),
+            "prompt_eval_count": usage.prompt,
+            "eval_count": usage.written,
             **self._answer.notice,
         }
 

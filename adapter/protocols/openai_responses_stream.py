@@ -16,7 +16,7 @@ from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.openai_errors import is_error
 from adapter.protocols.openai_responses_tools import IDS, ResponsesTools, build_call_item
 from adapter.protocols.sse import PING, encode_event
-from adapter.protocols.usage import count_cached_tokens, count_reasoning_tokens, count_stored_tokens
+from adapter.protocols.usage import Usage
 
 
 def build_answer_head(
@@ -65,17 +65,13 @@ def _convert_tool(tool: JsonObject) -> JsonObject:
     return {"description": None, "parameters": None, "strict": None, **flat}
 
 
-def _convert_usage(usage: JsonObject) -> JsonObject:
-    prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
+def _convert_usage(usage: Usage) -> JsonObject:
     return {
-        "input_tokens": prompt,
-        "input_tokens_details": {
-            "cached_tokens": count_cached_tokens(usage),
-            "cache_write_tokens": count_stored_tokens(usage),
-        },
-        "output_tokens": completion,
-        "output_tokens_details": {"reasoning_tokens": count_reasoning_tokens(usage)},
-        "total_tokens": prompt + completion,
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.reused or 0, "cache_write_tokens": usage.stored or 0},
+        "output_tokens": usage.written,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
+        "total_tokens": usage.prompt + usage.written,
     }
 
 

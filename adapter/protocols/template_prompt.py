@@ -209,12 +209,7 @@ def is_fully_constrained(body: JsonObject) -> bool:
     return any(body.get(name) for name in fields) and not has_lazy_grammar(body)
 
 
-_CHAT_ONLY = frozenset(
-    {
-        "messages", "tools", "tool_choice", "parallel_tool_calls", "max_completion_tokens", "chat_template_kwargs",
-        "reasoning_effort", "reasoning_format", "preserved_tokens", "logprobs", "top_logprobs",
-    }
-)  # fmt: skip
+_CHAT_ONLY = {*llama_cpp_completion.CHAT_ONLY, "preserved_tokens", "logprobs", "top_logprobs"}
 
 
 def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:

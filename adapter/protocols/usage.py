@@ -66,21 +66,6 @@ def parse_usage(chunk: JsonObject) -> Usage | None:
     )
 
 
-def count_cached_tokens(usage: JsonObject) -> int:
-    """Return the number of prompt tokens from the server's cache, or 0 if unknown. ``usage`` is in OpenAI's format."""
-    return _count(get_object(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
-
-
-def count_stored_tokens(usage: JsonObject) -> int:
-    """Return the number of prompt tokens written to the server's cache, or 0 if unknown."""
-    return _count(get_object(usage.get("prompt_tokens_details")).get(STORED[0])) or 0
-
-
-def count_reasoning_tokens(usage: JsonObject) -> int:
-    """Return the number of reasoning tokens, or 0 if unknown. ``usage`` is in OpenAI's format."""
-    return _count(get_object(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
-
-
 def get_object(value: Json) -> JsonObject:
     """Return ``value`` if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}

@@ -39,12 +39,11 @@ from adapter.server.access_control import AccessControl
 from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
 from adapter.server.error_responses import ErrorResponses
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
-from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import check_passthrough, normalize_path, remove_keys
 from adapter.server.proxied_responses import CHAT, respond
-from adapter.server.request_body import read_content, read_json_body
+from adapter.server.request_body import MemoryLimitedEndpoint, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware

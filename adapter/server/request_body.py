@@ -1,17 +1,18 @@
-"""Read request bodies, with limits on their size and on the time that they take."""
+"""Read request bodies, with limits on their size, on the time that they take, and on the memory for large ones."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
 from adapter.protocols.request_body_parsing import read_body
 from adapter.protocols.request_errors import RequestError
-from adapter.server.memory_limited_endpoint import RESERVE
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.translation_threads import USUAL_BYTES, Reserve, TranslationThreads
 
@@ -27,6 +28,26 @@ GRACE_S = 2.0
 READ_BYTES = 384 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. Decoding usually takes half a millisecond, and
 twenty if the body contains only empty lists. A thread would take more processor time."""
+
+
+RESERVE = "adapter.reserve"
+"""Key, in an ASGI scope, of the function that reserves memory for the body of the request."""
+
+
+class MemoryLimitedEndpoint:
+    """An ASGI app that sends the response that ``respond`` returns, and limits the memory for large request bodies.
+
+    It is a class, because Starlette would wrap a function in another app that handles exceptions.
+    """
+
+    def __init__(self, work: TranslationThreads, respond: Callable[[HttpRequest], Awaitable[ASGIApp]]) -> None:
+        self._work, self._respond = work, respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._work.reserve_room() as reserve:
+            scope[RESERVE] = reserve
+            response = await self._respond(HttpRequest(scope, receive, send))
+        await response(scope, receive, send)
 
 
 async def read_content(http: HttpRequest) -> bytes:

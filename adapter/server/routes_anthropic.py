@@ -14,9 +14,9 @@ from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
 from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.proxied_responses import respond
+from adapter.server.request_body import MemoryLimitedEndpoint
 from adapter.server.token_counting import count_prompt_tokens, estimate_prompt_tokens
 
 

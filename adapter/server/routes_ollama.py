@@ -21,11 +21,10 @@ from adapter.protocols.dropped_fields import list_unknown_fields
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.protocols.sse import encode_json
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.proxied_responses import ProxiedResponse, respond
-from adapter.server.request_body import read_json_body
+from adapter.server.request_body import MemoryLimitedEndpoint, read_json_body
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 

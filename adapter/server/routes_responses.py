@@ -13,9 +13,9 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols.request_errors import RequestError
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.server.memory_limited_endpoint import MemoryLimitedEndpoint
 from adapter.server.model_server import ModelServer
 from adapter.server.proxied_responses import respond
+from adapter.server.request_body import MemoryLimitedEndpoint
 from adapter.server.response_store import ResponseStore
 from adapter.server.responses_request import ResponsesRequest, references_stored_items
 from adapter.server.routes_conversations import Action, build_store_route, delete_stored, get_id, paginate
