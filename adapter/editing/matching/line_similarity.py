@@ -91,16 +91,7 @@ class LineComparer:
         """Return whether ``written`` resembles ``actual`` and does not occur in the document."""
         if not (_NAME.match(written) and _NAME.match(actual)) or self._is_known(written):
             return False
-        if _is_one_letter_off(written, actual):
-            return True
-        left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
-        if len(left) == len(right) and all(_is_typo(a, b) for a, b in zip(left, right, strict=True)):
-            return True
-        # Two letters may be swapped where two sub-words meet, or the underscore between them may be missing.
-        if _DIGITS.findall(written) != _DIGITS.findall(actual):
-            return False
-        is_same_letters = sorted(written.replace("_", "")) == sorted(actual.replace("_", ""))
-        return is_same_letters and bool(OSA.distance(written, actual) == 1)
+        return _is_one_letter_off(written, actual)
 
     def _is_known(self, word: str) -> bool:
         known = self._known.get(word)
@@ -123,25 +114,13 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _is_one_letter_off(written: str, actual: str) -> bool:
-    """Return whether one letter differs, as in ``item`` and ``items``. Short words and digits must be equal."""
+    """Return whether one letter differs, as in ``item`` and ``items``, or two are swapped. Short words and digits must
+    be equal."""
     if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
         return False
     left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
     parts = zip(left, right, strict=True) if len(left) == len(right) else ()
-    if any(len(min(pair, key=len)) < MIN_SLIP_PART for pair in parts if pair[0] != pair[1]):
+    is_short = any(len(min(pair, key=len)) < MIN_SLIP_PART for pair in parts if pair[0] != pair[1])
+    if is_short and sorted(written) != sorted(actual):
         return False
     return bool(OSA.distance(written, actual, score_cutoff=1) <= 1)
-
-
-def _is_typo(written: str, actual: str) -> bool:
-    """Return whether at most two letters, or a third of the word, differ after the first one. A word with a prefix or
-    suffix, such as ``myclose``, is a different name."""
-    if written == actual:
-        return True
-    if written.isdigit() or actual.isdigit():
-        return False
-    shorter, longer = sorted((written, actual), key=len)
-    if longer.startswith(shorter) or longer.endswith(shorter) or written[0].lower() != actual[0].lower():
-        return False
-    allowed = min(2, max(len(written), len(actual)) // 3)
-    return bool(OSA.distance(written, actual, score_cutoff=allowed) <= allowed)

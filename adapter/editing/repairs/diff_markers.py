@@ -171,23 +171,24 @@ def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
 
 
 def _is_nested(new: Sequence[str], shift: int, unit: int) -> bool:
-    """Return whether the added lines without markers continue the brackets of the context lines around them: a line
-    after an opening bracket is one ``unit`` deeper, and one that closes a bracket or follows a complete line is not."""
+    """Return whether the added lines without markers continue the blocks of the context lines around them: a line after
+    an opening bracket or colon is one ``unit`` deeper, and one that closes a bracket or follows a complete line is not.
+    The items of a list may be as deep as its key."""
     lines = [(line[:1] == "+", _strip_plus(line, shift) if line[:1] == "+" else line) for line in new]
     filled = [(is_added, line) for is_added, line in lines if line.strip()]
     return all(
-        above.lstrip().startswith("- ")
-        or _is_step(
-            above.rstrip()[-1] in "{([", below.lstrip()[0] in "})]", measure_indent(below) - measure_indent(above), unit
-        )
+        above.lstrip().startswith("- ") or _may_follow(above.rstrip(), below, unit)
         for (was_added, above), (is_added, below) in pairwise(filled)
         if was_added != is_added
     )
 
 
-def _is_step(opens: bool, closes: bool, step: int, unit: int) -> bool:
-    """Return whether the indentation of two lines may differ by ``step``."""
-    return step == (0 if closes else unit) if opens else step < 0 if closes else step <= 0
+def _may_follow(above: str, below: str, unit: int) -> bool:
+    """Return whether the line ``below`` may have its indentation after the line ``above``."""
+    step, first = measure_indent(below) - measure_indent(above), below.lstrip()[0]
+    if above.endswith((":", "{", "(", "[")):
+        return step == (0 if first in "})]" else unit) or (step == 0 and above[-1] == ":" and first == "-")
+    return step < 0 if first in "})]" else step <= 0
 
 
 def _is_next_to_margin(lines: Sequence[str]) -> bool:
