@@ -63,8 +63,6 @@ class _Fit(NamedTuple):
     """Distinctive lines that the piece adds, with their counts."""
     deleted: Counter[str]
     """Distinctive lines that the piece deletes, with their counts."""
-    copied: list[int]
-    """Places of the added lines that already occur once in the file, outside the span."""
     lost: int
     """Number of lines of the span that the piece lacks."""
     written: int
@@ -139,23 +137,17 @@ class PiecePlacer(PieceCandidates):
         if self._is_equal(piece, span):
             return [each for each in spans if _contains(each, span)] if piece.depth is not None else []
         here, loses_name = self._fit(piece, span), self._loses_name(piece, span)
-        if not self._keeps_distinctive(piece, span):
-            return [each for each in spans if not _contains(each, span) or self._is_rewritten(piece, span, each)]
         return [each for each in spans if self._is_rival(piece, span, each, here, loses_name)]
 
     def _is_rival(self, piece: Piece, span: Placement, other: Placement, here: _Fit, loses_name: bool) -> bool:
-        """Return whether the model may have meant the span ``other``: it contains a unique line that the piece would
-        add, or both ends fit and it keeps more lines of the piece or deletes fewer."""
-        if any(other.start <= place < other.end for place in here.copied):
-            return True
+        """Return whether the model may have meant the span ``other``: both ends fit, and it keeps more of the piece's
+        lines or deletes fewer."""
         is_larger, is_smaller = _contains(other, span), _contains(span, other)
         if is_larger and here.lost and not here.written:  # only deletes lines, perhaps more than here
             return (other.start < span.start and here.kept_above < DISTINCTIVE_LETTERS) or (
                 other.end > span.end and here.kept_below < DISTINCTIVE_LETTERS
             )
         if other.end - other.start == 1 and not loses_name:
-            return False
-        if not (is_larger or is_smaller or here.deleted or other.end - other.start == len(piece.lines)):
             return False
         there = self._fit(piece, other)
         keeps_ends = (other.start == span.start or there.kept_above >= here.kept_above) and (
@@ -223,22 +215,15 @@ class PiecePlacer(PieceCandidates):
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         written, removed = self._list_changed(piece, span)
         added, deleted = (Counter(line.strip() for line in part if is_distinctive(line)) for part in (written, removed))
-        copied = [self._places[line][0] for line in filter(is_distinctive, written) if self._occurs_once(line)]
         return _Fit(
             added - deleted,
             deleted - added,
-            [place for place in copied if not span.start <= place < span.end],
             _count_nonblank(removed),
             _count_nonblank(written),
             bool(removed) and _are_similar(removed, written),
             _count_letters_in_common(actual, lines),
             _count_letters_in_common(actual[::-1], lines[::-1]),
         )
-
-    def _keeps_distinctive(self, piece: Piece, span: Placement) -> bool:
-        """Return whether the kept lines are distinctive together, or one is unique in the file."""
-        kept = [line for line in {*piece.lines}.intersection(self._old[span.start : span.end]) if NAME.search(line)]
-        return sum(map(count_letters, kept)) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
     def _is_equal(self, piece: Piece, span: Placement) -> bool:
         """Return whether ``piece`` changes nothing at ``span``."""
@@ -342,8 +327,6 @@ def _assign_same_name(block: Sequence[str], added: Sequence[str]) -> bool:
 
 def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
     """Return whether both texts are similar."""
-    if _assign_same_name(block, added):
-        return True
     left, right = ([line.strip() for line in part if line] for part in (block, added))
     return ratio("\n".join(left), "\n".join(right[: len(left)])) >= SIMILAR
 
