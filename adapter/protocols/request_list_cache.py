@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from adapter.core.events import Json
@@ -30,19 +30,11 @@ Built = TypeVar("Built")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _KnownList:
-    """A list in an earlier request, which must not be changed, and the objects that were built from it.
-
-    ``encoded`` has its bytes from the key to the end of the last item. No JSON string contains them unescaped.
-    """
+    """A list in an earlier request, which must not be changed. ``encoded`` has its bytes from the key to the end of the
+    last item. No JSON string contains them unescaped."""
 
     encoded: bytes
     items: list[Json]
-    built: dict[Hashable, tuple[Json, Any]] = field(default_factory=dict)
-    converted: list[list[Json]] = field(default_factory=list)
-    """The tools in the form of other APIs."""
-
-    def has(self, items: Json) -> bool:
-        return items is self.items or any(items is each for each in self.converted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +53,8 @@ class _Place:
 
 _KNOWN: list[_KnownList] = []
 """The lists of the last requests. The least recently used one is the first."""
+_BUILT: dict[int, tuple[list[Json], dict[Hashable, Any]]] = {}
+"""The objects that were built from known tools, and from their form in the format of chats, by the list's id."""
 
 
 def load_request(content: bytes) -> Json:
@@ -118,6 +112,8 @@ def _remember(content: bytes, place: _Place, items: list[Json]) -> None:
             return
         encoded = content[place.start : end] + text[: size - len(before) - 1].rstrip().encode()
         known = _KnownList(encoded, items)
+    if place.name == "tools":
+        _keep(known.items)
     kept = [each for each in _KNOWN if each is not known and each is not place.known] + [known]
     total = sum(len(each.encoded) for each in kept)
     while total > MAX_BYTES or len(kept) > MAX_KNOWN:
@@ -127,17 +123,12 @@ def _remember(content: bytes, place: _Place, items: list[Json]) -> None:
 
 def build_once(definitions: Json, key: Hashable, build: Callable[[], Built]) -> Built:
     """Return the object that ``build`` builds from the tools ``definitions``. It is cached if the tools are known."""
-    known = next((each for each in reversed(_KNOWN) if each.has(definitions)), None)
-    if known is None:
-        return build()
-    key = key, id(definitions)
-    entry = known.built.get(key)
-    if entry is None:
-        if len(known.built) >= MAX_BUILT:
-            known.built.clear()
-            known.converted.clear()
-        entry = known.built[key] = (definitions, build())  # with the list, so that no other one gets its id
-    built: Built = entry[1]
+    _, cached = _BUILT.get(id(definitions), (None, None))
+    built: Built = build() if cached is None or key not in cached else cached[key]
+    if cached is not None:
+        if len(cached) >= MAX_BUILT and key not in cached:
+            cached.clear()
+        cached[key] = built
     return built
 
 
@@ -150,14 +141,19 @@ def convert_once(
     tools. The names are also appended to ``dropped``.
     """
 
-    def build() -> tuple[Built, list[str]]:
+    def build() -> tuple[Built, list[Json], list[str]]:
         names: list[str] = []
-        result, tools = convert(names)
-        known = next((each for each in reversed(_KNOWN) if each.items is definitions), None)
-        if known is not None:
-            known.converted[:] = [*known.converted[-1:], tools]
-        return result, names
+        return *convert(names), names
 
-    result, names = build_once(definitions, api, build)
+    result, tools, names = build_once(definitions, api, build)
+    if id(definitions) in _BUILT:
+        _keep(tools)
     dropped += names
     return result
+
+
+def _keep(tools: list[Json]) -> None:
+    """Let `build_once` cache the objects that are built from ``tools``."""
+    _BUILT[id(tools)] = _BUILT.pop(id(tools), (tools, {}))  # with the list, so that no other one gets its id
+    if len(_BUILT) > MAX_KNOWN:
+        _BUILT.pop(next(iter(_BUILT)), None)

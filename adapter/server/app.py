@@ -43,7 +43,7 @@ from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import check_passthrough, normalize_path, remove_keys
 from adapter.server.proxied_responses import CHAT, respond
-from adapter.server.request_body import MemoryLimitedEndpoint, read_content, read_json_body
+from adapter.server.request_body import MemoryLimitedEndpoint, build_post_route, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware
@@ -263,12 +263,12 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         if viewing:
             viewing.live.close()
 
-    chat = MemoryLimitedEndpoint(upstream.work, partial(_answer_chat, upstream, settings.keep_alive_s))
+    chat = partial(_answer_chat, upstream, settings.keep_alive_s)
     pass_on = partial(_pass, upstream, settings.pass_admin)
     router = Router(
         routes=[
-            Route(CHAT, chat, methods=["POST"]),
-            Route("/chat/completions", chat, methods=["POST"]),
+            build_post_route(CHAT, upstream.work, chat),
+            build_post_route("/chat/completions", upstream.work, chat),
             *routes_anthropic.list_routes(upstream, settings.keep_alive_s),
             *routes_responses.list_routes(upstream, settings.keep_alive_s),
             *routes_conversations.list_routes(upstream),

@@ -21,6 +21,8 @@ RETRY_AFTER_S = 5
 class QueueFullError(TransportError):
     """The queue of a `ConcurrencyLimit` is full."""
 
+    status = 503
+
 
 class ConcurrencyLimit:
     """Runs at most ``streams`` requests at a time, and queues at most ``waiting`` further requests in order of arrival.

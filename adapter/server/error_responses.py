@@ -17,9 +17,6 @@ from adapter.server.response_store import StoreError
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.upstream_connection import UpstreamError
 
-STORE_RETRY_AFTER_S = 1
-"""Seconds after which a client may retry, because another program may have finished its work on the store's file."""
-
 _Failure: TypeAlias = RequestError | UpstreamError | QueueFullError | StoreError
 
 
@@ -35,21 +32,18 @@ class ErrorResponses:
         except (RequestError, UpstreamError, QueueFullError, StoreError) as error:
             if get_current_request().status:  # the response has begun
                 raise
-            status, content, headers = _describe(error)
-            await JSONResponse(find_error_format(scope["path"])(content, status), status, headers)(scope, receive, send)
+            content = find_error_format(scope["path"])(build_failure_object(error), error.status)
+            headers = {"Retry-After": str(RETRY_AFTER_S)} if error.status == 503 else {}
+            if isinstance(error, RequestError) and error.allowed:
+                headers["Allow"] = ", ".join(error.allowed)
+            await JSONResponse(content, error.status, headers)(scope, receive, send)
 
 
-def _describe(error: _Failure) -> tuple[int, JsonObject, dict[str, str]]:
-    """Return the status, body (an error in OpenAI's format) and headers of the response."""
-    match error:
-        case RequestError():
-            return error.status, build_error_body(error), {"Allow": ", ".join(error.allowed)} if error.allowed else {}
-        case UpstreamError():
-            return error.status, build_error_object(str(error), "upstream_error"), {}
-        case QueueFullError():
-            return 503, build_error_object(str(error), "overloaded_error"), {"Retry-After": str(RETRY_AFTER_S)}
-        case StoreError():
-            return 503, build_error_object(str(error), "overloaded_error"), {"Retry-After": str(STORE_RETRY_AFTER_S)}
+def build_failure_object(error: _Failure) -> JsonObject:
+    """Return an error in OpenAI's format."""
+    if isinstance(error, RequestError):
+        return build_error_body(error)
+    return build_error_object(str(error), "overloaded_error" if error.status == 503 else "upstream_error")
 
 
 AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]

@@ -21,7 +21,7 @@ from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.asgi_messages import cancel_on_disconnect, send_json, send_start
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
-from adapter.server.error_responses import find_error_format
+from adapter.server.error_responses import build_failure_object, find_error_format
 from adapter.server.model_server import ModelServer
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.translation_threads import QUICK_BYTES
@@ -56,10 +56,8 @@ class ProxiedResponse:
         try:
             async with self.acquire_slot():
                 await self.exchange(send)
-        except QueueFullError as error:
-            await self.fail(send, 503, build_error_object(str(error), "overloaded_error"))
-        except UpstreamError as error:
-            await self.fail(send, error.status, build_error_object(str(error), "upstream_error"))
+        except (QueueFullError, UpstreamError) as error:
+            await self.fail(send, error.status, build_failure_object(error))
 
     def acquire_slot(self) -> AbstractAsyncContextManager[None]:
         return self._upstream.limit.acquire()

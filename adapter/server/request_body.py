@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeAlias
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
@@ -29,9 +31,11 @@ READ_BYTES = 384 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. Decoding usually takes half a millisecond, and
 twenty if the body contains only empty lists. A thread would take more processor time."""
 
-
 RESERVE = "adapter.reserve"
 """Key, in an ASGI scope, of the function that reserves memory for the body of the request."""
+
+Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
+"""A function that returns the response to a request."""
 
 
 class MemoryLimitedEndpoint:
@@ -40,7 +44,7 @@ class MemoryLimitedEndpoint:
     It is a class, because Starlette would wrap a function in another app that handles exceptions.
     """
 
-    def __init__(self, work: TranslationThreads, respond: Callable[[HttpRequest], Awaitable[ASGIApp]]) -> None:
+    def __init__(self, work: TranslationThreads, respond: Endpoint) -> None:
         self._work, self._respond = work, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,6 +52,10 @@ class MemoryLimitedEndpoint:
             scope[RESERVE] = reserve
             response = await self._respond(HttpRequest(scope, receive, send))
         await response(scope, receive, send)
+
+
+def build_post_route(path: str, work: TranslationThreads, respond: Endpoint) -> Route:
+    return Route(path, MemoryLimitedEndpoint(work, respond), methods=["POST"])
 
 
 async def read_content(http: HttpRequest) -> bytes:

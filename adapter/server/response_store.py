@@ -62,6 +62,8 @@ CREATE INDEX items_by_id ON items (id);
 class StoreError(TransportError):
     """The file of stored responses cannot be read or written at the moment."""
 
+    status = 503
+
 
 class ResponseStore:
     """A thread-safe store of responses and conversations. Reads wait for earlier writes.

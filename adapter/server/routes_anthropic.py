@@ -16,16 +16,14 @@ from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_e
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.proxied_responses import respond
-from adapter.server.request_body import MemoryLimitedEndpoint
+from adapter.server.request_body import build_post_route
 from adapter.server.token_counting import count_prompt_tokens, estimate_prompt_tokens
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    messages = MemoryLimitedEndpoint(upstream.work, partial(_answer_messages, upstream, keep_alive_s))
-    count = MemoryLimitedEndpoint(upstream.work, partial(_count, upstream))
     return [
-        Route("/v1/messages", messages, methods=["POST"]),
-        Route("/v1/messages/count_tokens", count, methods=["POST"]),
+        build_post_route("/v1/messages", upstream.work, partial(_answer_messages, upstream, keep_alive_s)),
+        build_post_route("/v1/messages/count_tokens", upstream.work, partial(_count, upstream)),
     ]
 
 

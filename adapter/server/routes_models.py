@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import TypeAlias
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
@@ -14,10 +12,9 @@ from starlette.types import ASGIApp
 
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.server.model_server import ModelServer
+from adapter.server.request_body import Endpoint
 from adapter.server.routes_conversations import list_object
 from adapter.server.upstream_connection import UpstreamError
-
-PassOn: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
 LIST = "/api/v0/models"
 
@@ -25,7 +22,7 @@ VERSION_HEADER = "anthropic-version"
 """Header of all requests of Anthropic's SDK."""
 
 
-def list_routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
+def list_routes(upstream: ModelServer, pass_on: Endpoint) -> list[Route]:
     """Return the routes. ``pass_on`` answers requests for models that the model server does not list."""
     return [
         Route("/v1/models", partial(_list_models, upstream, pass_on), methods=["GET"]),
@@ -35,14 +32,14 @@ def list_routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
     ]
 
 
-async def _list_models(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+async def _list_models(upstream: ModelServer, pass_on: Endpoint, http: HttpRequest) -> ASGIApp:
     if VERSION_HEADER not in http.headers:
         return await pass_on(http)
     models = [each.to_anthropic() for each in await upstream.list_models()]
     return JSONResponse(list_object(models))
 
 
-async def _answer_model(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+async def _answer_model(upstream: ModelServer, pass_on: Endpoint, http: HttpRequest) -> ASGIApp:
     """Return the entry of one model in ``/v1/models``. Most model servers have no route for a single model."""
     model = await _find(upstream, http.path_params["id"])
     if model is None:
@@ -50,7 +47,7 @@ async def _answer_model(upstream: ModelServer, pass_on: PassOn, http: HttpReques
     return JSONResponse(model.to_anthropic() if VERSION_HEADER in http.headers else model.to_openai())
 
 
-async def _answer_lm_studio(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+async def _answer_lm_studio(upstream: ModelServer, pass_on: Endpoint, http: HttpRequest) -> ASGIApp:
     if (await upstream.find_server_info()).kind == "lmstudio":
         return await pass_on(http)
     if "id" in http.path_params:

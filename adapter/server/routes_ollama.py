@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TypeAlias
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse
@@ -24,9 +23,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.proxied_responses import ProxiedResponse, respond
-from adapter.server.request_body import MemoryLimitedEndpoint, read_json_body
-
-Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
+from adapter.server.request_body import build_post_route, read_json_body
 
 CHAT = "/api/chat"
 GENERATE = "/api/generate"
@@ -37,20 +34,16 @@ VERSION = "0.12.6"
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     return [
-        _build_translating_route(upstream, CHAT, partial(_answer_chat, upstream, keep_alive_s)),
-        _build_translating_route(upstream, GENERATE, partial(_generate, upstream, keep_alive_s)),
-        _build_translating_route(upstream, "/api/embed", partial(_embed, upstream)),
-        _build_translating_route(upstream, "/api/embeddings", partial(_embed, upstream)),
+        build_post_route(CHAT, upstream.work, partial(_answer_chat, upstream, keep_alive_s)),
+        build_post_route(GENERATE, upstream.work, partial(_generate, upstream, keep_alive_s)),
+        build_post_route("/api/embed", upstream.work, partial(_embed, upstream)),
+        build_post_route("/api/embeddings", upstream.work, partial(_embed, upstream)),
         _get_or_pass(upstream, "/api/version", _answer_version),
         _get_or_pass(upstream, "/api/ps", _answer_loaded),
         Route("/", _report_running, methods=["GET"]),
         _get_or_pass(upstream, "/api/tags", _answer_tags),
         Route("/api/show", partial(_show, upstream), methods=["POST"]),
     ]
-
-
-def _build_translating_route(upstream: ModelServer, path: str, answer: Endpoint) -> Route:
-    return Route(path, MemoryLimitedEndpoint(upstream.work, answer), methods=["POST"])
 
 
 async def _is_ollama(upstream: ModelServer) -> bool:

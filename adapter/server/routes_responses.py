@@ -15,7 +15,7 @@ from adapter.protocols.request_errors import RequestError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.proxied_responses import respond
-from adapter.server.request_body import MemoryLimitedEndpoint
+from adapter.server.request_body import build_post_route
 from adapter.server.response_store import ResponseStore
 from adapter.server.responses_request import ResponsesRequest, references_stored_items
 from adapter.server.routes_conversations import Action, build_store_route, delete_stored, get_id, paginate
@@ -23,8 +23,6 @@ from adapter.server.token_counting import count_prompt_tokens
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    answer = MemoryLimitedEndpoint(upstream.work, partial(_answer_responses, upstream, keep_alive_s))
-    count = MemoryLimitedEndpoint(upstream.work, partial(_count, upstream))
     stored: tuple[tuple[str, str, Action], ...] = (
         ("", "GET", _load_response),
         ("", "DELETE", partial(delete_stored, "resp_", "response")),
@@ -34,8 +32,8 @@ def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
         route
         for base in ("/v1/responses", "/responses")
         for route in (
-            Route(base, answer, methods=["POST"]),
-            Route(f"{base}/input_tokens", count, methods=["POST"]),
+            build_post_route(base, upstream.work, partial(_answer_responses, upstream, keep_alive_s)),
+            build_post_route(f"{base}/input_tokens", upstream.work, partial(_count, upstream)),
             Route(f"{base}/compact", _refuse_compaction, methods=["POST"]),
             *(build_store_route(upstream, f"{base}/{{id}}{rest}", method, action) for rest, method, action in stored),
         )
