@@ -42,6 +42,7 @@ class AnswerReader:
         observe: Called with each chunk and event.
         is_flood: Returns whether an answer, given its text so far, has more calls than will be used.
         format: Format for converting calls back to text that the server parsed although the request had no tools.
+        convert: Converts the chunks instead.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class AnswerReader:
         observe: Callable[[AgentEvent], None],
         is_flood: Callable[[str], bool] = lambda _: False,
         format: str | Format = "hermes",
+        convert: Callable[[Chunk], Sequence[Chunk]] | None = None,
     ) -> None:
         self._parser, self._observe, self._is_flood = parser, observe, is_flood
         self._text, self._next_check = StringBuilder(), FIRST_CHECK
@@ -57,12 +59,12 @@ class AnswerReader:
         self.finish_reason: str | None = None  # as the server reports it
         self._is_stopped = False
         self._usage: Usage | None = None
-        self._native = NativeCallWriter(get_format(format))
+        self._convert = convert or NativeCallWriter(get_format(format)).convert
 
     def feed(self, chunk: Chunk) -> None:
         if not isinstance(chunk, Chunk):
             raise UsageError(f"chat.stream must yield Chunk, got {chunk!r}")
-        for each in self._native.convert(chunk):
+        for each in self._convert(chunk):
             self._feed(each)
 
     def _feed(self, chunk: Chunk) -> None:

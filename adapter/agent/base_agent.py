@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -56,6 +57,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
 
 if TYPE_CHECKING:
+    from adapter.agent.file_question import FileQuestion
     from adapter.backends.chat_client import ChatClient
     from adapter.protocols.translated_request import TranslatedRequest
 
@@ -128,6 +130,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._guide = guide
         self._guided_choice: GuidedChoiceSettings | None = None
         self._guided_request: TranslatedRequest | None = None
+        self._file_question: FileQuestion | None = None
+        self._asked_files: list[FileQuestion] = []
         self._message = ""
         self._is_first_turn = True
         self._resources, self._working = ExitStack(), Lock()
@@ -301,7 +305,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _create_session(self, task: str) -> Session:
         self._shorten_tools(task)
-        self._is_constrained = self._constraint in ("prefer", "required")
+        self._is_constrained, self._asked_files = self._constraint in ("prefer", "required"), []
         shows_calls, rails = self._own is not None, self.guardrails
         return Session(self.system, self.format, self._tools, self.limits, shows_calls=shows_calls, guardrails=rails)
 
@@ -332,6 +336,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._guided_request = build_guided_request(
                 query, self._client, self._guided_choice, self.format.name, self.workspace, is_first=self._is_first_turn
             )
+        self._file_question = self._find_file_question(query)
         self._add_edit_constraint()
         self._is_first_turn = False
         format = resolve_format(self.format.name)
@@ -341,7 +346,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return self._answer
         prompt = self._find_generation_prompt()
         parser = Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt)
-        self._answer = AnswerReader(parser, self._observe, self._is_flood, self.format)
+        convert = self._file_question.create_converter(self.format) if self._file_question else None
+        self._answer = AnswerReader(parser, self._observe, self._is_flood, self.format, convert)
         return self._answer
 
     def _is_flood(self, text: str) -> bool:
@@ -404,12 +410,27 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)
 
+    def _find_file_question(self, query: AskModel) -> FileQuestion | None:
+        """Return the question that replaces ``query`` for a very small model, if it needs help with a change."""
+        if self._client is None or self._session is None or self._constraint or self._guided_choice:
+            return None
+        from adapter.agent.file_question import find_file_question, needs_file_question, read_short_file
+        from adapter.backends.small_model_detection import invents_values
+
+        history, tools = self._session.history, self._tools
+        is_needed = bool(query.held_to) or needs_file_question(history, tools)
+        if not is_needed or not invents_values(self._client.endpoint, self._client.model):
+            return None
+        found = find_file_question(history, tools, partial(read_short_file, self.workspace), self._asked_files)
+        self._asked_files += [found] if found else []
+        return found
+
     def _add_edit_constraint(self) -> None:
         """Constrain the next answer of a very small model, depending on the result of its last edit; see
         `build_edit_constraint`."""
         history = self._session.history if self._session else None
         is_constrained = self._is_constrained or self._constraint is not None or self._guided_choice is not None
-        if history is None or self._client is None or is_constrained:
+        if history is None or self._client is None or is_constrained or self._file_question is not None:
             return
         self._constraint_fields = build_edit_constraint(self._client, self.format.name, history, self._tools)
         self._is_constrained = bool(self._constraint_fields)
@@ -420,6 +441,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             body = dict(self._guided_request.body)
             body.pop("stop", None)
             return body.pop("messages"), body
+        if self._client is not None and self._file_question is not None:
+            return self._file_question.build_request(self._client.endpoint.kind, self.format)
         fields = self._constraint_fields if self._is_constrained else self._free_fields
         if self._client is not None and self._own is not None and query.in_words and self._is_constrained:
             messages = build_plain_question(query.messages, self._message, self._client)

@@ -63,8 +63,13 @@ def build_constraint_fields(
 
 
 def build_no_call_fields(kind: Kind) -> JsonObject:
-    """Return the request fields that forbid calls although the prompt describes tools, or {} if the server has none."""
-    return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
+    """Return the request fields that forbid calls although the prompt describes tools, or {} without such fields."""
+    return build_grammar_fields(kind, WORDS_GRAMMAR)
+
+
+def build_grammar_fields(kind: Kind, grammar: str) -> JsonObject:
+    """Return the request fields that constrain an answer to a GBNF ``grammar``, or {} without such fields."""
+    return {_TAKES_GBNF[kind]: grammar} if kind in _TAKES_GBNF else {}
 
 
 def _build_waiting_fields(

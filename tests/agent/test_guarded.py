@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from adapter.agent.agent import Agent
 from adapter.agent.retry_constraint import find_named_values
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.requested_file_changes import find_unused_values
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
 from adapter.dialects import get_dialect
@@ -222,54 +220,6 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [40]
 
 
-def test_item_is_added_below_the_heading_that_the_request_names():
-    """The other list, or the line below the list, was also possible."""
-    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
-    content = "name: x\nnuts:\n  - oak\n  - pear\nfruit:\n  - fig\nsize: 2\n"
-    for request, line in (("Add ash to the nuts in c.yaml", "  - pear"), ("In c.yaml add ash to fruit", "  - fig")):
-        past = CallHistory(request, (PastCall("read_file", {"path": "c.yaml"}, content),))
-        found = find_named_values(past, tools, is_small=True)
-        assert found["edit_file", "old_content"] == [line]
-        assert f"{line}\n  - ash" in found["edit_file", "new_content"]
-
-
-def test_new_text_of_a_constrained_edit_can_be_parsed():
-    """`Qwen2.5-Coder-0.5B` chose "Box Crate:"."""
-    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
-    read = PastCall("read_file", {"path": "a.py"}, "class Crate:\n    a = 1\n")
-    past = CallHistory("Rename the class Crate to Box in a.py and b.py", (read,))
-    assert find_named_values(past, tools, is_small=True)["edit_file", "new_content"] == ["class Box:"]
-
-
-def test_added_item_has_words_of_the_request():
-    """After the last item of a list. Additions to other text are free."""
-    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
-    for content, is_list in (("nuts:\n  - oak\n  - pear\n", True), ("def f():\n    return 1\n", False)):
-        past = CallHistory("Add a nut to c.yaml", (PastCall("read_file", {"path": "c.yaml"}, content),))
-        found = find_named_values(past, tools, is_small=True)
-        assert ("  - pear\n  - nut" in found.get(("edit_file", "new_content"), ())) == is_list
-
-
-@pytest.mark.parametrize(
-    ("request_", "content", "old", "new"),
-    [
-        ("Add *.pyc to a.x", "build/\n*.log\n", ["*.log"], ["*.log\n*.pyc"]),
-        ('Add "numpy" to a.x', "flask==3\nrich==13", ["rich==13"], ["rich==13\nnumpy"]),
-        ("Append to a.x: - log in", "# Changes\n\n- one\n- two\n", ["- two"], ["- two\n- log in"]),
-        ('Add "log in" to a.x', "# Changes\n\n- one\n- two\n", ["- two"], ["- two\n- log in"]),
-        ("Add a nut to a.x", "oak\nash\n", ["ash"], None),
-    ],
-)
-def test_stated_text_is_added_at_the_end_of_a_file(request_, content, old, new):
-    """If its lines have no brackets. `Qwen2.5-Coder-0.5B` replaced a line by an empty one."""
-    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
-    past = CallHistory(request_, (PastCall("read_file", {"path": "a.x"}, content),))
-    choices = {key[1]: values for key, values in find_named_values(past, tools, is_small=True).items()}
-    assert (choices["old_content"], choices.get("new_content")) == (old, new)
-    past = replace(past, calls=(PastCall("read_file", {"path": "a.x"}, f"[main]\n{content}"),))
-    assert find_named_values(past, tools, is_small=True).get(("edit_file", "new_content")) != new or new is None
-
-
 def test_folder_of_a_command_is_no_file_of_the_request():
     tools = ToolSet([get_dialect("blade").tools["run_command"]])
     history = CallHistory("Run a.py and save what it prints in b.txt")
@@ -296,49 +246,8 @@ def test_file_is_moved_to_a_path_or_folder_of_the_request(request_, source, dest
 
 
 @pytest.mark.parametrize(
-    ("request_", "content", "old", "new"),
-    [
-        ("In a.txt, replace {{name}} with Anna and {{order}} with 5512.", "Hi {{name}}.", "Hi {{name}}.", "Hi Anna."),
-        ("In a.txt, change the port to 9090.", '"port": 8080,', '"port": 8080,', '"port": 9090,'),
-        ("Rename f_a to f_b in a.txt", "def f_a(): ...", "def f_a(): ...", "def f_b(): ..."),
-    ],
-)
-def test_new_text_is_the_old_one_with_a_value_of_the_request(request_, content, old, new):
-    """A very small model wrote only the value in place of the line."""
-    blade = ToolSet([get_dialect("blade").tools["edit_file"]])
-    past = CallHistory(request_, (PastCall("read_file", {"path": "a.txt"}, content),))
-    choices = {key[1]: values for key, values in find_named_values(past, blade, is_small=True).items()}
-    assert choices["old_content"] == [old]
-    assert new in choices["new_content"]
-    assert len(choices["new_content"]) < 5
-
-
-def test_rest_of_a_rename_is_the_line_with_the_old_name():
-    """The message also names it."""
-    edit = {"path": "a.py", "old_content": "def f_a():", "new_content": "def f_b():"}
-    calls = (
-        PastCall("read_file", {"path": "a.py"}, "def f_a():\n    pass\nf_a()"),
-        PastCall("edit_file", edit, changes=True),
-    )
-    past = CallHistory("Rename f_a to f_b in a.py", calls)
-    assert find_unused_values(past) == ["f_a"]
-    choices = find_named_values(past, ToolSet([get_dialect("blade").tools["edit_file"]]), is_small=True)
-    assert choices["edit_file", "old_content"] == ["f_a()"]
-    assert choices["edit_file", "new_content"] == ["f_b()"]
-    other = PastCall("read_file", {"path": "b.py"}, "f_a = f_b")
-    past = replace(past, request="Rename f_a to f_b in b.py and in a.py", calls=(*past.calls, other))
-    choices = find_named_values(past, ToolSet([get_dialect("blade").tools["edit_file"]]), is_small=True)
-    assert choices["edit_file", "path"] == ["b.py"]
-
-
-@pytest.mark.parametrize(
     ("request_", "is_small", "choices"),
     [
-        ("In a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["size = 7"]}),
-        ("In b.md and in a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["size = 7"]}),
-        ("In a.md, fix it", True, {"path": ["a.md"], "old_text": ["# Tools", "  size = 7"]}),
-        ("Add the size to a.md", True, {"path": ["a.md"], "old_text": ["# Tools", "  size = 7"]}),
-        ("Add a nut to c.yaml", True, {"path": ["c.yaml"], "old_text": ["  - pear"]}),
         ("In a.md, set the size to 8", False, {"path": ["a.md"]}),
         ("In b.md, set the size to 8", True, {"path": ["b.md"]}),
         ('Fix the typo "smal" in a.md: "small"', True, {"old_text": ["smal"], "new_text": ["small"]}),

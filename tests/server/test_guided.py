@@ -336,13 +336,13 @@ def test_very_small_model_has_the_basic_tools_and_answers_without_them(tmp_path,
     ("request_", "first", "held_to"),
     [
         ("In settings.ini, replace {{a}} by b", EDITED.replace("y", "x"), "read_file"),
-        ("In settings.ini, replace {{a}} by b", EDITED, "edit-file"),
-        ("Fix settings.ini", EDITED, "read_file"),
-        ("Put the code into b.ini: 7", EDITED.replace("settings.ini", "b.ini"), "write_file"),
+        ("In settings.ini, replace {{a}} by b", EDITED, "line+"),
+        ("Fix settings.ini", EDITED, "line+"),
+        ("Put the code into b.ini: 7", EDITED.replace("settings.ini", "b.ini"), "line+"),
         ("settings.ini can go", '{"name": "read_file", "arguments": {"path": "the file settings.ini"}}', "read_file"),
         ("Explain settings.ini", EDITED, ""),
         ("settings.ini kann weg", EDITED, "read_file"),
-        ("settings.ini: {{a}} ist 80", EDITED, "edit-file"),
+        ("settings.ini: {{a}} ist 80", EDITED, "line+"),
         ("settings.ini: port 80", EDITED.replace('"x"', '"port"'), ""),
     ],
 )
@@ -353,7 +353,7 @@ def test_very_small_model_is_held_to_the_next_step_after_a_failed_call(tmp_path,
     with TemplateServer("llama.cpp", CHATML, call, "Done.", parameters=500_000_000) as server:
         with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
             agent.run(request_)
-        grammars = [body.get("grammar", "") for path, body in server.bodies if path == "/completion"]
+        grammars = [body.get("grammar", "") for path, body in server.bodies if "completion" in path]
     assert grammars[0] == ""
     assert held_to in grammars[1]
     assert bool(grammars[1]) == bool(held_to)
@@ -368,7 +368,6 @@ def test_very_small_model_is_held_to_the_rest_of_a_change(tmp_path):
     with TemplateServer("llama.cpp", CHATML, read, first, "Done.", parameters=500_000_000) as server:
         with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
             agent.run("Rename qtd to size in a.py")
-        grammars = [body.get("grammar", "") for path, body in server.bodies if path == "/completion"]
+        grammars = [body.get("grammar", "") for path, body in server.bodies if "completion" in path]
     assert not any(grammars[:2])
-    assert "print(size)" in grammars[2]
-    assert "print(qtd)" in grammars[2]
+    assert "line+" in grammars[2]

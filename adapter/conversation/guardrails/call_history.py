@@ -35,6 +35,11 @@ class PastCall:
     changes: bool = False
 
     @property
+    def values(self) -> set[str]:
+        """The arguments as strings, without a leading ``./``, to compare them with paths."""
+        return {str(value).removeprefix("./") for value in self.arguments.values()}
+
+    @property
     def key(self) -> str:
         """A key that is equal for equal calls."""
         return build_call_key(self.name, self.arguments)

@@ -72,7 +72,6 @@ _EMPTIES = re.compile(r"(?i)\b(?:blank|empt|leer|vac[ií]|vid[ae]|vuot|leeg|vazi
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
 """Matches a quotation from a file in an answer: ``It says "hello".``."""
 _PATCHES = ("diff", "edits", "patch", "patches")
-_TEXTS = (*OLD_TEXT, *NEW_TEXT)
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
 
@@ -117,8 +116,7 @@ def find_started_action(history: CallHistory) -> str:
     if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
-    targets = {str(value) for call in edits for name, value in call.arguments.items() if name not in _TEXTS}
-    return "" if paths.isdisjoint(targets) else "edit"
+    return "edit" if any(not paths.isdisjoint(call.values) for call in edits) else ""
 
 
 def list_result_lines(text: str) -> list[str]:
@@ -134,6 +132,11 @@ def has_changed(history: CallHistory) -> bool:
     return any(call.ok and call.changes and not _FAILED.match(call.result) for call in history.recent)
 
 
+def find_values(request: str) -> list[str]:
+    """Return the quoted strings, numbers and template variables in a request."""
+    return [*find_quoted(request), *_VALUE.findall(request)]
+
+
 def find_unused_values(history: CallHistory) -> list[str]:
     """Return the values that the requested change should have used, but has not: its unfinished parts.
 
@@ -142,7 +145,7 @@ def find_unused_values(history: CallHistory) -> list[str]:
     """
     if not find_started_action(history):
         return []
-    values = [*find_quoted(history.request), *_VALUE.findall(history.request), *find_paths(history.request)]
+    values = [*find_values(history.request), *find_paths(history.request)]
     used = "\n".join(
         text for call in history.recent if call.ok and call.changes for text in list_strings(call.arguments)
     )
@@ -325,9 +328,7 @@ def list_known_lines(path: str, history: CallHistory) -> Iterator[str]:
 
     Lines are known from the results of reading the file, and from errors that quote it.
     """
-    calls = [
-        call for call in history.calls if path in {str(value).removeprefix("./") for value in call.arguments.values()}
-    ]
+    calls = [call for call in history.calls if path in call.values]
     replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]
     for call in calls:
         lines = list_result_lines(call.result) if call.ok else _NUMBERED.findall(call.result)

@@ -1,0 +1,175 @@
+"""Ask a very small model for the new text of a whole file, instead of a call that edits the file.
+
+Very small models copy a short file and change what the user asks for. In an edit, they invent the text to replace, or
+write only the new value in place of a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from adapter.backends.constraint_fields import build_grammar_fields
+from adapter.backends.endpoint_discovery import Kind
+from adapter.backends.stream_chunks import Chunk
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.requested_file_changes import (
+    CHANGES,
+    find_change_tools,
+    find_file_action,
+    find_needed_action,
+    find_text,
+    find_values,
+    list_known_lines,
+    list_paths_with_replaced_names,
+)
+from adapter.conversation.message_rendering import Message
+from adapter.core.errors import ToolError
+from adapter.core.events import JsonObject
+from adapter.editing.syntax_check import find_new_syntax_error
+from adapter.parsing.format import Format
+from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
+from adapter.prompting.intent.text_values import find_paths
+from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT, PATH
+from adapter.tools.operations.files import FileText, ReadText
+from adapter.tools.tool import Tool
+from adapter.tools.tool_set import ToolSet
+from adapter.workspace import Workspace
+
+MAX_FILE = 3_000
+"""Maximum length of a file that is asked for, in characters."""
+MAX_FILES = 4
+"""Maximum number of files that a question shows."""
+MAX_TOKENS = 1_500
+"""Maximum number of tokens of an answer."""
+_SYSTEM = "You edit one file. Change only what the user asks for, and keep all other lines."
+_GRAMMAR = r'root ::= "```\n" line+ "```"' "\n" r'line ::= ([^\x60\n] [^\n]*)? "\n"'
+"""GBNF of a code fence. No line of the file begins with a backtick."""
+_FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FileQuestion:
+    """A question for the new text of the file ``path``, which ``tool`` writes. ``files`` are the texts of the existing
+    files that the request names, by path."""
+
+    path: str
+    files: Mapping[str, str]
+    tool: Tool
+    request: str
+
+    @property
+    def text(self) -> str:
+        """The present text of the file, or "" if it does not exist."""
+        return self.files.get(self.path, "")
+
+    def build_request(self, kind: Kind, format: Format) -> tuple[list[Message], JsonObject]:
+        """Return the messages, and the fields that limit the answer to a code fence, if the server supports that."""
+        shown = [path for path in self.files if path != self.path] + [self.path] * (self.path in self.files)
+        parts = [f"This is the file {path}:\n\n```\n{self.files[path].rstrip()}\n```" for path in shown]
+        aim = (
+            f"Write the whole changed file {self.path}." if self.path in self.files else f"Write the file {self.path}."
+        )
+        content = escape_control_tokens("\n\n".join([*parts, self.request, aim]), format)
+        messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": content}]
+        return messages, {**build_grammar_fields(kind, _GRAMMAR), "max_tokens": MAX_TOKENS}
+
+    def build_arguments(self, answer: str) -> JsonObject | None:
+        """Return the arguments with which ``tool`` writes the file, or None if the answer has no text or no change."""
+        found = _FENCE.search(answer)
+        new, old = (found[1].rstrip() if found else ""), self.text.rstrip()
+        if not new.strip() or new == old or find_new_syntax_error(old, new, self.path):
+            return None
+        parameters = [_find_parameter(self.tool, names) for names in (PATH, CONTENT)]
+        if self.path not in self.files:
+            return dict(zip(parameters, (self.path, f"{new}\n"), strict=True))
+        parameters = [_find_parameter(self.tool, names) for names in (PATH, OLD_TEXT, NEW_TEXT)]
+        return dict(zip(parameters, (self.path, *_find_changed_lines(old, new)), strict=True))
+
+    def create_converter(self, format: Format) -> Callable[[Chunk], list[Chunk]]:
+        """Return a function that converts the chunks of the answer to a call in ``format``. A truncated answer, or one
+        without a change, becomes empty."""
+        texts: list[str] = []
+
+        def convert(chunk: Chunk) -> list[Chunk]:
+            texts.append(chunk.text)
+            rest = replace(chunk, text="", raw=None)
+            answer = unescape_control_tokens("".join(texts)) if chunk.finish_reason == "stop" else ""
+            arguments = self.build_arguments(answer)
+            written = [Chunk(format.encode_calls([(self.tool.name, arguments)]))] if arguments else []
+            return [*written, rest]
+
+        return convert
+
+
+def needs_file_question(history: CallHistory, tools: ToolSet) -> bool:
+    """Return whether the last call was an edit that failed, or a change that did not complete the request."""
+    last = history.recent[-1] if history.recent else None
+    is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
+    is_change = last is not None and last.ok and last.changes
+    return is_failed or (is_change and bool(find_change_tools(history, tools)))
+
+
+def find_file_question(
+    history: CallHistory, tools: ToolSet, read_file: Callable[[str], str | None], asked: Collection[FileQuestion]
+) -> FileQuestion | None:
+    """Return the question for the next file that the request changes or creates, or None. No question is repeated.
+
+    The request must begin with a change or state a value, because other requests may ask to delete the file.
+    ``read_file`` returns the text of a file, or None. A question shows only files of which the model has seen lines.
+    None of them may be long or contain a code fence.
+    """
+    action, named = find_needed_action(history), find_paths(history.request)
+    if not find_file_action(history.request) and not find_values(history.request):
+        return None
+    usable = [tool for name in find_change_tools(history, tools) if _writes_file(tool := tools[name], action)]
+    if not usable or len(named) > MAX_FILES:
+        return None
+    used = {value for call in history.calls if call.ok for value in call.values}
+    known = (path for path in named if path in used or any(list_known_lines(path, history)))
+    texts = {path: text for path in known if (text := read_file(path)) is not None}
+    if any(len(text) > MAX_FILE or "```" in text for text in texts.values()):
+        return None
+    if action == "create":
+        paths = [path for path in named[:1] if read_file(path) is None]
+    else:
+        changed = {value for call in history.recent if call.ok and call.changes for value in call.values}
+        left = [path for path in named if path not in changed] or list_paths_with_replaced_names(history)
+        paths = [path for path in left if path in texts]
+    questions = (FileQuestion(path, texts, usable[0], history.request) for path in paths)
+    return next((question for question in questions if question not in asked), None)
+
+
+def read_short_file(workspace: Workspace, path: str) -> str | None:
+    """Return the text of a file, or None if there is no such text file or it is much longer than `MAX_FILE`."""
+    with suppress(ToolError):
+        read = workspace.read(ReadText(path, max_lines=MAX_FILE, max_line_characters=MAX_FILE))
+        return read.text if isinstance(read, FileText) and not read.truncated else None
+    return None
+
+
+def _writes_file(tool: Tool, action: str) -> bool:
+    """Return whether the path and the text are all that a call of ``tool`` needs."""
+    texts = (OLD_TEXT, NEW_TEXT) if action in CHANGES else (CONTENT,)
+    names = [_find_parameter(tool, names) for names in (PATH, *texts)]
+    return all(names) and set(tool.required) <= {*names} and action in (*CHANGES, "create")
+
+
+def _find_parameter(tool: Tool, names: Collection[str]) -> str:
+    return next((name for name in names if name in tool.properties), "")
+
+
+def _find_changed_lines(old: str, new: str) -> tuple[str, str]:
+    """Return the lines of ``old`` from the first to the last change, and the lines of ``new`` in their place. Lines
+    before and after them are added until they are unique."""
+    before, after = old.split("\n"), new.split("\n")
+    shorter = min(len(before), len(after))
+    start = next((index for index in range(shorter) if before[index] != after[index]), shorter)
+    end = next((index for index in range(shorter - start) if before[-1 - index] != after[-1 - index]), shorter - start)
+    while True:
+        texts = "\n".join(before[start : len(before) - end]), "\n".join(after[start : len(after) - end])
+        if (start, end) == (0, 0) or (all(map(str.strip, texts)) and old.count(texts[0]) == 1):
+            return texts
+        start, end = max(start - 1, 0), max(end - 1, 0)

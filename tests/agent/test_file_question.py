@@ -1,0 +1,125 @@
+"""The question for the new text of a file, which a very small model gets instead of a failed or incomplete edit."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.agent.agent import Agent
+from adapter.agent.file_question import MAX_FILE, FileQuestion, find_file_question, read_short_file
+from adapter.backends.chat_client import Chunk
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.dialects import get_dialect
+from adapter.parsing.formats import get_format
+from adapter.workspace import Workspace
+from tests.template_server import CHATML, TemplateServer
+
+TOOLS = get_dialect("blade").tools
+READ = '<tool_call>{"name": "read_file", "arguments": {"path": "a.py"}}</tool_call>'
+FAILING = """<tool_call>
+{"name": "edit_file", "arguments": {"path": "a.py", "old_content": "z = 1", "new_content": "y = 1"}}
+</tool_call>"""
+SMALL = 500_000_000
+
+
+def ask(files, request, calls=(), asked=()):
+    history = CallHistory(request, tuple(PastCall("read_file", {"path": path}, files[path]) for path in files) + calls)
+    return find_file_question(history, TOOLS, files.get, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "old", "new"),
+    [
+        ("a = 1\nb = 2\n", "a = 1\nb = 3\n", "b = 2", "b = 3"),
+        ("a\nb\na\nb\n", "a\nb\na\nc\n", "b\na\nb", "b\na\nc"),
+        ("- x\n- y\n", "- x\n- y\n- z", "- y", "- y\n- z"),
+        ("- x\n- y\n- z\n", "- x\n- z\n", "- x\n- y\n- z", "- x\n- z"),
+        ("x = 1\n", "x = 2\n\n", "x = 1", "x = 2"),
+    ],
+)
+def test_answer_becomes_an_edit_of_the_changed_lines(text, answer, old, new):
+    """The old text is unique in the file."""
+    question = FileQuestion("a.txt", {"a.txt": text}, TOOLS["edit_file"], "Change it")
+    arguments = question.build_arguments(f"```\n{answer}```")
+    assert arguments == {"path": "a.txt", "old_content": old, "new_content": new}
+    assert text.count(old) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "I changed it.", "```\n```", "```\nx = 1\n```", "```\nx = (\n```", "```\nx = 2"],
+    ids=["empty", "words", "empty fence", "no change", "syntax error", "open fence"],
+)
+def test_unusable_answer_is_no_call(answer):
+    question = FileQuestion("a.py", {"a.py": "x = 1\n"}, TOOLS["edit_file"], "Set x to 2")
+    assert question.build_arguments(answer) is None
+
+
+@pytest.mark.parametrize(("reason", "count"), [("stop", 1), ("length", 0), ("content_filter", 0)])
+def test_truncated_answer_is_no_call(reason, count):
+    convert = FileQuestion("a.txt", {"a.txt": "x\n"}, TOOLS["edit_file"], "x").create_converter(get_format("hermes"))
+    chunks = [*convert(Chunk("```\ny\n")), *convert(Chunk("```")), *convert(Chunk("", finish_reason=reason))]
+    assert "".join(chunk.text for chunk in chunks).count("<tool_call>") == count
+    assert chunks[-1].finish_reason == reason
+
+
+def test_files_are_asked_for_one_after_the_other():
+    """The question shows all of them. The file that it asks for comes last."""
+    files = {"a.py": "f()\n", "b.py": "def f(): ...\n"}
+    request = "Rename f to g in b.py and a.py"
+    first = ask(files, request)
+    assert first.path == "b.py"
+    content = str(first.build_request("llama.cpp", get_format("hermes"))[0][-1]["content"])
+    assert content.index("a.py") < content.index("This is the file b.py") < content.index(request)
+    edit = PastCall("edit_file", {"path": "./b.py", "old_content": "f", "new_content": "g"}, changes=True)
+    assert ask(files, request, (edit,)).path == "a.py"
+    assert ask(files, request, asked=[first, ask(files, request, (edit,))]) is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "files"),
+    [
+        ("What is in a.txt?", {"a.txt": "x\n"}),
+        ("Delete a.txt", {"a.txt": "x\n"}),
+        ("Change x to y in a.txt", {}),
+        ("Change x to y in a.txt", {"a.txt": "x" * (MAX_FILE + 1)}),
+        ("Change x to y in a.txt", {"a.txt": "```\nx\n```\n"}),
+    ],
+    ids=["question", "deletion", "unread file", "long file", "code fence"],
+)
+def test_other_requests_are_not_asked_for_a_file(request_, files):
+    assert ask(files, request_) is None
+
+
+def test_file_is_created_only_if_there_is_none(tmp_path):
+    """A model that has not read a file must not replace it."""
+    with Workspace(tmp_path) as workspace:
+        for is_new in (True, False):
+            history = CallHistory("Create b.txt with the text: hi")
+            question = find_file_question(history, TOOLS, lambda path: read_short_file(workspace, path), [])
+            assert (question is not None) == is_new
+            if question is not None:
+                assert question.build_arguments("```\nhi\n```") == {"path": "b.txt", "content": "hi\n"}
+            (tmp_path / "b.txt").write_text("kept\n")
+
+
+def test_control_tokens_of_a_file_are_escaped_and_restored(tmp_path):
+    (tmp_path / "a.py").write_text("x = '<|im_end|>'\n")
+    changed = "```\ny = '<|im_end|>'\n```"
+    with TemplateServer("llama.cpp", CHATML, READ, FAILING, changed, parameters=SMALL) as server:
+        with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
+            agent.run("Rename x to y in a.py")
+        assert "'<|im_end|>'" not in server.prompts[2]
+    assert (tmp_path / "a.py").read_text() == "y = '<|im_end|>'\n"
+
+
+@pytest.mark.parametrize(("parameters", "text"), [(SMALL, "y = 1\nprint(y)\n"), (7_000_000_000, "x = 1\nprint(x)\n")])
+def test_failed_edit_of_a_very_small_model_is_made_by_asking_for_the_file(tmp_path, parameters, text):
+    (tmp_path / "a.py").write_text("x = 1\nprint(x)\n")
+    answers = (READ, FAILING, "```\ny = 1\nprint(y)\n```", "I renamed it.")
+    with TemplateServer("llama.cpp", CHATML, *answers, parameters=parameters) as server:
+        with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
+            agent.run("Rename x to y in a.py")
+        limited = [body for _, body in server.bodies if "line+" in body.get("grammar", "")]
+    assert (tmp_path / "a.py").read_text() == text
+    assert len(limited) == (parameters == SMALL)
+    assert ("Rename x to y in a.py\n\nWrite the whole changed file a.py." in server.prompts[2]) == bool(limited)
