@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import PurePosixPath
 
 from adapter.cli.folder_changes import DiffedFile
@@ -31,8 +31,6 @@ _UNWRITTEN = re.compile(
 )
 """Matches a comment that stands for the body of a function, and at most one empty statement."""
 _LATER = re.compile(r"(?i)\b(?:todo|stub|placeholder|skeleton|later|abstract)")
-_SEVERAL = re.compile(r"(?i)\d|twice|times|again|two|three|several|another|more")
-_VALUE = re.compile(r"\b(?:true|false|null|\d+(?:\.\d+)?)\b", re.IGNORECASE)
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
@@ -75,38 +73,14 @@ class TextComparison:
                 yield f"the lines of {change.path} were written as one line"
             if self._is_file_name(change):
                 yield f"the new text of {change.path} is only the file's name"
-            if change.is_new and self._repeats_task(text):
-                yield f"the new text of {change.path} has only words of the task"
-            if change.is_new and self._is_reordered(text):
-                yield f"the text of {change.path} is not the stated one"
             if change.is_new and (sentence := self._find_extra_sentence(change.path, text)):
                 yield f"{change.path} got a text that the task does not contain ({sentence})"
             if any(is_omission_comment(line) for line in change.added if line not in (*change.removed, self.task)):
                 yield f"{change.path} got a comment in place of the lines that it omits"
             if not _LATER.search(self.task) and any(_UNWRITTEN.search("\n".join(added)) for _, added in change.blocks):
                 yield f"{change.path} got a comment in place of code"
-            blocks = change.blocks if not change.is_new and not _SEVERAL.search(self.task) else ()
-            if twice := next((line for _, added in blocks for line in self._find_doubles(added)), ""):
-                yield f"{change.path} got a line twice ({twice.strip()})"
-            for old, new in change.pairs if not change.is_new else ():
-                if meant := self._find_meant_line(old, new, text):
-                    yield f"{change.path} got {new.strip()!r} in place of {old.strip()!r}, not of {meant.strip()!r}"
         pairs = [(change.path, *pair) for change in self.changes if not change.is_new for pair in change.pairs]
         yield from self._find_unrequested_changes(pairs)
-        yield from self._find_quoted_values(pairs)
-
-    def _find_meant_line(self, old: str, new: str, text: str) -> str:
-        """Return the line of ``text`` that the line ``new``, which replaced ``old``, is with one value of the task in
-        place of another word, or "" if there is none."""
-        words, replaced = re.findall(r"\w+", new), re.findall(r"\w+", old)
-        if "\n" in old + new or len(words) < 3 or len(replaced) < 2 or len({*words} & {*replaced}) * 2 > len(words):
-            return ""
-        for line in text.splitlines():
-            pairs = zip(words, others, strict=True) if len(others := re.findall(r"\w+", line)) == len(words) else ()
-            changed = [(own.lower(), other.lower()) for own, other in pairs if own != other]
-            if len(changed) == 1 and changed[0][0] in self.task_words and changed[0][1] not in self.task_words:
-                return line
-        return ""
 
     def _is_joined(self, change: DiffedFile, text: str) -> bool:
         """Return whether several lines were written as one. A change that only joins lines is not an error, because the
@@ -131,10 +105,6 @@ class TextComparison:
         is_asked = _ONE_LINE.search(self.task) is not None
         return len(old) > 1 and not is_asked and is_kept and is_all and words != re.findall(r"\w+", " ".join(old))
 
-    def _find_doubles(self, lines: Sequence[str]) -> Iterator[str]:
-        """Yield the lines with a value of the task that are repeated at once."""
-        return (line for line, after in pairwise(lines) if line == after and self.values & find_words(line))
-
     def _is_file_name(self, change: DiffedFile) -> bool:
         """Return whether a change only writes the file's name, although the task has other words."""
         text = "\n".join(change.added)
@@ -142,22 +112,6 @@ class TextComparison:
         is_name = path.name in text if path.suffix else new.isdisjoint(self.task_words)
         may_name_more = self.values and not self.values <= new and (change.is_new or change.removed)
         return bool(new and may_name_more) and is_name and new <= find_words(change.path)
-
-    def _repeats_task(self, text: str) -> bool:
-        """Return whether a text consists of words of the task, although the task describes no text and names another
-        file, from which the text should come."""
-        words, known, paths = find_words(text), "\n".join([self.removed, *self.results]), find_paths(self.task)
-        is_copy = text.strip() not in paths and any(line in known for line in text.splitlines() if find_words(line))
-        is_copy |= text.strip() in find_quoted(self.task)
-        has_source = len(paths) > 1 and not self.details
-        return has_source and bool(words) and not is_copy and words <= find_words(self.task)
-
-    def _is_reordered(self, text: str) -> bool:
-        """Return whether a text has only words of the text that ends the task, but in another order, and not sorted."""
-        stated, words = (re.findall(r"\w+", each.lower()) for each in (self.task.rpartition(": ")[2], text))
-        rest = iter(stated)
-        is_kept = all(word in rest for word in words)
-        return ": " in self.task and len(words) > 1 and {*words} <= {*stated} and not is_kept and words != sorted(words)
 
     def _find_extra_sentence(self, path: str, text: str) -> str:
         """Return a sentence that has no word of the task, if the task ends with the text to write or quotes it, or "".
@@ -196,14 +150,6 @@ class TextComparison:
         for path, before, line in pairs if explained and self.values and self.values <= words else ():
             if before != line and before.split() == line.split() != []:
                 yield f"{path} was also changed where the task names nothing ({line.strip()})"
-
-    def _find_quoted_values(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-        """Describe the numbers and truth values that a change put into quotes, if the task names nothing else."""
-        for path, old, line in pairs if not find_quoted(self.task) else ():
-            is_plain = _VALUE.search(old) and not any(map(_VALUE.fullmatch, find_quoted(old)))
-            quoted = [value for value in find_quoted(line) if _VALUE.fullmatch(value) and value in self.task_words]
-            if is_plain and quoted and self.values <= find_words(old + line):
-                yield f"{path} got the text {quoted[0]!r} in place of a value"
 
 
 def _joins(line: str, source: Sequence[str]) -> bool:
