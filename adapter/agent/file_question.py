@@ -21,6 +21,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_file_action,
     find_needed_action,
     find_text,
+    find_unread_paths,
     find_values,
     list_known_lines,
     list_paths_with_replaced_names,
@@ -105,11 +106,16 @@ class FileQuestion:
 
 
 def needs_file_question(history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether the last call was an edit that failed, or a change that did not complete the request."""
-    last = history.recent[-1] if history.recent else None
-    is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
-    is_change = last is not None and last.ok and last.changes
-    return is_failed or (is_change and bool(find_change_tools(history, tools)))
+    """Return whether the last call was an edit that failed, a change that did not complete the request, or one that
+    read the last of the files that the request names."""
+    if not history.recent:
+        return False
+    last = history.recent[-1]
+    if not last.ok:
+        return find_text(last, OLD_TEXT) != ""
+    named = find_paths(history.request)
+    is_read = not last.changes and not last.values.isdisjoint(named) and not find_unread_paths(history)
+    return (last.changes or is_read) and bool(find_change_tools(history, tools))
 
 
 def find_file_question(

@@ -261,6 +261,8 @@ class Session:
             return True
         if turn.invalid and repeats_in_call(turn.invalid[-1].raw, self.tools):
             return True
+        if len(turn.invalid) - len({each.raw for each in turn.invalid}) > MAX_DROPPED:
+            return True
         guardrails = self._active_guardrails
         is_hopeless = not turn.calls and guardrails.is_hopeless(self._history, text)
         return is_hopeless or len(guardrails.screen_calls(self._history, turn.calls)[1]) > MAX_DROPPED

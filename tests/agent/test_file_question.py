@@ -105,21 +105,23 @@ def test_file_is_created_only_if_there_is_none(tmp_path):
 def test_control_tokens_of_a_file_are_escaped_and_restored(tmp_path):
     (tmp_path / "a.py").write_text("x = '<|im_end|>'\n")
     changed = "```\ny = '<|im_end|>'\n```"
-    with TemplateServer("llama.cpp", CHATML, READ, FAILING, changed, parameters=SMALL) as server:
+    with TemplateServer("llama.cpp", CHATML, READ, changed, parameters=SMALL) as server:
         with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
             agent.run("Rename x to y in a.py")
-        assert "'<|im_end|>'" not in server.prompts[2]
+        assert "'<|im_end|>'" not in server.prompts[1]
     assert (tmp_path / "a.py").read_text() == "y = '<|im_end|>'\n"
 
 
+@pytest.mark.parametrize("first", [READ, FAILING], ids=["read", "failed edit"])
 @pytest.mark.parametrize(("parameters", "text"), [(SMALL, "y = 1\nprint(y)\n"), (7_000_000_000, "x = 1\nprint(x)\n")])
-def test_failed_edit_of_a_very_small_model_is_made_by_asking_for_the_file(tmp_path, parameters, text):
+def test_very_small_model_is_asked_for_the_file(tmp_path, first, parameters, text):
+    """After it has read the file, or seen it in the error of an edit."""
     (tmp_path / "a.py").write_text("x = 1\nprint(x)\n")
-    answers = (READ, FAILING, "```\ny = 1\nprint(y)\n```", "I renamed it.")
+    answers = (first, "```\ny = 1\nprint(y)\n```", "I renamed it.")
     with TemplateServer("llama.cpp", CHATML, *answers, parameters=parameters) as server:
         with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
             agent.run("Rename x to y in a.py")
         limited = [body for _, body in server.bodies if "line+" in body.get("grammar", "")]
     assert (tmp_path / "a.py").read_text() == text
     assert len(limited) == (parameters == SMALL)
-    assert ("Rename x to y in a.py\n\nWrite the whole changed file a.py." in server.prompts[2]) == bool(limited)
+    assert ("Rename x to y in a.py\n\nWrite the whole changed file a.py." in server.prompts[1]) == bool(limited)

@@ -364,3 +364,12 @@ def test_repeated_lines_in_a_block_of_code_are_allowed_for_longer(start, rows, i
     session.start("Show a 32x32 matrix of zeros.")
     text = start + f"[{'0, ' * 31}0],\n" * rows
     assert session.is_flood(text, turn(text)) is is_flood
+
+
+@pytest.mark.parametrize(("count", "is_flood"), [(3, False), (6, True)])
+def test_repeated_calls_of_an_unknown_tool_are_a_flood(count, is_flood):
+    """Qwen2.5-Coder-0.5B wrote the name of the new function as a tool, for three minutes."""
+    session = new_session()
+    session.start("Rename load to read_row in a.py")
+    text = CALL + '\n{"name": "read_row", "arguments": {"path": "a.py"}}' * count
+    assert session.is_flood(text, turn(text)) is is_flood
