@@ -116,7 +116,7 @@ def find_started_action(history: CallHistory) -> str:
     if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
-    return "edit" if any(not paths.isdisjoint(call.values) for call in edits) else ""
+    return "edit" if any(find_text(call, PATH).removeprefix("./") in paths for call in edits) else ""
 
 
 def list_result_lines(text: str) -> list[str]:

@@ -75,6 +75,7 @@ _BEGINNING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches the first word of a sentence, after "can you", "please" or "in a.md, "."""
+_RENAMES = re.compile(r"call\s+(?:it|them|this|that)\s", re.IGNORECASE)
 _ENCLITIC = re.compile(r"([^\W\d_]{3,}?)(?:me|te|se|nos)?-?l[aeo]s?(?!\w)", re.IGNORECASE)
 """Matches a verb with a pronoun for its object, in Spanish, Italian or Portuguese: corrígelo."""
 _LAST_VERB = re.compile(r"([^\W\d_]+n)(?=\s*(?:[.,;:!?\n]|\Z))")
@@ -136,7 +137,7 @@ def find_requested_action(request: str) -> tuple[str, int]:
     Return "" and 0 if there is none. Questions do not count, except polite requests: "Can you fix a.md?".
     """
     for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
-        action = _find_action(match["verb"].lower())
+        action = "move" if _RENAMES.match(request, match.start("verb")) else _find_action(match["verb"].lower())
         if action and (match["polite"] or not _is_asked(request, match.end())):
             return action, match.start("verb")
     for match in _LAST_VERB.finditer(request, 0, MAX_BEGINNING):

@@ -32,6 +32,8 @@ from adapter.prompting.intent.verbs import find_requested_action, is_question
         ("Borrowed from b.md.", ""),
         ("Can you tell me the port in a.ini?", ""),
         ("Can you check a.ini?", "look"),
+        ("The name load is misleading. Call it read_row instead, in a.py", "move"),
+        ("Call the API", "look"),
     ],
 )
 def test_requested_action_is_the_verb_of_a_request_not_of_a_question(request_, action):
