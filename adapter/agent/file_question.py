@@ -75,7 +75,8 @@ class FileQuestion:
         )
         content = escape_control_tokens("\n\n".join([*parts, self.request, aim]), format)
         messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": content}]
-        return messages, {**build_grammar_fields(kind, _GRAMMAR), "max_tokens": MAX_TOKENS}
+        fields = {"max_tokens": MAX_TOKENS, "temperature": 0}  # a file should be copied, not varied
+        return messages, {**build_grammar_fields(kind, _GRAMMAR), **fields}
 
     def build_arguments(self, answer: str) -> JsonObject | None:
         """Return the arguments with which ``tool`` writes the file, or None if the answer has no text or no change."""
