@@ -108,12 +108,12 @@ class FileQuestion:
 
 def needs_file_question(history: CallHistory, tools: ToolSet) -> bool:
     """Return whether the last call was an edit that failed, a change that did not complete the request, or one that
-    read the last of the files that the request names."""
+    read the last of the files that the request names, or did not find the file to create."""
     if not history.recent:
         return False
     last = history.recent[-1]
     if not last.ok:
-        return find_text(last, OLD_TEXT) != ""
+        return find_text(last, OLD_TEXT) != "" or find_needed_action(history) == "create"
     named = find_paths(history.request)
     is_read = not last.changes and not last.values.isdisjoint(named) and not find_unread_paths(history)
     return (last.changes or is_read) and bool(find_change_tools(history, tools))
@@ -129,7 +129,7 @@ def find_file_question(
     None of them may be long or contain a code fence.
     """
     action, named = find_needed_action(history), find_paths(history.request)
-    if not find_file_action(history.request) and not find_values(history.request):
+    if action != "create" and not find_file_action(history.request) and not find_values(history.request):
         return None
     usable = [tool for name in find_change_tools(history, tools) if _writes_file(tool := tools[name], action)]
     if not usable or len(named) > MAX_FILES:

@@ -90,6 +90,33 @@ def test_other_requests_are_not_asked_for_a_file(request_, files):
     assert ask(files, request_) is None
 
 
+@pytest.mark.parametrize(
+    ("request_", "is_asked"),
+    [
+        ('a.txt: "one" doit devenir "two"', True),
+        ('a.txt skal have "two" i stedet for "one"', False),
+        ('Er der "one" eller "two" i a.txt?', False),
+        ('"three" und "four" stehen nicht in a.txt', False),
+    ],
+)
+def test_quoted_text_and_its_replacement_ask_for_a_change_in_any_language(request_, is_asked):
+    assert (ask({"a.txt": "one\n"}, request_) is not None) == is_asked
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_asked"),
+    [
+        ("I need a file called b.txt with two lines: tea, nuts", True),
+        ("Explain b.txt: what is it for", False),
+        ("b.txt is gone", False),
+        ('Is there "tea" in b.txt?', False),
+    ],
+)
+def test_missing_file_with_a_stated_text_is_asked_for(request_, is_asked):
+    failed = PastCall("read_file", {"path": "b.txt"}, "b.txt does not exist", ok=False)
+    assert (ask({}, request_, (failed,)) is not None) == is_asked
+
+
 def test_file_is_created_only_if_there_is_none(tmp_path):
     """A model that has not read a file must not replace it."""
     with Workspace(tmp_path) as workspace:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
@@ -110,13 +111,18 @@ def list_first_paths(request: str) -> list[str]:
 
 
 def find_started_action(history: CallHistory) -> str:
-    """Return the action that `find_file_action` finds or, if the request begins with no known verb, ``edit`` if the
-    model has tried to edit a file that the request names."""
-    action, paths = find_file_action(history.request), set(find_paths(history.request))
+    """Return the action that `find_file_action` finds, or ``edit`` if the request begins with no known verb, but seems
+    to ask for a change: the model has tried to edit a file that the request names, or such a file contains a quoted
+    text of the request, but not the next one."""
+    action, paths = find_file_action(history.request), find_paths(history.request)
     if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
-    return "edit" if any(find_text(call, PATH).removeprefix("./") in paths for call in edits) else ""
+    if any(find_text(call, PATH).removeprefix("./") in paths for call in edits):
+        return "edit"
+    quoted = find_quoted(history.request) if len(history.recent) else []
+    text = "\n".join(line for path in paths for line in list_known_lines(path, history)) if len(quoted) > 1 else ""
+    return "edit" if any(old in text and new not in text for old, new in pairwise(quoted)) else ""
 
 
 def list_result_lines(text: str) -> list[str]:
@@ -196,11 +202,15 @@ def find_change_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
 
 
 def find_needed_action(history: CallHistory) -> str:
-    """Return the action that `find_started_action` finds, or ``create`` if the file to add something to is missing."""
+    """Return the action that `find_started_action` finds, or ``create`` if the first file that the request names is
+    missing, and the request adds something to it or states a text but no other action."""
     action, path = find_started_action(history), next(iter(find_paths(history.request)), "")
-    failed = (call.result for call in history.recent if not call.ok)
-    is_missing = action == "add" and any(path in error and _MISSING.search(error) for error in failed)
-    return "create" if is_missing else action
+    states_text = bool(find_quoted(history.request)) or ": " in history.request
+    is_other = is_question(history.request) or find_requested_action(history.request)[0] != ""
+    if action == "add" or (action == "" and path and states_text and not is_other):
+        failed = (call.result for call in history.recent if not call.ok)
+        return "create" if any(path in error and _MISSING.search(error) for error in failed) else action
+    return action
 
 
 @lru_cache(32)
