@@ -19,9 +19,10 @@ from adapter.agent.prompt_setup import (
     choose_prompt_style,
     find_guided_choice,
     format_from_template,
+    is_very_small,
     make_template_chat,
     require_custom_tools,
-    select_offered_tools,
+    select_basic_tools,
     validate_prompt_mode,
 )
 from adapter.agent.retry_constraint import build_edit_constraint, build_no_call_constraint, build_retry_constraint
@@ -230,6 +231,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         format, style, system, limits = self._requested_settings
         self._chat: ChatT | ChatClient = chat
         self._client = find_chat_client(chat)
+        self._is_very_small = is_very_small(self._client)
         self.format = format_with_control_tokens(chat, format or guessed or "hermes")
         tools, self._reply = self.workspace.tools, None
         if self._constraint == "prefer":
@@ -240,8 +242,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._constraint = self._constraint if self._guided_choice is None else None
         is_free = self._constraint is None and self._max_tools is None and self._steps == NO_STEPS
         self._offered = self.workspace.tools
-        if self._client is not None and self._own is not None and is_free:
-            self._offered = tools = select_offered_tools(self.workspace, self._client)
+        if self._is_very_small and self._own is not None and is_free:
+            self._offered = tools = select_basic_tools(self.workspace)
             self._own = TemplateChat(tools, self.format, self._own.template_prompt)
         # A model with guided tool choice can neither discuss a result nor decide whether the task is done.
         tool_turns = 1 if self._guided_choice else None
@@ -336,8 +338,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._guided_request = build_guided_request(
                 query, self._client, self._guided_choice, self.format.name, self.workspace, is_first=self._is_first_turn
             )
-        self._file_question = self._find_file_question(query)
-        self._add_edit_constraint()
+        self._help_very_small_model(query)
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
@@ -405,35 +406,31 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if not isinstance(step, AskModel) or self._client is None or self._constraint == "off" or self._session is None:
             return False
         tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
-        self._constraint_fields = build_retry_constraint(self._client, self.format.name, self._session.history, tools)
+        history, is_small = self._session.history, self._is_very_small
+        self._constraint_fields = build_retry_constraint(
+            self._client, self.format.name, history, tools, is_small=is_small
+        )
         if step.in_words and not turn.reasoning:
             self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)
 
-    def _find_file_question(self, query: AskModel) -> FileQuestion | None:
-        """Return the question that replaces ``query`` for a very small model, if it needs help with a change."""
-        if self._client is None or self._session is None or self._constraint or self._guided_choice:
-            return None
+    def _help_very_small_model(self, query: AskModel) -> None:
+        """Replace or constrain the next answer of a very small model, if it needs help with the requested change."""
+        self._file_question = None
+        is_free = self._constraint is None and self._guided_choice is None
+        if self._client is None or self._session is None or not (self._is_very_small and is_free):
+            return
         from adapter.agent.file_question import find_file_question, needs_file_question, read_short_file
-        from adapter.backends.small_model_detection import invents_values
 
         history, tools = self._session.history, self._tools
-        is_needed = bool(query.held_to) or needs_file_question(history, tools)
-        if not is_needed or not invents_values(self._client.endpoint, self._client.model):
-            return None
-        found = find_file_question(history, tools, partial(read_short_file, self.workspace), self._asked_files)
-        self._asked_files += [found] if found else []
-        return found
-
-    def _add_edit_constraint(self) -> None:
-        """Constrain the next answer of a very small model, depending on the result of its last edit; see
-        `build_edit_constraint`."""
-        history = self._session.history if self._session else None
-        is_constrained = self._is_constrained or self._constraint is not None or self._guided_choice is not None
-        if history is None or self._client is None or is_constrained or self._file_question is not None:
-            return
-        self._constraint_fields = build_edit_constraint(self._client, self.format.name, history, self._tools)
-        self._is_constrained = bool(self._constraint_fields)
+        if query.held_to or needs_file_question(history, tools):
+            read_file = partial(read_short_file, self.workspace)
+            self._file_question = find_file_question(history, tools, read_file, self._asked_files)
+        if self._file_question is not None:
+            self._asked_files.append(self._file_question)
+        elif not self._is_constrained:
+            self._constraint_fields = build_edit_constraint(self._client, self.format.name, history, tools)
+            self._is_constrained = bool(self._constraint_fields)
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
         """Return the messages for ``query`` and the additional request fields, which only a `ChatClient` supports."""
@@ -444,8 +441,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._client is not None and self._file_question is not None:
             return self._file_question.build_request(self._client.endpoint.kind, self.format)
         fields = self._constraint_fields if self._is_constrained else self._free_fields
-        if self._client is not None and self._own is not None and query.in_words and self._is_constrained:
-            messages = build_plain_question(query.messages, self._message, self._client)
+        if self._is_very_small and self._own is not None and query.in_words and self._is_constrained:
+            messages = build_plain_question(query.messages, self._message)
             return (messages, fields) if messages else self._own.build_request(query.messages, fields)
         return (query.messages, fields) if self._own is None else self._own.build_request(query.messages, fields)
 

@@ -145,28 +145,27 @@ def build_guided_request(
     )
 
 
-def select_offered_tools(workspace: Workspace, client: ChatClient) -> ToolSet:
-    """Return the tools for the model's chat template. A very small model gets only the dialect's basic tools, because
-    it needs half a minute to read 2,000 tokens of definitions, and alternates between similar tools."""
+def is_very_small(client: ChatClient | None) -> bool:
+    """Return whether the server reports that the model is so small that it may invent values."""
     from adapter.backends.small_model_detection import invents_values
 
-    tools, basic = workspace.tools, workspace.dialect.basic
-    if not basic or not invents_values(client.endpoint, client.model):
-        return tools
-    own = workspace.dialect.tools
-    return ToolSet(tool for name, tool in tools.items() if name in basic or name not in own)
+    return client is not None and invents_values(client.endpoint, client.model)
 
 
-def build_plain_question(messages: Sequence[Message], request: str, client: ChatClient) -> list[Message]:
-    """Return one message with the results so far and the user's ``request``, without tools, for a very small model.
-    Return [] for other models. A very small model that sees tools, but may only answer in words, does not answer.
-    """
-    from adapter.backends.small_model_detection import invents_values
+def select_basic_tools(workspace: Workspace) -> ToolSet:
+    """Return the tools for a very small model's chat template: only the dialect's basic tools, and custom tools. The
+    model needs half a minute to read 2,000 tokens of definitions, and alternates between similar tools."""
+    tools, basic, own = workspace.tools, workspace.dialect.basic, workspace.dialect.tools
+    return ToolSet(tool for name, tool in tools.items() if name in basic or name not in own) if basic else tools
 
+
+def build_plain_question(messages: Sequence[Message], request: str) -> list[Message]:
+    """Return one message with the results so far and the user's ``request``, without tools, or [] if the request was
+    left out. A very small model that sees tools, but may only answer in words, does not answer."""
     asked = [
         at for at, message in enumerate(messages) if message["role"] == "user" and request in str(message["content"])
     ]
-    if not asked or not invents_values(client.endpoint, client.model):
+    if not asked:
         return []
     results = (str(message["content"]) for message in messages[asked[-1] + 1 :] if message["role"] == "tool")
     texts = [*(result for result in results if not result.startswith(ERROR_LABEL)), request]

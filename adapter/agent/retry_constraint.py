@@ -42,15 +42,16 @@ MAX_DESTINATIONS = 200
 """Maximum number of paths that the destination of a file is limited to."""
 
 
-def build_retry_constraint(client: ChatClient, format: str, history: CallHistory, tools: ToolSet) -> JsonObject:
+def build_retry_constraint(
+    client: ChatClient, format: str, history: CallHistory, tools: ToolSet, *, is_small: bool
+) -> JsonObject:
     """Return the request fields that constrain an answer to a call of ``tools``. Return no fields if there are no
-    tools, or if the server cannot constrain answers. ``format`` is the name of the call format."""
+    tools, or if the server cannot constrain answers. ``format`` is the name of the call format. ``is_small`` is True
+    for very small models."""
     from adapter.backends.constraint_fields import build_constraint_fields
-    from adapter.backends.small_model_detection import invents_values
 
     if not tools:
         return {}
-    is_small = invents_values(client.endpoint, client.model)
     choices = find_named_values(history, tools, is_small=is_small)
     tools = require_texts(tools) if is_small else tools
     with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
@@ -72,10 +73,8 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
     the change is incomplete, the answer must be the call that reads an unread file or, if the request asks for no edit,
     the requested action. A lookup with a misspelt path of the request must be repeated.
     """
-    from adapter.backends.small_model_detection import invents_values
-
     last = history.recent[-1] if history.recent else None
-    if last is None or not invents_values(client.endpoint, client.model):
+    if last is None:
         return {}
     is_change = last.ok and last.changes
     change_tools = find_change_tools(history, tools)
@@ -90,7 +89,7 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
     elif is_change:
         return {}
     held_to = ToolSet(tools[name] for name in change_tools if name in tools)
-    return build_retry_constraint(client, format, history, held_to)
+    return build_retry_constraint(client, format, history, held_to, is_small=True)
 
 
 def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
