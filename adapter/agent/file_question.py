@@ -34,7 +34,7 @@ from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT, PATH
-from adapter.tools.operations.files import FileText, ReadText
+from adapter.tools.operations import FileText, ReadText
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace

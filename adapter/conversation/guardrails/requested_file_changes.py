@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
-from itertools import pairwise
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
+from adapter.conversation.guardrails.refusals_and_claims import expects_information
 from adapter.core.events import JsonObject
 from adapter.core.text.word_stems import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
@@ -112,17 +112,17 @@ def list_first_paths(request: str) -> list[str]:
 
 def find_started_action(history: CallHistory) -> str:
     """Return the action that `find_file_action` finds, or ``edit`` if the request begins with no known verb, but seems
-    to ask for a change: the model has tried to edit a file that the request names, or such a file contains a quoted
-    text of the request, but not the next one."""
+    to ask for a change: the model has tried to edit a file that the request names, or such a file was read and lacks a
+    quoted text or number of the request."""
     action, paths = find_file_action(history.request), find_paths(history.request)
     if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
     if any(find_text(call, PATH).removeprefix("./") in paths for call in edits):
         return "edit"
-    quoted = find_quoted(history.request) if len(history.recent) else []
-    text = "\n".join(line for path in paths for line in list_known_lines(path, history)) if len(quoted) > 1 else ""
-    return "edit" if any(old in text and new not in text for old, new in pairwise(quoted)) else ""
+    values = find_values(history.request) if history.recent and not expects_information(history.request) else []
+    text = "\n".join(line for path in paths for line in list_known_lines(path, history)) if values else ""
+    return "edit" if text and any(value not in text for value in values) else ""
 
 
 def list_result_lines(text: str) -> list[str]:
