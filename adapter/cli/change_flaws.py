@@ -147,7 +147,7 @@ class Comparison:
         if self.task_words.isdisjoint(new - old or old) and not done:
             if is_question(self.task) and not asks_for(self.task, *CHANGING):
                 yield from (f"{change.path} was changed, although the task is a question" for change in self.changes)
-            if self.is_stuck and self.changes:
+            if self.is_stuck and self.added:
                 yield "no change has a word of the task"
         known = "\n".join([self.task, *self.tally.results])
         for change in self.changes:

@@ -368,6 +368,10 @@ def test_change_by_a_command_is_compared_with_the_task(tmp_path, task, after, fl
     assert (code, flaw in line) == (int(flaw != ""), True), line
 
 
+def test_deletion_by_a_run_that_got_stuck_has_no_words_of_the_task():
+    assert judge("a.txt isn't used, you can get rid of it", {"a.txt": "build\n"}, {}, "stuck")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("task", "after", "flaw"),
     [
