@@ -338,7 +338,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._guided_request = build_guided_request(
                 query, self._client, self._guided_choice, self.format.name, self.workspace, is_first=self._is_first_turn
             )
-        self._help_very_small_model(query)
+        self._adjust_for_very_small_model(query)
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
@@ -414,7 +414,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)
 
-    def _help_very_small_model(self, query: AskModel) -> None:
+    def _adjust_for_very_small_model(self, query: AskModel) -> None:
         """Replace or constrain the next answer of a very small model, if it needs help with the requested change."""
         self._file_question = None
         is_free = self._constraint is None and self._guided_choice is None
