@@ -241,13 +241,6 @@ def _convert_native_message(message: JsonObject) -> JsonObject:
     return {"role": message["role"], "content": "\n".join(text for text in texts if text), "images": images}
 
 
-_TIMINGS = {
-    "total_duration": "total_ms", "load_duration": "load_ms", "prompt_eval_duration": "prompt_ms",
-    "eval_duration": "predicted_ms",
-}  # fmt: skip
-"""Names of Ollama's durations in llama.cpp's ``timings``, of which two are its own."""
-
-
 def to_chat(answer: JsonObject) -> JsonObject:
     """Convert Ollama's response, or a line of its stream, to the chat format. Return other values unchanged."""
     message = answer.get("message")
@@ -262,9 +255,7 @@ def to_chat(answer: JsonObject) -> JsonObject:
     if answer.get("done"):
         prompt, written = answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0
         chunk["usage"] = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
-        chunk["timings"] = {
-            name: answer[key] / 1e6 for key, name in _TIMINGS.items() if isinstance(answer.get(key), int)
-        }
+        chunk["durations"] = {key: value for key, value in answer.items() if key.endswith("_duration")}
     return chunk
 
 
@@ -311,7 +302,7 @@ class OllamaWriter:
         if is_error(chunk):
             return _encode_json_line(to_error(chunk))
         self._first_ns = self._elapsed_ns() if self._first_ns is None else self._first_ns
-        self._measured = chunk if chunk.get("timings") else self._measured
+        self._measured |= {key: chunk[key] for key in ("durations", "timings") if chunk.get(key)}
         return b"".join(map(self._encode_step, self._answer.feed(chunk)))
 
     def _encode_step(self, step: Step) -> bytes:
@@ -343,12 +334,15 @@ class OllamaWriter:
         """Return the fields of a stream's last line. If the server does not report how long it processed the prompt,
         the time until the answer began is used."""
         elapsed_ns, first_ns = self._elapsed_ns(), self._first_ns or 0
-        defaults = dict(zip(_TIMINGS, (elapsed_ns, 0, first_ns, elapsed_ns - first_ns), strict=True))
         usage = self._answer.usage or Usage(0)
         return {
             "done": True,
             "done_reason": "length" if self._answer.finish_reason == "length" else "stop",
-            **{key: _get_timing_ns(self._measured, name, defaults[key]) for key, name in _TIMINGS.items()},
+            "total_duration": elapsed_ns,
+            "load_duration": 0,
+            "prompt_eval_duration": _get_timing_ns(self._measured, "prompt_ms", first_ns),
+            "eval_duration": _get_timing_ns(self._measured, "predicted_ms", elapsed_ns - first_ns),
+            **(self._measured.get("durations") or {}),
             "prompt_eval_count": usage.prompt,
             "eval_count": usage.written,
             **self._answer.notice,
@@ -367,11 +361,11 @@ def to_error(error: JsonObject, _status: int = 500) -> JsonObject:
 
 
 def _get_timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
-    """Return a duration that the model server measured, in nanoseconds, or ``default`` if it is missing."""
+    """Return a duration that llama.cpp measured, in nanoseconds, or ``default`` if it is missing."""
     timings = last.get("timings")
     milliseconds = timings.get(name) if isinstance(timings, dict) else None
     if isinstance(milliseconds, int | float) and 0 <= milliseconds < 1e12:
-        return round(milliseconds * 1e6)
+        return int(milliseconds * 1e6)
     return default
 
 

@@ -9,7 +9,6 @@ of earlier calls are escaped, as in `adapter.protocols.plain_text_messages`.
 from __future__ import annotations
 
 import json
-import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -32,7 +31,6 @@ from adapter.protocols.conversation_cache import (
 )
 from adapter.protocols.plain_text_messages import iter_messages, parse_calls, split_texts, with_system, with_texts
 from adapter.protocols.request_list_cache import build_once
-from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -98,17 +96,10 @@ def _prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Fo
     definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
 
-    encoded = marshal.dumps(list(definitions.values()), NO_REFERENCES)
-    escape = _escape_definitions if len(encoded) <= MAX_CACHED_CHARACTERS else _escape_definitions.__wrapped__
-    return escape(encoded, shown, format)
-
-
-@lru_cache(CACHE_SIZE)
-def _escape_definitions(encoded: bytes, shown: ToolSet, format: Format) -> list[Json]:
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, shown)
 
-    return [_escape_definition(definition, escape) for definition in json.loads(json.dumps(marshal.loads(encoded)))]
+    return [_escape_definition(definition, escape) for definition in definitions.values()]
 
 
 def _to_function(definition: JsonObject) -> JsonObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from adapter.protocols.dropped_fields import HEADER, to_header
 from adapter.protocols.exchange_guardrails import build_guard_headers
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.request_errors import RequestError, build_error_body
+from adapter.protocols.request_list_cache import load_request
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.token_budgets import build_shortened_header
@@ -60,7 +60,7 @@ class OpenAIExchange:
             return
         url, request = http_request.url, None
         try:
-            given = json.loads(http_request.content)
+            given = load_request(http_request.content)
             body = remove_empty_tools(given)
             if url.path.endswith(RESPONSES):
                 self._response = ResponsesRequest(body, store(), len(http_request.content))
