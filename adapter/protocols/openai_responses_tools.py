@@ -136,9 +136,9 @@ def _convert(
             case "namespace" if namespace is None:
                 yield from _convert(require_objects(tool.get("tools"), f"{path}.tools"), name, dropped, f"{path}.tools")
             case "function":
-                about = require_type(
-                    dict, tool.get("function") or tool, path
-                )  # some clients nest the function, as in chat requests
+                # Some clients nest the function, as in chat requests.
+                about = require_type(dict, tool.get("function") or tool, path)
+                name = require_type(str, about.get("name"), f"{path}.name")
                 function = {key: about[key] for key in _FUNCTION if about.get(key) is not None}
                 if namespace is not None:
                     function["name"] = build_qualified_name(namespace, name)
