@@ -6,11 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from adapter.agent.agent_workspace import open_workspace
 from adapter.agent.answer_reader import AgentEvent, AnswerReader
 from adapter.agent.prompt_setup import (
     build_constraint_fields,
@@ -21,7 +20,6 @@ from adapter.agent.prompt_setup import (
     format_from_template,
     is_very_small,
     make_template_chat,
-    require_custom_tools,
     select_basic_tools,
     validate_prompt_mode,
 )
@@ -41,7 +39,7 @@ from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.turn import Turn
-from adapter.dialects import NO_TOOLS, Dialect
+from adapter.dialects import Dialect
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, validate_guide_mode
 from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import get_format, guess_format, resolve_format
@@ -151,31 +149,9 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if chat is not None and (base_url, model) != (None, None):
             raise UsageError("base_url and model cannot be combined with chat; pass either chat, or base_url and model")
         self._address, self._chat_argument = (base_url, model), chat
-        if isinstance(workspace, Workspace):
-            if dialect is not None or approve is not None or tools or host is not None:
-                raise UsageError(
-                    "dialect, approve, tools and host are arguments of Workspace; pass them there, or pass a folder"
-                )
-            self.workspace = workspace
-        else:
-            state = None
-            tools = tuple(tools)
-            if workspace is None:
-                require_custom_tools(tools, dialect)
-                dialect = NO_TOOLS
-                folder = Path(self._resources.enter_context(TemporaryDirectory(prefix="adapter-")))
-                workspace, state = folder / "workspace", folder / "state"
-                workspace.mkdir()
-            self.workspace = self._resources.enter_context(
-                Workspace(
-                    workspace,
-                    dialect or "blade",
-                    approve or "ask" if isinstance(approve, str | None) else self._wrap_approver(approve),
-                    state=state,
-                    tools=tools,
-                    host=host and self._wrap_host(host),
-                )
-            )
+        approver = approve if isinstance(approve, str | None) else self._wrap_approver(approve)
+        host = host and self._wrap_host(host)
+        self.workspace = open_workspace(self._resources, workspace, dialect, approver, tuple(tools), host)
         try:
             check_steps(self._steps, self.workspace.tools)
             # Only a server can report the model's chat template and size.

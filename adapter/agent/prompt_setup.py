@@ -14,7 +14,6 @@ from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.message_rendering import Message
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import ERROR_LABEL, JsonObject
-from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.format import Format
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
@@ -170,12 +169,3 @@ def build_plain_question(messages: Sequence[Message], request: str) -> list[Mess
     results = (str(message["content"]) for message in messages[asked[-1] + 1 :] if message["role"] == "tool")
     texts = [*(result for result in results if not result.startswith(ERROR_LABEL)), request]
     return [{"role": "user", "content": "\n\n".join(texts)}]
-
-
-def require_custom_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
-    """Raise UsageError if an agent without a folder has a dialect, or lacks custom tools."""
-    chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
-    if chosen is not NO_TOOLS:
-        raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")
-    if not tools:
-        raise UsageError("Agent has nothing to work with: pass a folder, a Workspace, or tools=[...]")
