@@ -30,9 +30,11 @@ from adapter.conversation.message_rendering import Message
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
 from adapter.editing.syntax_check import find_new_syntax_error
+from adapter.grammars.grammar_builder import format_gbnf_literal
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
 from adapter.prompting.intent.text_values import find_paths
+from adapter.prompting.intent.verbs import find_requested_action, is_stop_word
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT, PATH
 from adapter.tools.operations import FileText, ReadText
 from adapter.tools.tool import Tool
@@ -46,8 +48,11 @@ MAX_FILES = 4
 MAX_TOKENS = 1_500
 """Maximum number of tokens of an answer."""
 _SYSTEM = "You edit one file. Change only what the user asks for, and keep all other lines."
+MAX_RENAMED = 60
+"""Maximum number of texts to which the answer to a renaming is limited."""
 _GRAMMAR = r'root ::= "```\n" line+ "```"' "\n" r'line ::= ([^\x60\n] [^\n]*)? "\n"'
 """GBNF of a code fence. No line of the file begins with a backtick."""
+_NAME = re.compile(r"[^\W\d]\w*")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 
 
@@ -76,7 +81,27 @@ class FileQuestion:
         content = escape_control_tokens("\n\n".join([*parts, self.request, aim]), format)
         messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": content}]
         fields = {"max_tokens": MAX_TOKENS, "temperature": 0}  # a file should be copied, not varied
-        return messages, {**build_grammar_fields(kind, _GRAMMAR), **fields}
+        renamed = [format_gbnf_literal(f"{text.rstrip()}\n") for text in self.list_renamed()]
+        grammar = f'root ::= "```\\n" ({" | ".join(renamed)}) "```"' if renamed else _GRAMMAR
+        return messages, {**build_grammar_fields(kind, grammar), **fields}
+
+    def list_renamed(self) -> list[str]:
+        """Return the file with one name replaced by another, for each two names of a request to rename something. The
+        list is empty for other requests, or if it would be long."""
+        if find_requested_action(self.request)[0] != "move":
+            return []
+        request, present = self.request, {*_NAME.findall(self.text)}
+        for path in find_paths(request):
+            request = request.replace(path, " ")
+        names = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+        texts = [
+            re.sub(rf"\b{old}\b", new, self.text)
+            for old in names
+            for new in names
+            if old in present and new not in present
+        ]
+        is_long = len(texts) > MAX_RENAMED
+        return [] if is_long else [each for each in texts if not find_new_syntax_error(self.text, each, self.path)]
 
     def build_arguments(self, answer: str) -> JsonObject | None:
         """Return the arguments with which ``tool`` writes the file, or None if the answer has no text or no change."""

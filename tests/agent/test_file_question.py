@@ -118,6 +118,26 @@ def test_missing_file_with_a_stated_text_is_asked_for(request_, is_asked):
     assert (ask({}, request_, (failed,)) is not None) == is_asked
 
 
+@pytest.mark.parametrize(
+    ("request_", "renamed"),
+    [
+        ("Rename calc to total in a.py", ["total = 1\nprint(total, calculate)\n"]),
+        ("The name calc is bad. Call it total instead, in a.py", ["bad", "instead", "name", "total"]),
+        ("Replace calc with total in a.py", []),
+        ("Move calc from a.py to b.py", []),
+        ("Rename it in a.py", []),
+    ],
+)
+def test_renaming_replaces_one_name_of_the_request_by_another(request_, renamed):
+    """The model chooses which. The new text of another file that uses the name is often invented."""
+    text = "calc = 1\nprint(calc, calculate)\n"
+    question = FileQuestion("a.py", {"a.py": text}, TOOLS["edit_file"], request_)
+    found = question.list_renamed()
+    assert found == renamed or sorted(each.partition(" =")[0] for each in found) == renamed
+    grammar = str(question.build_request("llama.cpp", get_format("hermes"))[1]["grammar"])
+    assert ("print(total, calculate)" in grammar, "line+" in grammar) == (bool(renamed), not renamed)
+
+
 def test_file_is_created_only_if_there_is_none(tmp_path):
     """A model that has not read a file must not replace it."""
     with Workspace(tmp_path) as workspace:
@@ -149,7 +169,7 @@ def test_very_small_model_is_asked_for_the_file(tmp_path, first, parameters, tex
     with TemplateServer("llama.cpp", CHATML, *answers, parameters=parameters) as server:
         with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
             agent.run("Rename x to y in a.py")
-        limited = [body for _, body in server.bodies if "line+" in body.get("grammar", "")]
+        limited = [body for _, body in server.bodies if "```" in body.get("grammar", "")]
     assert (tmp_path / "a.py").read_text() == text
     assert len(limited) == (parameters == SMALL)
     assert ("Rename x to y in a.py\n\nWrite the whole changed file a.py." in server.prompts[1]) == bool(limited)
