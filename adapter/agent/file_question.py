@@ -30,7 +30,7 @@ from adapter.conversation.message_rendering import Message
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
 from adapter.editing.syntax_check import find_new_syntax_error
-from adapter.grammars.grammar_builder import format_gbnf_literal
+from adapter.grammars.gbnf import build_code_fence_grammar
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
 from adapter.prompting.intent.text_values import find_paths
@@ -50,8 +50,6 @@ MAX_TOKENS = 1_500
 _SYSTEM = "You edit one file. Change only what the user asks for, and keep all other lines."
 MAX_RENAMED = 60
 """Maximum number of texts to which the answer to a renaming is limited."""
-_GRAMMAR = r'root ::= "```\n" line+ "```"' "\n" r'line ::= ([^\x60\n] [^\n]*)? "\n"'
-"""GBNF of a code fence. No line of the file begins with a backtick."""
 _NAME = re.compile(r"[^\W\d]\w*")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 
@@ -81,8 +79,7 @@ class FileQuestion:
         content = escape_control_tokens("\n\n".join([*parts, self.request, aim]), format)
         messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": content}]
         fields = {"max_tokens": MAX_TOKENS, "temperature": 0}  # a file should be copied, not varied
-        renamed = [format_gbnf_literal(f"{text.rstrip()}\n") for text in self.list_renamed()]
-        grammar = f'root ::= "```\\n" ({" | ".join(renamed)}) "```"' if renamed else _GRAMMAR
+        grammar = build_code_fence_grammar(f"{text.rstrip()}\n" for text in self.list_renamed())
         return messages, {**build_grammar_fields(kind, grammar), **fields}
 
     def list_renamed(self) -> list[str]:

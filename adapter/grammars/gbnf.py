@@ -18,6 +18,7 @@ string.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from typing import assert_never
@@ -158,6 +159,13 @@ def build_json_schema(
         for name, shape in _find_callable_shapes(tools, LoweringOptions(choices or {}, max_string, max_text)).items()
     ]
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
+
+
+def build_code_fence_grammar(texts: Iterable[str]) -> str:
+    """Build a grammar that admits a code fence with one of ``texts`` or, if there are none, with any lines that do not
+    begin with a backtick."""
+    line = r'([^\x60\n] [^\n]*)? "\n"'
+    return f'root ::= "```\\n" ({" | ".join(map(format_gbnf_literal, texts)) or "line+"}) "```"\nline ::= {line}\n'
 
 
 def _find_satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, ir.Shape]:
