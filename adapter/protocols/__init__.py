@@ -28,7 +28,7 @@ __all__ = [
     "conversation_cache", "dropped_fields", "exchange_guardrails", "grounding_constraint", "llama_cpp_completion",
     "media_parts", "model_descriptions", "ollama", "openai_chat_response", "openai_errors", "openai_responses_items",
     "openai_responses_request", "openai_responses_stream", "openai_responses_tools", "reasoning_budget",
-    "recorded_exchange", "request_body_parsing", "request_errors", "request_stats", "sse", "template_messages",
-    "template_prompt", "token_budgets", "tool_call_deltas", "translated_request", "translation_options",
+    "recorded_exchange", "request_body_parsing", "request_errors", "request_list_cache", "request_stats", "sse",
+    "template_messages", "template_prompt", "token_budgets", "tool_call_deltas", "translated_request", "translation_options",
     "upstream_failures", "usage",
 ]  # fmt: skip
