@@ -29,6 +29,6 @@ __all__ = [
     "media_parts", "model_descriptions", "ollama", "openai_chat_response", "openai_errors", "openai_responses_items",
     "openai_responses_request", "openai_responses_stream", "openai_responses_tools", "reasoning_budget",
     "recorded_exchange", "request_body_parsing", "request_errors", "request_list_cache", "request_stats", "sse",
-    "template_messages", "template_prompt", "token_budgets", "tool_call_deltas", "translated_request", "translation_options",
-    "upstream_failures", "usage",
+    "template_messages", "template_prompt", "token_budgets", "tool_call_deltas", "translated_request",
+    "translation_options", "upstream_failures", "usage",
 ]  # fmt: skip
