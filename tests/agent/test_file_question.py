@@ -178,11 +178,13 @@ def test_very_small_model_is_asked_for_the_file(tmp_path, first, parameters, tex
 def test_each_file_of_a_rename_is_asked_for(tmp_path):
     """Once all of them have been read, one after the other."""
     (tmp_path / "a.py").write_text("x = 1\n")
-    (tmp_path / "b.py").write_text("from a import x\n")
-    answers = (READ, READ.replace("a.py", "b.py"), "```\ny = 1\n```", "```\nfrom a import y\n```", "Done.")
+    (tmp_path / "b.py").write_text("from a import x\nprint(x)\n")
+    changed = "```\nfrom a import y\nprint(y)\n```"
+    answers = (READ, READ.replace("a.py", "b.py"), "```\ny = 1\n```", changed, "Done.")
     with (
         TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL) as server,
         Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
     ):
         assert agent.run("Rename x to y in a.py and b.py").content == "Done."
-    assert [(tmp_path / name).read_text() for name in ("a.py", "b.py")] == ["y = 1\n", "from a import y\n"]
+        assert len(server.prompts) == len(answers)
+    assert [(tmp_path / name).read_text() for name in ("a.py", "b.py")] == ["y = 1\n", "from a import y\nprint(y)\n"]

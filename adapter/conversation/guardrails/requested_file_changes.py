@@ -340,10 +340,12 @@ def list_known_lines(path: str, history: CallHistory) -> Iterator[str]:
     """
     calls = [call for call in history.calls if path in call.values]
     replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]
+    replaced_lines = {line.strip() for old in replaced for line in old.splitlines()}
     for call in calls:
         lines = list_result_lines(call.result) if call.ok else _NUMBERED.findall(call.result)
         if not (call.ok and call.changes):
-            yield from (line for line in lines if not any(old and old in line for old in replaced))
+            kept = (line for line in lines if not any(old and old in line for old in replaced))
+            yield from (line for line in kept if line.strip() not in replaced_lines)
 
 
 def find_readers_for_invented_content(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
