@@ -103,7 +103,7 @@ class FileQuestion:
     def build_arguments(self, answer: str) -> JsonObject | None:
         """Return the arguments with which ``tool`` writes the file, or None if the answer has no text or no change."""
         found = _FENCE.search(answer)
-        new, old = (found[1].rstrip() if found else ""), self.text.rstrip()
+        new, old = (found[1].strip("\n").rstrip() if found else ""), self.text.strip("\n").rstrip()
         if not new.strip() or new == old or find_new_syntax_error(old, new, self.path):
             return None
         parameters = [_find_parameter(self.tool, names) for names in (PATH, CONTENT)]

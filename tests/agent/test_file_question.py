@@ -33,7 +33,7 @@ def ask(files, request, calls=(), asked=()):
         ("a\nb\na\nb\n", "a\nb\na\nc\n", "b\na\nb", "b\na\nc"),
         ("- x\n- y\n", "- x\n- y\n- z", "- y", "- y\n- z"),
         ("- x\n- y\n- z\n", "- x\n- z\n", "- x\n- y\n- z", "- x\n- z"),
-        ("x = 1\n", "x = 2\n\n", "x = 1", "x = 2"),
+        ("x = 1\n", "\nx = 2\n\n", "x = 1", "x = 2"),
     ],
 )
 def test_answer_becomes_an_edit_of_the_changed_lines(text, answer, old, new):
@@ -177,14 +177,17 @@ def test_very_small_model_is_asked_for_the_file(tmp_path, first, parameters, tex
 
 def test_each_file_of_a_rename_is_asked_for(tmp_path):
     """Once all of them have been read, one after the other."""
-    (tmp_path / "a.py").write_text("x = 1\n")
-    (tmp_path / "b.py").write_text("from a import x\nprint(x)\n")
-    changed = "```\nfrom a import y\nprint(y)\n```"
-    answers = (READ, READ.replace("a.py", "b.py"), "```\ny = 1\n```", changed, "Done.")
+    (tmp_path / "a.py").write_text("calc = 1\n")
+    (tmp_path / "b.py").write_text("from a import calc\nprint(calc)\n")
+    changed = "```\nfrom a import total\nprint(total)\n```"
+    answers = (READ, READ.replace("a.py", "b.py"), "```\ntotal = 1\n```", changed, "Done.")
     with (
         TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL) as server,
         Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
     ):
-        assert agent.run("Rename x to y in a.py and b.py").content == "Done."
+        assert agent.run("Rename calc to total in a.py and b.py").content == "Done."
         assert sum("```" in body.get("grammar", "") for _, body in server.bodies) == 2
-    assert [(tmp_path / name).read_text() for name in ("a.py", "b.py")] == ["y = 1\n", "from a import y\nprint(y)\n"]
+    assert [(tmp_path / name).read_text() for name in ("a.py", "b.py")] == [
+        "total = 1\n",
+        "from a import total\nprint(total)\n",
+    ]
