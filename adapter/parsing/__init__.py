@@ -11,6 +11,7 @@ __all__ = [
     "format_file",
     "format_spec",
     "json_calls",
+    "marker_patterns",
     "marker_set",
     "marker_tables",
     "parse_policy",

@@ -124,7 +124,7 @@ class CallEventFactory:
         if repairs_by_name and not self._policy.repairs:
             deviations = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
             return InvalidToolCall(raw, f"the call must be valid as written, but {deviations}. Write it again.", name)
-        if "number-spelling" in repairs_by_name and (number := find_leading_zeros([*spelt.values()])):
+        if number := find_leading_zeros([*spelt.values()]):
             error = f"expected a number without leading zeros, or the string {json.dumps(number)}, got {number}"
             return InvalidToolCall(raw, f"the call of {name!r} is ambiguous: {error}. Write it again.", name)
         tool = self._tools.match(name)

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, TypeAlias
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.encode import dump_json
-from adapter.parsing.bodies import gemma_call, python_encoder
+from adapter.parsing.bodies import gemma_encoder, python_encoder
 from adapter.parsing.bodies.format_file_calls import SplitPairs, build_pairs_splitter, encode_yaml, find_uncertain_text
 from adapter.parsing.bodies.tagged_arguments import is_ambiguous_pair, reads_as_null
 from adapter.tools.coercion import get_type_name
@@ -161,7 +161,7 @@ class FormatSpec:
     def encode_call(self, name: str, arguments: JsonObject, number: int = 0) -> str:
         """Encode one call, without the text around all calls."""
         if self.body == "gemma":
-            return f"{self.head}{gemma_call.encode_call(name, arguments, self.quote)}{self.tail}"
+            return f"{self.head}{gemma_encoder.encode_call(name, arguments, self.quote)}{self.tail}"
         if self.body == "python":
             return f"{self.head}{python_encoder.encode_call(name, arguments)}{self.tail}"
         if self.body == "yaml":

@@ -9,27 +9,30 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise, starmap
+from itertools import pairwise, starmap
 from typing import TypeAlias
 
+from adapter.parsing.marker_patterns import (
+    build_anchor,
+    build_beginnings,
+    build_branch,
+    build_neighbor_pattern,
+    choose_anchors,
+    equals_ignoring_case,
+    join_firsts,
+    list_letter_cases,
+)
+
 _NEVER = "(?!)"
-_AFTER_ANCHOR = 3
-"""Maximum number of characters after a marker's anchor that the pattern contains. If it contained all of them,
-compiling the pattern for the markers of all families would take longer than parsing most answers."""
 ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern that
 includes the characters around anchors, which takes longer than parsing a short answer."""
 MAX_REPEATED = 3
 """Maximum number of times that a weak marker may occur in text that is undecided, such as a name and two line breaks
 after a line break."""
-_sign = re.compile(r"[^\w\s]")
-_KELVIN = "\u212a"
-"""KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
-
 MarkerSpan: TypeAlias = tuple[int, int]
 """The start and the end of a marker in a text."""
 
@@ -113,7 +116,7 @@ class MarkerSet:
             return self._parent._offsets
         strong = self._anchored
         return {
-            spelling: [(at, _join_firsts(some)) for at, some in sorted(strong.get(char, {}).items(), reverse=True)]
+            spelling: [(at, join_firsts(some)) for at, some in sorted(strong.get(char, {}).items(), reverse=True)]
             for char in self._anchors
             for spelling in (char, char.upper())
         }
@@ -125,7 +128,7 @@ class MarkerSet:
 
     @cached_property
     def _anchors(self) -> frozenset[str]:
-        return _choose_anchors(self.literals)
+        return choose_anchors(self.literals)
 
     @property
     def _anchored(self) -> Mapping[str, Mapping[int, Sequence[str]]]:
@@ -212,8 +215,8 @@ class MarkerSet:
     @cached_property
     def _exact_pattern(self) -> re.Pattern[str]:
         """A pattern with one branch per anchor, which includes the characters that may surround the anchor."""
-        strong = starmap(_build_branch, self._anchored.items())
-        weak = (_build_anchor(literal, self._find_anchor(literal), weak.search) for literal, weak in self.weak.items())
+        strong = starmap(build_branch, self._anchored.items())
+        weak = (build_anchor(literal, self._find_anchor(literal), weak.search) for literal, weak in self.weak.items())
         return re.compile("|".join([*weak, *strong]) or _NEVER)
 
     @cached_property
@@ -230,14 +233,14 @@ class MarkerSet:
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
-        behind = {char: f"(?:{_build_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
-        behind |= {first: rf"(?:{_build_beginnings(rests)})?\Z" for first, rests in beginnings.items()}
+        behind = {char: f"(?:{build_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
+        behind |= {first: rf"(?:{build_beginnings(rests)})?\Z" for first, rests in beginnings.items()}
         behind |= {
             literal: f"(?:{weak.rough}()|{behind[literal]}|{weak.rough_beginning})"
             for literal, weak in self.weak.items()
             if weak.rough
         }
-        branches = [re.escape(one) + rest for char, rest in behind.items() for one in _list_letter_cases(char)]
+        branches = [re.escape(one) + rest for char, rest in behind.items() for one in list_letter_cases(char)]
         return re.compile("|".join(branches) or _NEVER)
 
     def find_plain_end(self, text: str) -> int:
@@ -284,7 +287,7 @@ class MarkerSet:
             if (
                 ahead.startswith(literal)
                 and stop <= end
-                and (is_ascii or _equals_ignoring_case(literal, text[start:stop]))
+                and (is_ascii or equals_ignoring_case(literal, text[start:stop]))
             ):
                 return start, stop
             literal = self._shorter[literal]
@@ -342,7 +345,7 @@ class WeakMarkerSet(MarkerSet):
         extended._offsets = {char: [*places] for char, places in self._offsets.items()}
         for char, by_offset in extended._group_by_anchor(added).items():
             firsts = dict(extended._offsets[char])
-            firsts |= {at: firsts.get(at, "") + _join_firsts(some) for at, some in by_offset.items()}
+            firsts |= {at: firsts.get(at, "") + join_firsts(some) for at, some in by_offset.items()}
             extended._offsets |= dict.fromkeys((char, char.upper()), sorted(firsts.items(), reverse=True))
         return extended
 
@@ -389,125 +392,6 @@ def _merge_groups(
     groups: Mapping[int, Sequence[str]], others: Mapping[int, Sequence[str]]
 ) -> Mapping[int, Sequence[str]]:
     return {at: [*groups.get(at, ()), *others.get(at, ())] for at in {**groups, **others}}
-
-
-def _equals_ignoring_case(literal: str, text: str) -> bool:
-    """Return whether ``text`` is ``literal`` in some letter case. ``text`` may contain characters outside ASCII."""
-    return text.lower() == literal and _KELVIN not in text
-
-
-def _choose_anchors(literals: Iterable[str]) -> frozenset[str]:
-    """Return a few characters such that each literal contains at least one of them.
-
-    Letters, digits, underscores and spaces are used only for literals without any other character, as their first
-    character.
-    """
-    candidates = [dict.fromkeys(_sign.findall(literal) or literal[0]) for literal in literals]
-    anchors = set[str]()
-    while candidates:
-        [(anchor, _)] = Counter(chain.from_iterable(candidates)).most_common(1)
-        anchors.add(anchor)
-        candidates = [each for each in candidates if anchor not in each]
-    return frozenset(anchors)
-
-
-def _build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
-    """Return a pattern for the anchor ``char`` and the characters around it. A lookbehind matches the characters before
-    it."""
-    rests: dict[str, list[str]] = {}
-    for offset, literals in sorted(by_offset.items(), reverse=True):
-        for literal in literals:
-            before = literal[: offset + 1] if offset else ""
-            rests.setdefault(before, []).append(literal[offset + 1 : offset + 1 + _AFTER_ANCHOR])
-    behind = [_build_rest_pattern(rests.pop(""))] if "" in rests else []
-    branches = [f"(?<={_build_any_case(before)}){_build_rest_pattern(after)}" for before, after in rests.items()]
-    if branches:
-        behind.append(f"(?<={_build_last_characters(rests)})(?:{'|'.join(branches)})")
-    return f"{_build_any_case(char)}(?:{'|'.join(behind)})"
-
-
-def _build_last_characters(literals: Collection[str]) -> str:
-    """Return a pattern for the last three characters of each literal, or fewer if one of them is shorter. It rejects
-    most texts faster than all literals would."""
-    length = min(3, *map(len, literals))
-    return "".join(_build_class({literal[at] for literal in literals}) for at in range(-length, 0))
-
-
-def _build_neighbor_pattern(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
-    """Return a pattern that is matched directly after ``char``. It requires that a character next to ``char`` is also
-    next to it in one of the markers."""
-    after = {literal[1:2] for literal in by_offset.get(0, [])}
-    before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
-    sides = [f"(?<={_build_class(before)}{_build_any_case(char)})"] if before else []
-    return "|".join(sides + ([_build_next_pattern(after)] if after else []))
-
-
-def _build_class(characters: Iterable[str]) -> str:
-    """Return a pattern for one of ``characters``, in any letter case."""
-    return f"[{re.escape(''.join(spelling for char in sorted(characters) for spelling in _list_letter_cases(char)))}]"
-
-
-def _list_letter_cases(char: str) -> Iterable[str]:
-    """Return ``char`` in lower and upper case, without duplicates."""
-    return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
-
-
-def _join_firsts(literals: Iterable[str]) -> str:
-    return "".join({spelling for literal in literals for spelling in _list_letter_cases(literal[0])})
-
-
-def _build_beginnings(literals: Iterable[str]) -> str:
-    """Return a pattern that matches each prefix of each literal."""
-    rests: dict[str, list[str]] = {}
-    for literal in filter(None, literals):
-        rests.setdefault(literal[0], []).append(literal[1:])
-    return "|".join(f"{_build_any_case(first)}(?:{_build_beginnings(rest)})?" for first, rest in rests.items())
-
-
-def _build_anchor(literal: str, offset: int, behind: str) -> str:
-    """Return a pattern for the anchor of ``literal``, at ``offset``, if ``behind`` matches the text after it."""
-    before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
-    return f"{char}{f'(?<={before}{char})' if offset else ''}{after}{behind}"
-
-
-def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
-    """Return a pattern for the longest matching literal. It ignores letter case unless ``exact`` is true.
-
-    The pattern is a tree in which each branch begins with a literal or a character set, because `re` chooses between
-    such branches by the first character alone.
-    """
-    branches: dict[str, list[str]] = {}
-    for literal in dict.fromkeys(literals):
-        branches.setdefault(literal[:1], []).append(literal[1:])
-    is_optional = branches.pop("", None) is not None
-    to_pattern = re.escape if exact else _build_any_case
-    pattern = "|".join(to_pattern(first) + _build_rest_pattern(rests, exact=exact) for first, rests in branches.items())
-    return f"(?:{pattern})?" if is_optional else pattern
-
-
-def build_first_two(literals: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of each literal, in any letter case. In place of the second
-    character, it also matches the end of the text."""
-    seconds: dict[str, set[str]] = {}
-    for first_two in dict.fromkeys(literal[:2] for literal in literals):
-        seconds.setdefault(first_two[0], set()).add(first_two[1:])
-    return "|".join(_build_any_case(first) + _build_next_pattern(some) for first, some in seconds.items())
-
-
-def _build_next_pattern(characters: set[str]) -> str:
-    """Return a pattern for one of ``characters`` or the end of the text. If one of ``characters`` is an empty string,
-    return an empty pattern."""
-    return "" if "" in characters else rf"(?:{_build_class(characters)}|\Z)"
-
-
-def _build_rest_pattern(rests: list[str], *, exact: bool = False) -> str:
-    if len(rests) > 1:
-        return f"(?:{build_alternatives(rests, exact=exact)})"
-    return re.escape(rests[0]) if exact else _build_any_case(rests[0])
-
-
-def _build_any_case(text: str) -> str:
-    return "".join(f"[{char}{char.upper()}]" if "a" <= char <= "z" else re.escape(char) for char in text)
 
 
 @lru_cache(maxsize=512)

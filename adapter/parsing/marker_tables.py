@@ -22,13 +22,8 @@ from adapter.parsing.format import (
     try_readers,
 )
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
-from adapter.parsing.marker_set import (
-    MarkerSet,
-    WeakMarker,
-    WeakMarkerSet,
-    build_first_two,
-    get_marker_set,
-)
+from adapter.parsing.marker_patterns import build_first_two
+from adapter.parsing.marker_set import MarkerSet, WeakMarker, WeakMarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, SPACE, Reader
 from adapter.parsing.wrapper_tags import (
     ANNOUNCING_WORD,

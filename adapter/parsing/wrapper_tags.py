@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from adapter.parsing.format import BodySource
-from adapter.parsing.marker_set import MarkerSet, WeakMarker, WeakMarkerSet, build_first_two
+from adapter.parsing.marker_patterns import build_first_two
+from adapter.parsing.marker_set import MarkerSet, WeakMarker, WeakMarkerSet
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 from adapter.tools.tool_set import ToolSet
 

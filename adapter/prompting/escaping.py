@@ -41,7 +41,8 @@ from adapter.parsing.format import BodySource, Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.tool_elements import is_distinctive_name
 from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
-from adapter.parsing.marker_set import build_alternatives, get_marker_set
+from adapter.parsing.marker_patterns import build_alternatives
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
 from adapter.parsing.wrapper_tags import ANNOUNCING_WORD, announces_calls

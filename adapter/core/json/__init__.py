@@ -1,3 +1,3 @@
 """Decode JSON written by models, either strictly or with named repairs, and encode JSON for models."""
 
-__all__ = ["decode", "encode", "load", "repair", "strict"]
+__all__ = ["decode", "encode", "load", "strict"]

@@ -12,9 +12,11 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.strict import (
+    LAYOUT_ESCAPE,
     LITERAL_ESCAPE,
     MAX_DEPTH,
     MAX_DIGITS,
+    PUNCTUATION_ESCAPE,
     UnterminatedError,
     keep_number_text,
     parse_finite_float,
@@ -418,10 +420,7 @@ class JsonRepairer:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 
 
-LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
-"""Matches an escape for a line break or tab, unless it begins a word such as ``\\nabla``."""
 _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
-PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")
 _ESCAPED_TEXT = re.compile(r"[^\"\\\x00-\x1f]+")
 _REST_IS_SPACE = re.compile(r"\s*\Z")

@@ -229,6 +229,9 @@ _STRICT = json.JSONDecoder(
 )
 LITERAL_ESCAPE = re.compile(r"\\(?:b(?=[\w(\[])|(?<=[^\\][\w)\]]\\)b|f(?=[a-z]))")
 r"""Matches a backspace or form feed next to a word, as in ``\bword\b`` or ``\frac``, where models mean a backslash."""
+LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
+"""Matches an escape for a line break or tab, unless it begins a word such as ``\\nabla``."""
+PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 _HOLDS_LITERAL = re.compile(rf"(?<!\\)(?:\\\\)*+{LITERAL_ESCAPE.pattern}")
 _LEADING_ZEROS = re.compile(r"[+-]?0\d")
 _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")

@@ -21,7 +21,6 @@ from functools import partial
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.encode import dump_json
 from adapter.core.json.strict import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -394,28 +393,3 @@ class _GemmaReader:
         self.position = decoded.end
         value: str = decoded.value
         return value
-
-
-def encode_call(name: str, arguments: JsonObject, quote: str) -> str:
-    return f"call:{name}{_encode(arguments, quote)}"
-
-
-def _encode(value: Json, quote: str) -> str:
-    match value:
-        case str():
-            if quote.lower() not in value.lower():
-                return f"{quote}{value}{quote}"
-            # The escapes keep tokens out of the string, because the parser looks for them outside QUOTE.
-            return dump_json(value).replace("<", "\\u003c")
-        case dict():
-            return (
-                "{" + ",".join(f"{_encode_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"
-            )
-        case list():
-            return "[" + ",".join(_encode(item, quote) for item in value) + "]"
-        case _:
-            return json.dumps(value)
-
-
-def _encode_key(key: str, quote: str) -> str:
-    return key if re.fullmatch(r"\w+(?:[ .-]\w+)*", key) else _encode(key, quote)

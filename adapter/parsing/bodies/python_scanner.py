@@ -10,7 +10,8 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
-from adapter.parsing.bodies.python_parser import QUOTE_CONTEXT, closes_string, explain_error, read_calls
+from adapter.parsing.bodies.python_literals import QUOTE_CONTEXT, closes_string
+from adapter.parsing.bodies.python_parser import explain_error, read_calls
 from adapter.parsing.bracket_delimited_json import UntaggedJson
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_calls import skip_string

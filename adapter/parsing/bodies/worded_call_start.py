@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from adapter.parsing.bodies.worded_call import ANNOUNCING_WORDS, build_head
-from adapter.parsing.marker_set import WeakMarker, build_alternatives
+from adapter.parsing.marker_patterns import build_alternatives
+from adapter.parsing.marker_set import WeakMarker
 from adapter.parsing.stream_buffer import NAME_LIMIT
 
 FIRST_WORDS = (

@@ -6,7 +6,8 @@ google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
 
 from functools import partial
 
-from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
+from adapter.parsing.bodies.gemma_call import GemmaCall
+from adapter.parsing.bodies.gemma_encoder import encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 

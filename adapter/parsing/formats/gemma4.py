@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from adapter.parsing.bodies import call_colon_tag
-from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
+from adapter.parsing.bodies.gemma_call import GemmaCall
+from adapter.parsing.bodies.gemma_encoder import encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader

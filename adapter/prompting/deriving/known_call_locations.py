@@ -16,7 +16,7 @@ from typing import TypeAlias
 from adapter.core.errors import FormatError
 from adapter.core.events import JsonObject
 from adapter.core.yaml_subset import decode_yaml
-from adapter.parsing.bodies import gemma_call, python_encoder
+from adapter.parsing.bodies import gemma_encoder, python_encoder
 from adapter.parsing.bodies.python_parser import read_calls
 from adapter.parsing.format_spec import ID, NUMBER
 from adapter.tools.tool_set import ToolSet
@@ -159,7 +159,7 @@ def locate_gemma(text: str, start: int, name: str, arguments: JsonObject) -> Cal
         string = next((value for value in arguments.values() if isinstance(value, str) and value), None)
         match = re.compile(rf"\{{[^{{}}]*?\w:(\S+?){re.escape(string)}\1").search(text, at) if string else None
         quote = match[1] if match else '<|"|>'
-        encoded = gemma_call.encode_call(name, arguments, quote)
+        encoded = gemma_encoder.encode_call(name, arguments, quote)
         if text.startswith(encoded, at - len("call:")):
             return CallSpan(at - len("call:"), at - len("call:") + len(encoded), ("",), quote=quote if match else "")
     raise CannotLearnError(f"the text 'call:{name}{{...}}' does not occur")
