@@ -45,12 +45,8 @@ MIN_UNIQUE = 2
 beyond doubt."""
 NEAR = 2
 """Maximum distance, in lines, between a match and its lines that occur out of order."""
-MAX_DRIFTED = 0.5
-"""Maximum share of unchanged lines that may differ if the match of the changed lines is beyond doubt."""
 MARGIN = 0.06
 """Minimum lead in score over the second best candidate."""
-CLEAN_MARGIN = 0.3
-"""A candidate whose score is this close to the best match must have more mismatches than the best match."""
 HINT_REACH = 200
 """Maximum distance, in lines, between a line hint and the only location of a change."""
 MAX_OFF = 5
@@ -192,8 +188,6 @@ class MatchFeatures:
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
     """Return the rows that a hunk removes or inserts between, and adjacent equal rows, which may also be meant."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
-    if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
-        return range(hunk.start, hunk.end)
     up = down = 0
     while hunk.start - up > 0 and old[hunk.start - up - 1] == moving[-1 - up % len(moving)]:
         up += 1
@@ -290,9 +284,7 @@ def _check_neighbors(match: MatchFeatures) -> str:
 def _check_conflicts(match: MatchFeatures) -> str:
     conflicting = [row for row, found in match.compared.items() if found.conflicts]
     drifted = len(conflicting) + sum(row not in match.compared for row in match.shown)
-    if not conflicting or (drifted == 1 and match.count_unique() >= MIN_UNIQUE):
-        return ""
-    if drifted <= MAX_DRIFTED * len(match.shown) and match.is_change_beyond_doubt():
+    if not conflicting or (drifted == 1 and match.count_unique() >= MIN_UNIQUE) or match.is_change_beyond_doubt():
         return ""
     return f"line {conflicting[0] + 1} of the old text does not match the file"
 
@@ -310,9 +302,7 @@ def _check_score(match: MatchFeatures) -> str:
     alike = (row for row, found in match.compared.items() if found.similarity >= MIN_DISTINCTIVE_SIMILARITY)
     distinctive = sum(is_distinctive(match.keys[row]) for row in alike)
     needed = next(needed for lines, needed in MIN_SCORES if distinctive >= lines)
-    if score >= needed or _leaves_out_only_comments(match):
-        return ""
-    if score >= 1 - MAX_DRIFTED and match.is_change_beyond_doubt():
+    if score >= needed or _leaves_out_only_comments(match) or match.is_change_beyond_doubt():
         return ""
     return f"a similarity of {max(0, round(100 * score))} % is too low"
 
@@ -336,17 +326,13 @@ def _check_repeated(match: MatchFeatures) -> str:
 
 
 def _check_rivals(match: MatchFeatures) -> str:
-    """Require that the match clearly leads all other candidates, or is nearest to the line hint."""
+    """Require that the match clearly leads all other candidates, is the only one without a difference in meaning, or is
+    nearest to the line hint."""
     best = match.best
     rivals = [other for other in match.candidates if other is not best and other.is_apart_from(best)]
-    in_reach = [other for other in rivals if best.score - other.score < CLEAN_MARGIN]
-    # If two candidates differ from the old text in about as many lines, the size of the differences is not significant.
-    as_mismatched = [other for other in in_reach if best.mismatches > 0 and other.mismatches <= best.mismatches + 1]
-    close = [other for other in rivals if best.score - other.score < MARGIN or other in as_mismatched]
-    if not close:
-        return ""
-    is_cleanest = not best.missing and all(other.mismatches > best.mismatches for other in in_reach)
-    if is_cleanest and best.score >= close[0].score and not as_mismatched:
+    close = [other for other in rivals if best.score - other.score < MARGIN]
+    is_cleanest = not best.mismatches and all(other.mismatches for other in close)
+    if not close or is_cleanest:
         return ""
     if match.is_hinted(best.first_line, (other.first_line for other in close)):
         return ""
