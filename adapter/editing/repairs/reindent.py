@@ -103,7 +103,7 @@ class IndentMapper:
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }
         is_same = len(prefixes) <= 1 and all(pair.written.endswith(pair.actual) for pair in self._pairs)
-        if not is_same or not (self._has_indented_line or prefixes <= {""} or self._has_tab_after(*prefixes)):
+        if not is_same:
             return None
         is_scaled = prefixes != {""} and len(set(self._find_units(self._pairs[0]))) > 1
         return None if is_scaled else "".join(prefixes)
@@ -114,15 +114,6 @@ class IndentMapper:
         pairs = (pair for text in self._written for pair in pairwise(text))
         indents = ((above, get_indent(below)) for above, below in pairs)
         return {indent for above, indent in indents if indent and _is_left_open(above[len(indent) - 1 :])}
-
-    @property
-    def _has_indented_line(self) -> bool:
-        """True if a matched line of the file is indented. Only such a line can show a prefix."""
-        return any(pair.actual for pair in self._pairs)
-
-    def _has_tab_after(self, prefix: str) -> bool:
-        """Return whether a tab follows ``prefix``, because the model put spaces before the file's own tabs."""
-        return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
 
     def _find_units(self, base: _Pair) -> tuple[int, int]:
         """Return the corresponding columns in the file and in the model's text, near ``base``."""
