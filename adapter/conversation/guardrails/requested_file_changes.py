@@ -57,8 +57,10 @@ _EXPLAINS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches answers that may explain why nothing was changed."""
-_HOW_TO = re.compile(r"(?i)\b(?:how\s+(?:can|could|do|should|to|would)|should|what\s+(?:does|is)\s+an?)\b")
-"""Matches questions that need no content of the file that they name."""
+_HOW_TO = re.compile(
+    r"(?i)\b(?:how\s+(?:can|could|do|should|to|would)|should|what\s+(?:does|is)\s+(?:an?|(?:\w+\s+)?\d\S*))\b"
+)
+"""Matches questions that need no content of the file that they name, such as "What is port 8080 in a.ini for?"."""
 MAX_UNREAD = 200
 """Maximum length of an answer to a question about a file that was not read, in characters."""
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\w{3,}")
@@ -353,12 +355,12 @@ def find_readers_for_invented_content(content: str, history: CallHistory, tools:
 
     This is so if the request is a question about a file, no tool was called, and the answer has a placeholder, or a
     number or quotation ("it says ...") that does not occur in the conversation. A short answer without a reason also
-    counts as invented, unless the question asks how to do something, or about a value that it states.
+    counts as invented, unless the question asks how to do something, or what a value means.
     """
     if history.recent or not is_question(history.request) or not find_paths(history.request):
         return ()
     plain = re.sub("|".join(f"`{re.escape(path)}`" for path in find_paths(history.request)), "", content)
-    is_general = _HOW_TO.search(history.request) or _VALUE.search(history.request) or _EXPLAINS.search(content)
+    is_general = _HOW_TO.search(history.request) or _EXPLAINS.search(content)
     if 0 < len(content) <= MAX_UNREAD and not is_general and not history.calls and "`" not in plain:
         return find_readers(tools)
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)

@@ -588,6 +588,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("Make a new file b/a.md", (), "I made it.", "unmade_change", ("write_file",)),
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
+        ("Who wrote the book in b.csv that costs 12.50?", (), "John.", "unread_file", ("read_file",)),
         ("What version is in package.json?", (), "4.14.1", "unread_file", ("read_file",)),
         ("Which port is set in a.ini?", (), "The port is set in `a.ini`.", "unread_file", ("read_file",)),
         ("Who wrote a.toml?", (), "The author is [Your Name].", "unread_file", ("read_file",)),
