@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from adapter.agent.agent_workspace import open_workspace
 from adapter.agent.answer_reader import AgentEvent, AnswerReader
 from adapter.agent.prompt_setup import (
+    add_further_calls,
     build_constraint_fields,
     build_guided_request,
     build_plain_question,
@@ -347,7 +348,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _take_next_step(self, answer: AnswerReader) -> AskModel | RunTools | Finished:
         assert self._session is not None
         if self._guided_request is not None:
-            self._complete_calls(answer)
+            add_further_calls(answer, self._message, self._tools, self.format)
         turn, usage = answer.finish()
         self._answer = None
         self._observe(turn)
@@ -355,20 +356,6 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._constraint not in ("prefer", "required"):
             self._is_constrained = self._constrains_next(turn, step)
         return step
-
-    def _complete_calls(self, answer: AnswerReader) -> None:
-        """Add calls that a very small model left out: calls of the same tool for other values in the request."""
-        calls = answer.calls
-        if len(calls) != 1 or calls[0].name not in self._tools:
-            return
-        from adapter.backends.stream_chunks import Chunk
-        from adapter.prompting.intent.further_calls import find_further_arguments
-        from adapter.prompting.intent.text_values import unquote
-
-        further = find_further_arguments(unquote(self._message), self._tools[calls[0].name], calls[0].arguments)
-        if further:
-            written = self.format.encode_calls([(calls[0].name, arguments) for arguments in further])
-            answer.feed(Chunk(f"\n{written}"))
 
     def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
         """Return whether to constrain the next answer.

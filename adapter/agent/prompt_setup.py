@@ -25,6 +25,7 @@ from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
+    from adapter.agent.answer_reader import AnswerReader
     from adapter.backends.chat_client import ChatClient
     from adapter.conversation.session_steps import AskModel
     from adapter.protocols.translated_request import TranslatedRequest
@@ -142,6 +143,20 @@ def build_guided_request(
             guided_choice=settings,
         ),
     )
+
+
+def add_further_calls(answer: AnswerReader, message: str, tools: ToolSet, format: Format) -> None:
+    """Add the further calls of the same tool that ``message`` asks for, which a very small model leaves out."""
+    calls = answer.calls
+    if len(calls) != 1 or calls[0].name not in tools:
+        return
+    from adapter.backends.stream_chunks import Chunk
+    from adapter.prompting.intent.further_calls import find_further_arguments
+    from adapter.prompting.intent.text_values import unquote
+
+    if further := find_further_arguments(unquote(message), tools[calls[0].name], calls[0].arguments):
+        written = format.encode_calls([(calls[0].name, arguments) for arguments in further])
+        answer.feed(Chunk(f"\n{written}"))
 
 
 def is_very_small(client: ChatClient | None) -> bool:
