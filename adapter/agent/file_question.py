@@ -42,22 +42,22 @@ from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 
 MAX_FILE = 3_000
-"""Maximum length of a file that is asked for, in characters."""
+"""Maximum length, in characters, of a file whose new text is requested."""
 MAX_FILES = 4
 """Maximum number of files that a question shows."""
 MAX_TOKENS = 1_500
 """Maximum number of tokens of an answer."""
 _SYSTEM = "You edit one file. Change only what the user asks for, and keep all other lines."
 MAX_RENAMED = 60
-"""Maximum number of texts to which the answer to a renaming is limited."""
+"""Maximum number of texts among which the model chooses for a rename."""
 _NAME = re.compile(r"[^\W\d]\w*")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class FileQuestion:
-    """A question for the new text of the file ``path``, which ``tool`` writes. ``files`` are the texts of the existing
-    files that the request names, by path."""
+    """A request for the new text of the file ``path``, to be written by ``tool``. ``files`` maps the paths of existing
+    files that the user's request names to their texts."""
 
     path: str
     files: Mapping[str, str]
@@ -66,7 +66,7 @@ class FileQuestion:
 
     @property
     def text(self) -> str:
-        """The present text of the file, or "" if it does not exist."""
+        """The file's current text, or "" if it does not exist."""
         return self.files.get(self.path, "")
 
     def build_request(self, kind: Kind, format: Format) -> tuple[list[Message], JsonObject]:
@@ -83,8 +83,8 @@ class FileQuestion:
         return messages, {**build_grammar_fields(kind, grammar), **fields}
 
     def list_renamed(self) -> list[str]:
-        """Return the file with one name replaced by another, for each two names of a request to rename something. The
-        list is empty for other requests, or if it would be long."""
+        """For a request to rename something, return one version of the file for each pair of names in it, with one name
+        replaced by the other. Return [] for other requests, or if there are too many versions."""
         if find_requested_action(self.request)[0] != "move":
             return []
         request, present = self.request, {*_NAME.findall(self.text)}
@@ -101,7 +101,7 @@ class FileQuestion:
         return [] if is_long else [each for each in texts if not find_new_syntax_error(self.text, each, self.path)]
 
     def build_arguments(self, answer: str) -> JsonObject | None:
-        """Return the arguments with which ``tool`` writes the file, or None if the answer has no text or no change."""
+        """Return the arguments for ``tool`` to write the file, or None if the answer has no text or changes nothing."""
         found = _FENCE.search(answer)
         new, old = (found[1].strip("\n").rstrip() if found else ""), self.text.strip("\n").rstrip()
         if not new.strip() or new == old or find_new_syntax_error(old, new, self.path):
@@ -113,8 +113,8 @@ class FileQuestion:
         return dict(zip(parameters, (self.path, *_find_changed_lines(old, new)), strict=True))
 
     def create_converter(self, format: Format) -> Callable[[Chunk], list[Chunk]]:
-        """Return a function that converts the chunks of the answer to a call in ``format``. A truncated answer, or one
-        without a change, becomes empty."""
+        """Return a function that converts the answer's chunks to a call in ``format``. A truncated answer, or one that
+        changes nothing, becomes empty."""
         texts: list[str] = []
 
         def convert(chunk: Chunk) -> list[Chunk]:
@@ -129,8 +129,8 @@ class FileQuestion:
 
 
 def needs_file_question(history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether the last call was an edit that failed, a change that did not complete the request, or one that
-    read the last of the files that the request names, or did not find the file to create."""
+    """Return whether a question for a file may follow the last call. It may if the call was a failed edit, was a change
+    that did not complete the request, read the last file that the request names, or did not find the file to create."""
     if not history.recent:
         return False
     last = history.recent[-1]
@@ -144,11 +144,11 @@ def needs_file_question(history: CallHistory, tools: ToolSet) -> bool:
 def find_file_question(
     history: CallHistory, tools: ToolSet, read_file: Callable[[str], str | None], asked: Collection[FileQuestion]
 ) -> FileQuestion | None:
-    """Return the question for the next file that the request changes or creates, or None. No question is repeated.
+    """Return the question for the next file to change or create, or None. No question is repeated.
 
     The request must begin with a change or state a value, because other requests may ask to delete the file.
-    ``read_file`` returns the text of a file, or None. A question shows only files of which the model has seen lines.
-    None of them may be long or contain a code fence.
+    ``read_file`` returns a file's text, or None. A question shows only files that the model has seen lines of. If one
+    of them is long or contains a code fence, there is no question.
     """
     action, named = find_needed_action(history), find_paths(history.request)
     if action != "create" and not find_file_action(history.request) and not find_values(history.request):
@@ -172,7 +172,7 @@ def find_file_question(
 
 
 def read_short_file(workspace: Workspace, path: str) -> str | None:
-    """Return the text of a file, or None if there is no such text file or it is much longer than `MAX_FILE`."""
+    """Return a file's text, or None if it is missing, not text, or much longer than `MAX_FILE`."""
     with suppress(ToolError):
         read = workspace.read(ReadText(path, max_lines=MAX_FILE, max_line_characters=MAX_FILE))
         return read.text if isinstance(read, FileText) and not read.truncated else None
@@ -180,7 +180,7 @@ def read_short_file(workspace: Workspace, path: str) -> str | None:
 
 
 def _writes_file(tool: Tool, action: str) -> bool:
-    """Return whether the path and the text are all that a call of ``tool`` needs."""
+    """Return whether ``tool`` requires no arguments besides the path and the text."""
     texts = (OLD_TEXT, NEW_TEXT) if action in CHANGES else (CONTENT,)
     names = [_find_parameter(tool, names) for names in (PATH, *texts)]
     return all(names) and set(tool.required) <= {*names} and action in (*CHANGES, "create")
@@ -191,8 +191,8 @@ def _find_parameter(tool: Tool, names: Collection[str]) -> str:
 
 
 def _find_changed_lines(old: str, new: str) -> tuple[str, str]:
-    """Return the lines of ``old`` from the first to the last change, and the lines of ``new`` in their place. Lines
-    before and after them are added until they are unique."""
+    """Return the lines of ``old`` from the first to the last change, and their replacement in ``new``. Both are
+    extended by surrounding lines until the old ones are unique."""
     before, after = old.split("\n"), new.split("\n")
     shorter = min(len(before), len(after))
     start = next((index for index in range(shorter) if before[index] != after[index]), shorter)

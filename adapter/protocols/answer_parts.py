@@ -1,4 +1,4 @@
-"""Represent an answer for APIs other than OpenAI's chats, as a list of parts: reasoning, text and calls.
+"""Represent an answer as a list of parts (reasoning, text and calls), for APIs other than OpenAI's chat API.
 
 Each of these APIs has one writer, which encodes the steps of `AnswerParts` as events, and its parts as a whole answer.
 """
@@ -21,7 +21,7 @@ _TEXT_KINDS: tuple[tuple[str, Kind], ...] = (("reasoning_content", "reasoning"),
 
 @dataclass(slots=True)
 class AnswerPart:
-    """A part of an answer. ``index`` is its 0-based position. The text of a call is its arguments, as JSON."""
+    """A part of an answer. ``index`` is its 0-based position. For a call, ``text`` has the arguments as JSON."""
 
     kind: Kind
     index: int
@@ -35,15 +35,15 @@ class AnswerPart:
 
 
 Step: TypeAlias = tuple[Action, AnswerPart, str]
-"""A change of the last part: it is opened, the text in the third field is added to it, or it is closed."""
+"""A change to the last part: it is opened, extended by the text in the third field, or closed."""
 
 
 class AnswerParts:
-    """Collects the parts of one answer from its chunks. `feed` and `close` yield the changes of the parts.
+    """Collects the parts of one answer from its chunks. `feed` and `close` yield changes to the parts.
 
-    ``usage`` is the token usage, or None if unknown. ``notice`` contains the answer's ``adapter`` field, if there is
-    one, and ``stop_sequence`` the text that ended it, if reported. A part of only whitespace is left out, because
-    Anthropic's API rejects it in a later request, unless it is the whole answer.
+    ``usage`` is the token usage, or None if unknown. ``notice`` is the answer's ``adapter`` field, if any, and
+    ``stop_sequence`` the text that ended it, if reported. A whitespace-only part is left out unless it is the whole
+    answer, because Anthropic's API would reject it in a later request.
     """
 
     def __init__(self) -> None:

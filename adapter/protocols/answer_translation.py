@@ -91,8 +91,8 @@ class _Exchange(Generic[Answer]):
         return self._replace_request(self.request.as_text(), REJECTED)
 
     def remove_budget(self) -> JsonObject | None:
-        """Let only this library limit the reasoning, because the server rejected the field. Return the body of the new
-        request, or None if the rejected request had no such field."""
+        """Remove the budget field that the server rejected, so that only this library limits reasoning. Return the body
+        of the new request, or None if the rejected request had no such field."""
         body = remove_budget(self.request.body)
         if len(body) == len(self.request.body):
             return None
@@ -210,8 +210,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return written
 
     def _translate_chunk(self, chunk: Json) -> bytes:
-        """Translate a chunk. One with a finish reason is held back until the next event, because some proxies (Open
-        WebUI) send a finish reason after each chunk: it counts only if nothing of its choice follows."""
+        """Translate a chunk. A chunk with a finish reason is held back until the next event. Some proxies (Open WebUI)
+        send a finish reason with each chunk; only the last one of a choice counts."""
         choices, written = _list_choices(chunk), b""
         if self._held is not None:
             continued = [each.get("index") for each in choices if _has_content(each)]

@@ -79,8 +79,8 @@ def _define_memory(_: str) -> tuple[str, JsonObject]:
 
 
 def _define_commands(texts: Mapping[str, str], more: list[str], *required: str) -> JsonObject:
-    """Return the parameters of a tool with several commands. ``texts`` describes the parameters that are strings, and
-    ``more`` are the commands that not every such tool has."""
+    """Return the parameters of a tool with several commands. ``texts`` describes its string parameters; ``more`` has
+    commands that only some of these tools have."""
     commands = ["view", "create", "str_replace", "insert", *more]
     properties: JsonObject = {"command": {"type": "string", "enum": commands}}
     properties |= {name: {"type": "string", "description": text} for name, text in texts.items()}
@@ -120,8 +120,8 @@ def describe_tool_change(block: JsonObject) -> str | None:
 
 
 def _parse_tool_change(block: JsonObject) -> tuple[str, JsonObject | None, bool] | None:
-    """Return the name and the new definition, if any, of a tool, and whether it is available from ``block`` on. Return
-    None for other blocks."""
+    """If ``block`` adds or removes a tool, return its name, its new definition (if any), and whether it is available
+    afterwards. Return None for other blocks."""
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:
             return name, None, True

@@ -101,8 +101,8 @@ def translate_chat_request(
 ) -> TranslatedRequest:
     """Translate a chat request. Raises RequestError if it is invalid.
 
-    ``json_bytes`` is the length of ``body`` as JSON, if it is known; it limits the length of the request's text.
-    ``conversation`` has the messages, if no other code can change them; without it, they are copied.
+    ``json_bytes`` is the length of ``body`` as JSON, if known, and at least that of its text. ``conversation`` has the
+    messages, if no other code can change them; without it, they are copied.
     """
     if json_bytes is None or json_bytes > MAX_TEXT:
         check_size(body)
@@ -164,7 +164,8 @@ _PREFILLS: dict[str, Prefill] = {"llama.cpp": "completion", "vllm": "final_messa
 
 
 def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) -> ToolRequest:
-    """Return the request with its reasoning budget, also as the server's field. A budget of 0 turns reasoning off."""
+    """Add the reasoning budget to the request, also in the field that the server expects. A budget of 0 turns reasoning
+    off."""
     budget = find_requested_budget(request.body, options.get_budgets(request.body).reasoning)
     if budget is None:
         return request

@@ -128,8 +128,8 @@ class ChoiceDeltas:
         return self._send_text("\n\n" + text.lstrip().removeprefix(before).lstrip())
 
     def _send_whitespace(self, raw: str) -> list[JsonObject | str]:
-        """Return the deltas for whitespace between markers. Whitespace next to a rejected call is text, because without
-        tools the rejected call is also sent as text."""
+        """Return the deltas for whitespace between markers. If the request has no tools, a rejected call is sent as
+        text, and so is the whitespace next to it."""
         if self._rejected_end == self._get_position():
             deltas = self._send_text(raw)
             self._rejected_end = self._get_position()
@@ -150,8 +150,8 @@ class ChoiceDeltas:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Return whether calls of the tool ``name`` are sent to the client. If the request has tools, calls of unknown
-        tools are sent unless the tools are restricted, because the client can respond to them."""
+        """Return whether calls of the tool ``name`` are sent to the client. If the request has tools and they are not
+        restricted, calls of unknown tools are also sent, because the client can respond to them."""
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
@@ -162,7 +162,8 @@ class ChoiceDeltas:
 
     def _drop_excluded(self, name: str | None, raw: str = "", fixes: Sequence[str] = ()) -> bool:
         """Drop the call ``raw`` of the tool ``name`` if the client's ``tool_choice`` excludes it. Return whether it was
-        dropped. A call in a code fence that the format does not require is an example, which stays in the text."""
+        dropped. A call in a code fence is only an example and stays in the text, unless the format requires the
+        fence."""
         is_example = "code-fence" in fixes and raw.startswith("```")
         if not self._request.parsing.is_restricted or is_example:
             return False
@@ -174,7 +175,7 @@ class ChoiceDeltas:
         return is_excluded
 
     def _drop_native(self, name: str) -> bool:
-        """Return whether to drop a call that the server parsed: one too many, or one of an excluded tool."""
+        """Return whether to drop a call that the server parsed, because it is one too many or its tool is excluded."""
         is_one_too_many = len(self._calls) > 0 and not self._request.client.parallel
         return is_one_too_many or self._drop_excluded(name)
 
@@ -201,7 +202,7 @@ class ChoiceDeltas:
         return is_repeated
 
     def _is_dropped(self, call: ToolCall) -> bool:
-        """Return whether to drop a call. A call whose beginning the client already has is not dropped."""
+        """Return whether to drop a call. A call that was already sent in part is not dropped."""
         guardrails = self._request.follow_up.guardrails
         if guardrails is None or self._calls.is_open or not self._is_allowed(call.name):
             return False
@@ -213,7 +214,7 @@ class ChoiceDeltas:
         return bool(reason)
 
     def _count_dropped(self, start: int | None = None) -> int:
-        """Return the number of calls that guardrails dropped in this answer, or after the first ``start`` drops."""
+        """Return the number of calls that guardrails dropped: in this attempt, or all but the first ``start``."""
         start = self._dropped_before if start is None else start
         return sum(each.guardrail != EXCLUDED for each in self._dropped[start:])
 
@@ -233,7 +234,7 @@ class ChoiceDeltas:
         return [*before, *self._calls.add_call(call.id, call.name, arguments)]
 
     def _send_invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
-        """Return an invalid call as text. If part of it was already sent, set the error, which fails the answer."""
+        """Return an invalid call as text. If part of it was already sent, set an error, so that the answer fails."""
         if self._request.parsing.reply is not None and finish_reason == "length":
             return []  # the model wrote the call only because of the constraint
         if not self._calls.is_open:

@@ -44,7 +44,7 @@ class ChoiceStream(FollowedChoice):
     """
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
-        """Return the client's deltas and, at the end, the finish reason. ``logprobs`` are for the text in ``delta``."""
+        """Return deltas for the client and finally the finish reason. ``logprobs`` apply to the text in ``delta``."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None  # the server accepted the follow-up
@@ -75,7 +75,7 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def feed_text(self, text: str) -> str | list[JsonObject | str]:
-        """Feed a delta that has only text. Return a string if the result is also only text."""
+        """Feed a delta that has only text. If the client's delta also has only text, return that text."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None
@@ -171,7 +171,7 @@ class ChoiceStream(FollowedChoice):
         return [*self._send_text(reasoning), self._finish(finish_reason)]
 
     def _has_nothing(self) -> bool:
-        """Return whether everything in the answer is dropped, and there is no tool result to send instead."""
+        """Return whether the whole answer is dropped without a tool result to send instead."""
         guardrails = self._request.follow_up.guardrails
         if guardrails is None or guardrails.last_result or self._content.size:
             return False

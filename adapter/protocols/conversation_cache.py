@@ -38,7 +38,8 @@ def hash_beginning(encoded: bytes) -> Blake2b:
 
 
 def encode_messages(messages: Json) -> bytes:
-    """Encode messages so that an encoding begins with another exactly if its messages begin with the other's."""
+    """Encode messages so that one conversation is a prefix of another exactly if its encoding is a prefix of the
+    other's."""
     return marshal.dumps(messages, NO_REFERENCES)[_HEAD:]
 
 
@@ -93,13 +94,13 @@ class Conversation:
         return beginning.hexdigest()
 
     def hash_before(self, index: int, beginning: Blake2b) -> str:
-        """Return the hash of the client's messages before the message at ``index``. ``beginning``, the hash of this
-        conversation's messages before it, is the same unless the conversation was shortened.
+        """Return the hash of the client's messages before the message at ``index``. ``beginning`` is the hash of this
+        conversation's messages before it; the two differ only if the conversation was shortened.
         """
         return self.beginnings[index] if self.beginnings else beginning.hexdigest()
 
     def shorten(self, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
-        """Return a shortened conversation of the messages ``fitted``, which have these ``indices`` in this one."""
+        """Return a conversation of only the messages ``fitted``. ``indices`` are their positions in this one."""
         hashes, beginning = list[str](), hash_beginning(b"")
         for message in self.messages:
             hashes.append(beginning.hexdigest())

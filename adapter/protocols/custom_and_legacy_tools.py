@@ -124,7 +124,7 @@ def build_text_function(name: Json, description: str, parameter: str, text_descr
 
 
 def describe_text(format: Json) -> str:
-    """Describe a custom tool's parameter. A grammar is described, because this server cannot enforce it."""
+    """Describe a custom tool's parameter, including its grammar, which this server cannot enforce."""
     match format:
         case {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}} | {
             "type": "grammar",
@@ -145,7 +145,8 @@ def _convert_legacy_choice(choice: Json) -> Json:
 
 
 def _convert_legacy_messages(messages: list[Json]) -> list[Json]:
-    """Convert legacy calls and results, and custom calls. A legacy result belongs to the last call of its function."""
+    """Convert legacy calls and results, and custom tools' calls. A legacy result belongs to its function's last
+    call."""
     converted: list[Json] = []
     last: dict[Json, str] = {}
     for index, message in enumerate(messages):

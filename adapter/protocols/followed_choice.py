@@ -31,7 +31,7 @@ def list_remaining(rest: Rest) -> Sequence[Event]:
 
 
 class FollowedChoice(ChoiceDeltas):
-    """An answer that can lead to further requests. This is a base class of `ChoiceStream`."""
+    """An answer that may need follow-up requests. This is a base class of `ChoiceStream`."""
 
     def start_next_attempt(self) -> TranslatedRequest | None:
         """Start the next attempt and return its request, or None if no follow-up request is needed."""
@@ -82,7 +82,7 @@ class FollowedChoice(ChoiceDeltas):
     def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
         """Return the request that follows a call of the tool search.
 
-        Return None if the client already has calls or the model has searched too often; the call is then dropped.
+        If the client already has calls or the model has searched too often, drop the call and return None.
         """
         if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:
             return None

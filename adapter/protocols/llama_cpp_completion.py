@@ -44,9 +44,9 @@ def has_lazy_grammar(body: JsonObject) -> bool:
 def build_lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
     """Return the request fields for a lazy grammar, which applies as soon as the model writes ``word``.
 
-    Every string that the grammar accepts begins with ``word``. ``tokens`` may be single tokens: llama.cpp rejects a
-    trigger word that is a token unless it is listed, and removes listed tokens from the text. Calls of the tools
-    ``bare`` may also be JSON without markers, on a line of its own or in a code fence.
+    Every string that the grammar accepts begins with ``word``. ``tokens`` are texts that may be single tokens:
+    llama.cpp rejects a trigger word that is an unlisted token, and removes listed tokens from the text. Calls of the
+    ``bare`` tools may also be JSON without markers, on a separate line or in a code fence.
     """
     triggers: list[Json] = [{"type": WORD, "value": word}]
     if names := "|".join(re.escape(name) for name in bare):
@@ -61,7 +61,7 @@ def build_template_request(body: JsonObject) -> JsonObject:
 
 
 def build_completion_request(body: JsonObject, prompt: str) -> JsonObject:
-    """Convert a chat request, whose prompt was rendered, to a request to ``/completion``."""
+    """Convert a chat request with a rendered prompt to a ``/completion`` request."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _DROPPED}
     match body.get("response_format"):

@@ -13,7 +13,8 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """Assigns tokens to parsed events. `add` takes text and tokens; `consume` returns the next characters' tokens."""
+    """Assigns tokens to parsed events. `add` takes text with its tokens; `consume` returns the next characters'
+    tokens."""
 
     def __init__(self) -> None:
         self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # start, end and the server's entry
@@ -34,7 +35,7 @@ class LogprobAligner:
         self._added += len(text)
 
     def attach(self, event: Event, deltas: Sequence[JsonObject | str]) -> None:
-        """Add the logprobs of ``event`` to its delta. Only a delta with the event's unchanged text gets them."""
+        """Add the logprobs of ``event`` to its delta, if the delta has the event's unchanged text."""
         delta = deltas[0] if len(deltas) == 1 and isinstance(deltas[0], dict) else {}
         is_shown = delta.get("content") == event.raw and bool(event.raw)
         if tokens := self.consume(len(event.raw), is_shown=is_shown):

@@ -121,7 +121,7 @@ class ModelDescription:
 def describe_models(
     models: JsonObject, context: int, *, has_images: bool, has_reasoning: bool
 ) -> list[ModelDescription]:
-    """Return the models in the answer of ``/v1/models``. ``context`` is the size of models that report none."""
+    """Return the models in an answer from ``/v1/models``. ``context`` is the size for models that report none."""
     entries = [each for each in models.get("data") or () if isinstance(each, dict) and "id" in each]
     return [
         ModelDescription(

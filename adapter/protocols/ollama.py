@@ -143,7 +143,7 @@ def _convert_message(message: JsonObject, index: int) -> JsonObject:
 
 
 def _bind_results(messages: list[JsonObject]) -> list[JsonObject]:
-    """Give each result without an id the id of its call: of the next one with its name, or of the next one."""
+    """Give each result without an id the id of the next call with its tool name, or else of the next call."""
     pending: list[JsonObject] = []
     for message in messages:
         if message.get("role") != "tool":

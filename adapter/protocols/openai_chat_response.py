@@ -156,7 +156,7 @@ class StreamedCompletion(_Completion):
         return chunks
 
     def feed_text(self, index: int, text: str) -> str | list[JsonObject]:
-        """Feed text to a choice that has begun. Return a string if the result is only text."""
+        """Feed text to a choice that has begun. If the client's delta has only text, return that text."""
         if self.is_done:
             return []
         choice = self._choices[index]
@@ -232,8 +232,8 @@ class StreamedCompletion(_Completion):
         return chunks
 
     def _build_chunk(self, choice: ChoiceStream, delta: JsonObject | str, source: _Source = _NONE) -> JsonObject:
-        """Build a chunk. ``delta`` is a delta, or the finish reason as a string. The other fields of ``source``, such
-        as timings and stop strings, are added to the finish chunk."""
+        """Build a chunk. ``delta`` is a delta, or a finish reason (a string). The finish chunk also gets the other
+        fields of ``source``, such as timings and stop strings."""
         if isinstance(delta, str):
             further = _select_other_fields(source[0], _OURS) | choice.notice
             ending = {"index": choice.index, "delta": {}, "finish_reason": delta}
@@ -301,7 +301,8 @@ class BufferedCompletion(_Completion):
         }
 
     def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
-        """Return ``given`` with a message built from all deltas of ``choice``, including its ``new`` ones."""
+        """Return the server's choice ``given`` with a message built from all deltas of ``choice``, including the
+        ``new`` ones."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
         others = _select_other_fields(get_object(given.get("message")), _MESSAGE)

@@ -52,8 +52,9 @@ def _get_choice_error(answer: JsonObject) -> Json:
 
 
 def convert_to_error_object(error: JsonObject, status: int | None = None) -> JsonObject:
-    """Convert an error, and its HTTP status if known, to OpenAI's format. Ollama sends ``{"error": "text"}``, vLLM the
-    fields alone, with ``"object": "error"``, and llama.cpp a number as the code, which strict clients reject."""
+    """Convert an error, and its HTTP status if known, to OpenAI's format. Ollama sends ``{"error": "text"}``. vLLM
+    sends the fields at the top level, with ``"object": "error"``. llama.cpp sends a number as the code, which strict
+    clients reject."""
     detail = error.get("error") or _get_choice_error(error) or error
     fields: JsonObject = detail if isinstance(detail, dict) else {}
     kind, code, metadata = fields.get("type"), fields.get("code"), fields.get("metadata")
@@ -75,14 +76,14 @@ def get_error_text(error: JsonObject) -> str:
 
 
 def find_error_status(error: JsonObject) -> int:
-    """Return the HTTP status that the code of an error in OpenAI's format means, or 502 if it means none."""
+    """Return the HTTP status for the code of an error in OpenAI's format, or 502 if the code implies none."""
     detail = error.get("error")
     code = str(detail.get("code")) if isinstance(detail, dict) else ""
     return int(code) if re.fullmatch("[45][0-9]{2}", code) else _STATUSES.get(code, 502)
 
 
 def _find_code(code: Json, status: int | None, message: str) -> str | None:
-    """Return the code of an error: OpenAI's, by which agents recognize it, if the prompt is too long."""
+    """Return an error's code. If the prompt is too long, this is OpenAI's code, by which agents recognize the error."""
     if (code is None or str(code).isdigit()) and is_context_failure(str(status or code), message):
         return CONTEXT_CODE
     return None if code is None else str(code)

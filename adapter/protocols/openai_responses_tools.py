@@ -79,7 +79,7 @@ class ResponsesTools:
     by_name: Mapping[str, ResponsesTool] = field(default_factory=dict)
 
     def find(self, name: str) -> ResponsesTool:
-        """Return the client's tool. ``name`` is its function's name, or its own name if no other tool has it."""
+        """Return the client's tool whose function name, or else whose own unambiguous name, is ``name``."""
         return self.by_name.get(self.find_model_name(name)) or ResponsesTool("function", name)
 
     def find_model_name(self, name: str) -> str:

@@ -78,7 +78,7 @@ class PendingAnswer:
             self._listener.receive([ReasoningDelta(text, "")])
 
     def receive_text(self, events: Sequence[Event], text: str) -> None:
-        """Record ``events``, a list of one `TextDelta` with the text ``text``, like `receive`, but faster."""
+        """A faster `receive` for ``events`` that consist of one `TextDelta` with the text ``text``."""
         self._content.add(text)
         if self._listener is not None:
             self._listener.receive(events)

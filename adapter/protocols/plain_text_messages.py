@@ -81,8 +81,8 @@ def _convert_messages(
     tools: ToolSet,
     memory: VerbatimCallCache,
 ) -> Iterator[JsonObject]:
-    """Convert the messages from ``start`` on. ``beginning``, the hash of the messages before, and ``names``, the names
-    of earlier calls by id, are updated."""
+    """Convert the messages from ``start`` on. Update ``beginning``, the hash of the messages so far, and ``names``, the
+    calls' names by id."""
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)

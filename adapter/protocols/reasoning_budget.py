@@ -31,7 +31,7 @@ SERVER_FIELDS: Mapping[str, str] = {"llama.cpp": BUDGET_FIELD, "vllm": VLLM_FIEL
 SERVER_MARGIN = 1.5
 """If the model server limits the reasoning itself, this library steps in only at this multiple of the budget."""
 LOOP, PERIOD, STEP = 2_048, 256, 512
-"""Reasoning loops if its last `LOOP` characters repeat at most `PERIOD`; checked every `STEP` characters."""
+"""Reasoning loops if its last `LOOP` characters repeat a text of at most `PERIOD`; checked every `STEP` characters."""
 
 _FIELDS = (BUDGET_FIELD, "thinking_budget_tokens", "reasoning_budget", VLLM_FIELD, "thinking_budget")
 """llama.cpp's, vLLM's and Qwen's request fields."""
@@ -66,7 +66,7 @@ def remove_budget(body: JsonObject) -> JsonObject:
 def find_closing_words(format: Format, text: str) -> str | None:
     """Return the text that ends the reasoning at the end of ``text``, or None if the format has none.
 
-    ``text`` consists of the end of the prompt and the model's text.
+    ``text`` is the end of the prompt followed by the model's text.
     """
     if format.name in _WHOLE_CLOSINGS:
         return _WHOLE_CLOSINGS[format.name]

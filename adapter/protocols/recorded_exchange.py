@@ -65,7 +65,7 @@ class RecordedExchange(BaseModel):
     messages: tuple[JsonObject, ...] | None = None
     """The client's messages; None if they are equal to the messages in ``sent``."""
     conversation: str = ""
-    """Id of the conversation; "" if the recorder does not know it."""
+    """Id of the conversation; "" if unknown."""
     tools: tuple[JsonObject, ...]
     """The tools that may be called."""
     is_restricted: bool = False

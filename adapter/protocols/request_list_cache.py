@@ -14,7 +14,7 @@ from adapter.core.json.load import load_json
 MAX_BYTES = 8_000_000
 """Maximum total length of the known lists, in bytes."""
 MAX_NEW_BYTES = 1_000_000
-"""Maximum number of bytes in which the end of a list is searched. This takes as long as decoding them."""
+"""Maximum number of bytes searched for the end of a list. Searching takes as long as decoding."""
 MAX_KNOWN = 64
 """Maximum number of known lists."""
 MAX_BUILT = 4
@@ -54,12 +54,12 @@ class _Place:
 _KNOWN: list[_KnownList] = []
 """The lists of the last requests. The least recently used one is the first."""
 _BUILT: dict[int, tuple[list[Json], dict[Hashable, Any]]] = {}
-"""The objects that were built from known tools, and from their form in the format of chats, by the list's id."""
+"""The objects built from known lists of tools, or from these lists converted to the chat format, by the list's id."""
 
 
 def load_request(content: bytes) -> Json:
-    """Decode a request body like `load_json`. Equal lists in requests are one object, and lists with the same beginning
-    share its items."""
+    """Decode a request body like `load_json`. Equal lists in different requests become the same object. Lists that
+    begin alike share these items."""
     places = list(_find_lists(content))
     pieces, end = [], 0
     for place in sorted(places, key=lambda each: each.start):
@@ -98,7 +98,7 @@ def _find_lists(content: bytes) -> Iterator[_Place]:
 
 
 def _remember(content: bytes, place: _Place, items: list[Json]) -> None:
-    """Remember ``items`` if they are the list at ``place``, and not another field of the same name."""
+    """Remember ``items`` if they are the list at ``place`` rather than another field of the same name."""
     known = place.known
     if known is None or items is not known.items:
         opening = _OPENING.match(content, place.start)
@@ -135,7 +135,7 @@ def build_once(definitions: Json, key: Hashable, build: Callable[[], Built]) -> 
 def convert_once(
     definitions: Json, api: str, dropped: list[str], convert: Callable[[list[str]], tuple[Built, list[Json]]]
 ) -> Built:
-    """Convert tools of another ``api`` to the format of chats. The result is cached if the tools are known.
+    """Convert tools of another ``api`` to the chat format. The result is cached if the tools are known.
 
     ``convert`` receives a list to which it appends the names of dropped tools, and returns a result and the converted
     tools. The names are also appended to ``dropped``.

@@ -89,7 +89,7 @@ def _build_template_prompt(
 
 
 def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:
-    """Return the conversation, shortened to fit into its budget with the ``rest`` of the prompt, and a summary."""
+    """Shorten the conversation to fit the budget with the ``rest`` of the prompt. Also return a summary of the cuts."""
     fitted = options.get_budgets(request.body).fit(request.messages, rest)
     if not fitted.cuts:
         return request.conversation, ""

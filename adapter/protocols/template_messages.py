@@ -86,7 +86,7 @@ def prepare_template_messages(
 
 
 def prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
-    """Escape the client's definitions of the ``shown`` tools, and add definitions of the other ``shown`` tools."""
+    """Return definitions of the ``shown`` tools: the client's, escaped, or new ones for tools it did not define."""
     prepare = partial(_prepare_tool_definitions, definitions_json, shown, format)
     return build_once(definitions_json, (shown, format), prepare)
 
@@ -222,7 +222,7 @@ class _MessageReader:
 
 @lru_cache(maxsize=64)
 def _get_closed_format(format: Format, closers: tuple[str, ...]) -> Format:
-    """Return ``format`` with results that end as in the template, so that such ends are escaped in text."""
+    """Return ``format`` with the template's result ending, so that this ending is escaped in text."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 

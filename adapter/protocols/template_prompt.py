@@ -38,7 +38,7 @@ CONTINUED = "continued_text"
 """Field of a translated request with the text to append to its prompt, which is not sent to the server."""
 
 Prefill: TypeAlias = Literal["completion", "final_message", "message"]
-"""Ways to continue the model's text if this library does not render the chat template.
+"""Ways to make the model continue its text if this library does not render the chat template.
 
 completion: llama.cpp's ``/completion``, because its chat endpoint refuses to continue text if the template allows
 reasoning. final_message: vLLM's ``continue_final_message``. message: an answer at the end of the conversation, which
@@ -47,8 +47,7 @@ Ollama and most other servers continue.
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 _LENGTH_REASONS = ("max_tokens", "MAX_TOKENS", "model_length")
-"""Other APIs' names for the finish reason ``length`` that proxies pass on: Anthropic's, Cohere's and Google's, and
-Mistral's."""
+"""Names for the finish reason ``length`` in other APIs (Anthropic, Cohere, Google, Mistral), which proxies pass on."""
 MIN_TOKENS = 16
 """Minimum token limit for the rest of an answer."""
 
@@ -227,8 +226,8 @@ def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert a completion, Ollama's response, or an event of either, to a chat, content in parts to text, a legacy
-    ``function_call`` to ``tool_calls``, and other names of ``length``. Return other values unchanged."""
+    """Convert a completion, an Ollama response, or a stream event of either, to a normalized chat completion (see
+    `_normalize_message`). Return other values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if "done" in answer:
@@ -257,8 +256,8 @@ def _is_unusual(choice: Json) -> bool:
 
 
 def _normalize_message(choice: JsonObject) -> JsonObject:
-    """Return a choice with content in parts as content and reasoning, a legacy ``function_call`` in ``tool_calls``, and
-    the finish reason ``length`` for every limit.
+    """Normalize a choice: split content parts into content and reasoning, convert a legacy ``function_call`` to
+    ``tool_calls``, and set the finish reason ``length`` for every kind of limit.
 
     Mistral's API sends parts: ``{"type": "text", "text": ...}`` and ``{"type": "thinking", "thinking": [...]}``.
     """

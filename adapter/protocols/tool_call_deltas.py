@@ -22,7 +22,7 @@ from adapter.tools.tool_set import ToolSet
 
 
 def measure_calls(calls: Json) -> int:
-    """Return the number of characters in calls or their fragments, plus one for each, so that none is free."""
+    """Return the number of characters in calls or fragments, plus one each, so that empty ones also count."""
     return sum(1 + len(name) + len(arguments) for _, _, name, arguments in _iter_fragments(calls))
 
 
@@ -38,8 +38,8 @@ class NativeCall:
     index: int | None = None
 
     def is_followed_by(self, call_id: str, name: str, arguments: str) -> bool:
-        """Return whether a fragment with the same index of the server belongs to another call. Ollama gives all calls
-        the index 0, and Gemini's API also no id. Other servers repeat the id or name of a call in each fragment."""
+        """Return whether a fragment with the same server index belongs to another call. Ollama gives every call the
+        index 0; Gemini's API does so too and sends no id. Other servers repeat a call's id or name in each fragment."""
         if not name or (call_id and call_id == self.id):
             return False
         return bool(call_id and self.id) or (self.is_whole and arguments.strip() != "")
@@ -67,8 +67,8 @@ class NativeCalls:
         return call, arguments
 
     def build_events(self, tools: ToolSet, turn: str, *, at_limit: bool = False) -> list[ToolCall | InvalidToolCall]:
-        """Return the calls. The ids of calls without one are generated from ``turn``. ``at_limit`` is True if the
-        answer was cut off; then calls with incomplete arguments are invalid, even if they could be repaired."""
+        """Return the calls. Missing ids are generated from ``turn``. If ``at_limit`` is True, the answer was cut off,
+        and calls with incomplete arguments are invalid, even if they could be repaired."""
         return [
             InvalidToolCall(_render(call), "the call was cut off", call.name or None)
             if at_limit and _is_cut(call, at_limit=True)
@@ -181,7 +181,7 @@ class ToolCallDeltas:
         return [delta for call in held for delta in self._send_native(call, is_complete=True)]
 
     def _send_native(self, call: NativeCall, *, is_complete: bool) -> list[JsonObject]:
-        """Return the deltas for a call, which is numbered again, because other calls may precede it."""
+        """Return the deltas for a call. It gets a new index, because other calls may precede it."""
         call.index = -1
         if not call.name or self._is_excluded(call.name):
             return []
@@ -196,8 +196,8 @@ class ToolCallDeltas:
         return [self._build_header(call.id or f"call_{self._turn[:23]}{call.index}", call.name, arguments)]
 
     def drop_cut_native(self, *, at_limit: bool) -> str | None:
-        """Drop the held calls whose arguments are incomplete, or missing or invalid because a limit was reached. Return
-        the last one's name, or None if no call was dropped."""
+        """Drop the held calls whose arguments are incomplete, or were lost or damaged at a limit. Return the name of
+        the last dropped call, or None."""
         dropped = [call for call in self._held if _is_cut(call, at_limit=at_limit)]
         for call in dropped:
             del self._held[call]

@@ -72,7 +72,7 @@ class ParserSettings:
     is_restricted: bool = False
     """True if only some of the described tools may be called. Calls of other tools are dropped."""
     described: ToolSet = field(default_factory=ToolSet)
-    """All described tools, if only some may be called. Calls of the other tools can then be recognized and dropped."""
+    """All described tools, if only some may be called, so that calls of the others are recognized and dropped."""
     reply: Tool | None = None
     """The tool that a constrained model calls to reply in words."""
 

@@ -39,8 +39,8 @@ CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 class ConstraintBuilder(Protocol):
     """Builds the request fields that make a server enforce a call of ``tools`` or ``reply`` in ``format``.
 
-    There are none if the server cannot. ``several`` allows several calls. With ``waits``, the model is constrained only
-    after it begins a call.
+    Returns no fields if the server cannot. ``several`` allows several calls. With ``waits``, the constraint applies
+    only after the model begins a call.
     """
 
     def __call__(

@@ -8,7 +8,7 @@ from adapter.core.events import Event, InvalidToolCall, MarkupDelta, RejectedCal
 from adapter.parsing.format import Format
 
 CUT_REASONS = ("length", "content_filter")
-"""Finish reasons of incomplete answers. Other reasons of servers, such as ``eos``, mean that the model stopped."""
+"""Finish reasons of incomplete answers. Servers' other reasons, such as ``eos``, mean that the model stopped."""
 
 _HELD = TextDelta | MarkupDelta | RejectedCall | ToolCallProgress
 

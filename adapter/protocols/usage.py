@@ -10,7 +10,7 @@ STORED = ("cache_write_tokens", "created_cache_tokens", "cache_creation_tokens")
 """OpenAI's, vLLM's and LiteLLM's name for the number of prompt tokens written to the cache."""
 
 REUSED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
-"""Moonshot's, DeepSeek's and LiteLLM's name for the number of prompt tokens from the cache, beside OpenAI's details."""
+"""Moonshot's, DeepSeek's and LiteLLM's name for the number of cached prompt tokens, which OpenAI reports elsewhere."""
 
 MAX_TOKENS = 1_000_000_000
 """Maximum plausible token count of one answer."""

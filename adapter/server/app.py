@@ -1,4 +1,4 @@
-"""Build the ASGI application: routes that translate requests, and passthrough to the model server for the rest."""
+"""Build the ASGI application: some routes translate requests, and the rest are passed through to the model server."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ def serve(settings: ServerSettings) -> None:
 
 
 def _build_view_path(settings: ServerSettings) -> str:
-    """Return the path of the live view. It contains a random key, unless clients need an API key, which then also
-    grants access to the view."""
+    """Return the path of the live view. It contains a random key, unless clients need an API key, which is then also
+    the key for the view."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 
@@ -217,7 +217,7 @@ def _create_worker(settings: ServerSettings) -> ASGIApp:
 
 
 def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp:
-    """Build the ASGI application. ``observers`` are called in addition to the observers that ``settings`` require."""
+    """Build the ASGI application. ``observers`` are called in addition to those that ``settings`` enable."""
     for each in observers:
         require_sync(each.on_start, "the observer")
         require_sync(each.on_end, "the observer")

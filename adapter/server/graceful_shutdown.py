@@ -28,7 +28,7 @@ OPEN = ("/health", "/ready", "/metrics")
 
 
 class GracefulShutdown:
-    """ASGI middleware that waits up to ``limit_s`` seconds for open requests, after a call of ``on_begin``."""
+    """ASGI middleware that calls ``on_begin`` on shutdown, then waits up to ``limit_s`` seconds for open requests."""
 
     def __init__(self, app: ASGIApp, limit_s: float, on_begin: Callable[[], object] = lambda: None) -> None:
         self._app, self._limit_s, self._on_begin = app, limit_s, on_begin

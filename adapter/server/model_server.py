@@ -1,4 +1,4 @@
-"""The connection to the model server, with the prompt, format and constraints detected for each model."""
+"""A connection to the model server that detects the prompt, format and constraints for each model."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ModelServer(UpstreamConnection):
         return await asyncio.to_thread(self.detected.complete, options, body)
 
     async def translate(self, chat: JsonObject, options: TranslationOptions, size: int) -> TranslatedRequest:
-        """Translate ``chat``, which may be changed. ``size`` is the maximum length of its JSON, in bytes."""
+        """Translate ``chat``, which may be modified. Its JSON has at most ``size`` bytes."""
         conversation = options.memory.conversations.continue_longest(Conversation(chat.get("messages")))
         # most of a conversation was translated before
         new_bytes = len(conversation.encode_new()) if conversation.known else size
@@ -82,8 +82,8 @@ class ModelServer(UpstreamConnection):
         return await self.translate(chat, await self.find_options(chat), size)
 
     async def fit(self, content: bytes, body: JsonObject) -> tuple[bytes, str]:
-        """Shorten a request that is passed through until it fits into its context budget. Return its content, and the
-        value of the header that counts the cuts ("" if nothing was cut)."""
+        """Shorten a passed-through request to fit its context budget. Return its content, and the value of the header
+        that counts the cuts ("" if nothing was cut)."""
         budgets = self.options.get_budgets(body)
         if budgets.context == AUTO:
             budgets = (await self.find_server_info()).options.get_budgets(body)

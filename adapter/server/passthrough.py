@@ -28,7 +28,7 @@ HOP_BY_HOP = frozenset(
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
 )  # fmt: skip
-"""Endings of paths of requests that use the model. Other requests, such as for model lists, are not queued."""
+"""Path endings of requests that use the model. Other requests, such as for model lists, are not queued."""
 
 END_BYTES = 4_096
 """Number of bytes at the end of an answer that are searched for token usage."""

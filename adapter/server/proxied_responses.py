@@ -75,7 +75,7 @@ class ProxiedResponse:
 
 
 class StreamingProxy(ProxiedResponse):
-    """A response that may take a long time. It sends keepalives after ``keep_alive_s`` seconds without output.
+    """A response that may take a long time. It sends a keepalive after ``keep_alive_s`` seconds without output.
 
     ``writer`` encodes the keepalives. The first keepalive begins the response, so later errors are sent as events.
     """

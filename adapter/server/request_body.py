@@ -1,4 +1,4 @@
-"""Read request bodies, with limits on their size, on the time that they take, and on the memory for large ones."""
+"""Read request bodies, with limits on their size, transfer time and memory."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 """Maximum size of a request body, in bytes: about twenty screenshots. Translation makes several copies."""
 
 BODY_S = 10.0
-"""Maximum time, in seconds, until a request body is complete. A large body must also arrive at an even rate: each part
-of it in a proportional part of this time, because large bodies wait for one another."""
+"""Maximum time, in seconds, until a request body is complete. A large body must also arrive at an even rate, because
+other large bodies wait for it."""
 GRACE_S = 2.0
 """Maximum delay, in seconds, of a part of a large body."""
 

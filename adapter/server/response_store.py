@@ -56,7 +56,7 @@ CREATE TABLE items (
 CREATE INDEX items_by_holder ON items (holder);
 CREATE INDEX items_by_id ON items (id);
 """
-"""The tables. A holder is a response, with its new input and its output as items, or a conversation."""
+"""The tables. A holder is a conversation, or a response with its new input and output as items."""
 
 
 class StoreError(TransportError):

@@ -28,7 +28,7 @@ ROOM_BYTES = 32 * 1024 * 1024
 """Maximum total size, in bytes, of the large bodies in memory. Translation makes several copies of each."""
 
 SWITCH_S = 0.001
-"""Thread switch interval, in seconds. Python's 5 ms are too long, as the delays of a stream's chunks add up."""
+"""Thread switch interval, in seconds. Python's default of 5 ms would delay each chunk of a stream too long."""
 
 COLLECTED = (20_000, 50, 100)
 """Garbage collection thresholds.

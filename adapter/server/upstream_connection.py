@@ -44,7 +44,8 @@ _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 def _describe_status_problem(status: int, *, is_work: bool) -> str:
-    """Return why a client cannot get an answer with this status, or "". ``is_work`` means that it uses the model."""
+    """Return why a client cannot get an answer with this status, or "". ``is_work``: whether the request uses the
+    model."""
     if status < 200:
         return "changed the protocol of the connection, which was not requested"
     if status > 599:
@@ -219,7 +220,7 @@ class UpstreamConnection:
             raise self.build_connection_error(error, has_begun=False) from error
 
     def build_connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
-        """Return the client's error for a failed connection, in the middle of an answer if ``has_begun`` is True."""
+        """Return the client's error for a failed connection. ``has_begun``: whether it failed during an answer."""
         if isinstance(error, aiohttp.SocketTimeoutError):
             return self.build_silence_error()
         if has_begun:

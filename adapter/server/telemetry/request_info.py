@@ -1,4 +1,4 @@
-"""Data about a request for logs, metrics and traces. `get_current_request` returns it while the request is handled."""
+"""Data about a request for logs, metrics and traces; `get_current_request` returns the current request's."""
 
 from __future__ import annotations
 

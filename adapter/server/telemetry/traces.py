@@ -30,11 +30,11 @@ _REQUEST_ATTRIBUTES = {
     "max_tokens": ("max_tokens", int),
     "max_completion_tokens": ("max_tokens", int),
 }
-"""Name, without the prefix ``gen_ai.request.``, and type of the attribute for each request field."""
+"""The span attribute for each request field: its name without the prefix ``gen_ai.request.``, and its type."""
 
 
 class TraceExporter:
-    """An observer that creates a span for each request to the model server ``upstream``, exported by ``provider``."""
+    """An observer that creates a span, exported by ``provider``, for each request to the model server ``upstream``."""
 
     def __init__(self, provider: TracerProvider, upstream: str) -> None:
         self._provider = provider

@@ -54,14 +54,14 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A planned change of files. ``files``: each file with its new content, or None to delete it."""
+    """A planned change to files. ``files``: each file with its new content, or None to delete it."""
 
     summary: str
     files: tuple[tuple[FileState, bytes | None], ...]
     diff: str
     outcome: ops.FileWritten | ops.FilePatched | ops.FilesPatched
     attribute_sources: Mapping[tuple[str, ...], FileState]
-    """By the path components of each new file: the file whose mode, owner and attributes it inherits."""
+    """Maps each new file's path components to the file whose mode, owner and attributes it inherits."""
     diffs: tuple[str, ...] = ()
     """One diff per edit if there are several files."""
 
@@ -147,7 +147,7 @@ def _apply_patches(
 
 
 def _list_notes(context: WorkspaceContext, requested: Sequence[ops.Patch], result: PatchResult) -> tuple[str, ...]:
-    """Return a note for each tolerated difference, and a note if only the user's edit mode allowed the difference."""
+    """Return a note for each tolerated difference, and another if only the user's edit mode allowed it."""
     notes = tuple(note for match in result.matches for note in match.notes)
     return (*notes, *result.notes, *describe_choice(requested, result.matches, context.edits))
 
@@ -298,7 +298,7 @@ def make_directory(context: WorkspaceContext, operation: ops.MakeDirectory) -> o
 
 
 def _read_all(descriptor: int, resolved: ResolvedPath) -> bytes:
-    """Read the whole file. Raises ToolError above ``MAX_TEXT_BYTES``, even if the file grows while it is read."""
+    """Read the whole file. Raises ToolError if it exceeds ``MAX_TEXT_BYTES``, even if it grows while it is read."""
     size = os.fstat(descriptor).st_size
     if size <= MAX_TEXT_BYTES:
         with open(descriptor, "rb", closefd=False) as file:

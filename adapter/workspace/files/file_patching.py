@@ -47,9 +47,8 @@ def patch_bytes(
     """Return the patched text of a file and its bytes. Bytes outside of the patches do not change.
 
     If the encoding is a guess, the patches are applied to both the bytes and the decoded text, and the results must
-    agree. This detects a wrong guess, with which a letter may be only half of a character, and old text may occur more
-    often than it seems. Raises EditError if the patches do not match, ToolError if the file is binary or cannot be
-    written.
+    agree. Otherwise, the guess is wrong: a decoded letter may be only half of a character, so old text may match at
+    false places. Raises EditError if the patches do not match, ToolError if the file is binary or cannot be written.
     """
     decoded = decode(data, display_path, encoding)
     result = _patch(decoded.text, operation.patches, operation, display_path)

@@ -118,7 +118,7 @@ class _GrepSearch:
         return any(matcher.matches(name) or matcher.matches(path) for matcher in self._file_patterns)
 
     def may_include(self, name: str) -> bool:
-        """Return False only if ``includes`` is False for every path with this name."""
+        """Return False only if ``includes`` would return False for every path with this name."""
         return not self._file_patterns or any(matcher.may_match(name) for matcher in self._file_patterns)
 
     def search_entry(self, name: str, dirfd: int, path: str) -> None:

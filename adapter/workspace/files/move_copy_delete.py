@@ -37,8 +37,8 @@ MAX_COPY_BYTES = 1024 * 1024 * 1024
 
 
 def _check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[ResolvedPath, str, dict[str, str]]:
-    """Return the path to delete, with a closed descriptor, the summary, and the identity of everything that is deleted,
-    by path. Raises ToolError if the path cannot be deleted."""
+    """Return the path to delete (its descriptor is closed), the summary, and the identity of everything to delete, by
+    path. Raises ToolError if the path cannot be deleted."""
     with root.locate(operation.path, follow=False) as resolved:
         _check_removable(root, resolved, operation.path)
     state, display_path = _read_state(root, resolved), resolved.display_path
@@ -116,8 +116,8 @@ def _copy(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
 
 
 def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> tuple[ResolvedPath, ResolvedPath, str]:
-    """Return the source and the destination, with closed descriptors, and the summary. Raises ToolError if the source
-    cannot be moved or copied to the destination."""
+    """Return the source and the destination (their descriptors are closed), and the summary. Raises ToolError if the
+    source cannot be moved or copied to the destination."""
     moving = isinstance(operation, Move)
     with root.locate(operation.source, follow=not moving) as source:
         if moving:
