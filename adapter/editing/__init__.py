@@ -1,4 +1,4 @@
-"""Apply edits exactly where they belong, or reject them with a reason.
+"""Apply edits exactly where they belong, or reject them and explain why.
 
 `apply` handles all patches of a call. For each patch, `matching.locator` tries the following in order:
 
@@ -8,9 +8,9 @@
 - `stale_context` locates changes whose context has changed.
 
 `replacement_text` then builds the replacement in the document's own bytes, with `repairs.reindent`. `hunk_locator` and
-`whole_file_rewrite` do the same for hunks and rewritten files. The result is a `Resolution`: edits, or a
-rejection that `error_messages` explains. `syntax_check` verifies that the file still parses. `notebook` patches
-notebooks by the sources of their cells. `notations` parses the formats in which models write edits.
+`whole_file_rewrite` do the same for hunks and rewritten files. The result is a `Resolution`: edits, or a rejection that
+`error_messages` explains. `syntax_check` verifies that the file still parses. `notebook` patches the sources of a
+notebook's cells. `notations` parses the formats in which models write edits.
 """
 
 from adapter.editing.apply import AppliedPatch, PatchResult, patch_text

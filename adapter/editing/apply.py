@@ -185,7 +185,7 @@ _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 def _list_grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
-    """Return a note if the patched file no longer parses. Raises EditError if a tolerated difference may be why."""
+    """Return a note if the patched file no longer parses. Raises EditError if tolerance may be the cause."""
     problem = find_new_syntax_error(text, patched, path)
     if problem is None:
         return ()
@@ -252,7 +252,7 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
 
 
 def _locate_in_original(found: Rejection, original: DocumentIndex, patch: Patch, options: _Options) -> Rejection:
-    """Return a rejection with the file's line numbers if possible, because the earlier patches are not applied."""
+    """Return a rejection, if possible with the original file's line numbers, as earlier patches are not applied."""
     before = _resolve(original, patch, options)
     if isinstance(before, Rejection) and before.kind == found.kind:
         return before
@@ -296,7 +296,7 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
-    """Return whether two changes have the same old text, but different line numbers and therefore places."""
+    """Return whether two changes have the same old text, but are applied to different lines because of line numbers."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 

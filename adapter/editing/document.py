@@ -1,4 +1,4 @@
-"""The text being edited, its lines and line ends, and a normalized view for matching.
+"""The text being edited, with its lines, line ends and a normalized view for matching.
 
 In the *view* every line ends with a line feed and the byte order mark is removed. Every position in the view maps back
 to the original text, so that unchanged parts of the text keep their bytes.
@@ -86,8 +86,8 @@ class TextDocument:
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
     def find_line_end(self, line: int) -> str:
-        """Return the end of ``line``. If it has none, return the end of the line above or, for the first line, the most
-        frequent one."""
+        """Return the line end of ``line``. If it has none, return the line end above or, for the first line, the most
+        frequent line end."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def normalize(self, new_text: str) -> str:
@@ -97,8 +97,7 @@ class TextDocument:
     def choose_line_end(self, line: int) -> str:
         """Return the line end for a new line at ``line``.
 
-        If the text has other line ends, a lone carriage return is not copied: most programs treat it as part of the
-        text.
+        A lone carriage return is used only if the text has no other line ends, because most programs treat it as text.
         """
         end = self.find_line_end(line)
         return self.common_end if end == "\r" else end

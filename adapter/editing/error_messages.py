@@ -30,13 +30,13 @@ SHORT = 60
 """Maximum length of a line that a message quotes only to identify a place."""
 SHOWN_PLACES = 4
 MAX_DISTANCE = 20
-"""Maximum number of lines between a match and a line above it that distinguishes it from other matches."""
+"""Maximum distance, in lines, to a line above a match that distinguishes the match from others."""
 MIN_SCORE = 0.5
 """Minimum score of a fuzzy match that is shown. If the score is lower, the most similar lines are shown instead."""
 MAX_WANTED = 200
 """Maximum number of old lines that are compared with the file to find the most similar block."""
 MAX_ANCHORS = 3
-"""Number of old lines that are compared with the file's lines: the longest ones, because they are most distinctive."""
+"""Number of old lines that are compared with the file's lines. The longest are chosen, as the most distinctive."""
 MAX_ANCHOR_PLACES = 4
 """Maximum number of similar file lines that are considered for each of the `MAX_ANCHORS` old lines."""
 
@@ -59,7 +59,7 @@ def build_ambiguous_match_message(
 
 
 def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
-    """List the lines of the matches, each with the function or the line above that distinguishes it."""
+    """List the matches' lines, each with the function or line above that distinguishes it."""
     line_list = format_line_indexes([place.first_line for place in matches])
     lines = [place.first_line for place in matches[:SHOWN_PLACES]]
     owners = [search.find_enclosing_key(line) for line in lines]
@@ -73,7 +73,7 @@ def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
 
 
 def _describe_lines_above(search: DocumentIndex, lines: Sequence[int]) -> list[str]:
-    """Describe each line by a line above it, at the same distance, that distinguishes it from the others."""
+    """Describe each line by a line above that distinguishes it from the others. The distance is the same for all."""
     for distance in range(1, MAX_DISTANCE + 1):
         above = [
             f" below {_truncate(search.keys[line - distance], SHORT)!r}" if line >= distance else " at the start"
@@ -112,7 +112,7 @@ def build_not_found_message(
 
 
 def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
-    """Explain that nothing in the file is similar, and show a short file, which saves a call to read it."""
+    """Explain that nothing in the file is similar. A short file is shown, so that the model need not read it."""
     unlike, lines = f"{names.old_text} was not found, and nothing in the file resembles it", search.document.lines
     if len(lines) > SHOWN_LINES or not any(map(str.strip, lines)):
         return f"{unlike}; read the file again and copy {names.old_text} from it"

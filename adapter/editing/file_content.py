@@ -1,8 +1,8 @@
 """Check and repair the text that a model writes as a whole file.
 
 Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. Such a wrapping is removed
-if the file parses only without it. Two kinds are always removed: a code fence around a file of code, and the escapes of
-a text that ends with an escaped line break and has no other line breaks. A patch, or a part of the file, is refused.
+if the file parses only without it. Two kinds are always removed: a code fence around source code, and the escapes in a
+text whose line breaks are all escaped, including the final one. A patch, or a part of the file, is refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FileContent(NamedTuple):
 def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
     """Return the content of the file at ``path`` that a model means by ``text``.
 
-    ``before`` is the file's present text. Raises EditError if ``text`` is a patch, or only a part of the file.
+    ``before`` is the file's current text. Raises EditError if ``text`` is a patch, or only a part of the file.
     """
     is_code = "." in path.rpartition("/")[2] and not is_prose_file(path)
     if is_code and before.strip() and _PATCH.match(to_lf(text)):
@@ -60,8 +60,8 @@ def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
 
 
 def _describe_syntax_error(text: str, path: str) -> str:
-    """Describe the first syntax error of a new file, or return "". An error for which the parser gives no reason is not
-    reported, because the parser may be wrong."""
+    """Describe a new file's first syntax error, or return "". Errors without a reason from the parser are not reported,
+    because the parser may be wrong."""
     with suppress(UncheckableError):
         problem = find_syntax_error(text, path)
         if problem and problem.reason:
@@ -70,7 +70,7 @@ def _describe_syntax_error(text: str, path: str) -> str:
 
 
 def _repair(text: str, path: str, is_code: bool) -> tuple[str, Sequence[str]]:
-    """Return the text without the wrappings around it, and a note about each."""
+    """Return the text without its wrappings, and a note about each."""
     ways: list[tuple[str, tuple[str, ...]]] = [(text, ())]
     for outer, notes in ways:
         ways += [(inner, (*notes, note)) for inner, note in _list_unwrapped(outer) if note not in notes]
@@ -84,7 +84,7 @@ def _repair(text: str, path: str, is_code: bool) -> tuple[str, Sequence[str]]:
 
 
 def _list_unwrapped(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the text without each outer wrapping that it may have, and a note."""
+    """For each outer wrapping that the text may have, yield the text without it and a note."""
     lines = to_lf(text).strip().split("\n")
     fences = find_fences(lines) if lines[0][:3] in ("```", "~~~") else []
     if fences == [(1, len(lines) - 1)]:

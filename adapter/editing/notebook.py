@@ -1,5 +1,5 @@
-"""Edit Jupyter notebooks by the source of their cells, because models read and write source code rather than the
-notebook's JSON.
+"""Edit the source of Jupyter notebooks' cells, because models read and write source code rather than the notebook's
+JSON.
 
 A notebook stores each line of a cell as a JSON string. The sources of all cells are patched as one text, and only the
 cells that changed are encoded again.
@@ -35,8 +35,8 @@ def join_sources(notebook: str) -> str | None:
 
 
 def replace_sources(notebook: str, joined: str) -> str | None:
-    """Return the notebook with new sources. ``joined`` has the source of each cell, joined with `SEPARATOR`. Return
-    None if the number of sources is not the number of cells."""
+    """Return the notebook with new sources. ``joined`` has the cells' sources, joined with `SEPARATOR`. Return None if
+    there are more or fewer sources than cells."""
     cells, sources = list(_parse_cells(notebook)), joined.split(SEPARATOR)
     if len(cells) != len(sources):
         return None

@@ -24,11 +24,11 @@ from adapter.editing.repairs.reindent import IndentMapper, find_enclosing_widths
 MIN_PARTNER = 60.0
 """Minimum similarity, in percent, between a new line and the removed line that it replaces."""
 MIN_KEPT = 1 / 3
-"""Minimum share of the letters of the old text that the new text must keep. Below it, they are unrelated."""
+"""Minimum share of the old text's letters that the new text must keep. Otherwise, the texts are unrelated."""
 MIN_ALIKE = 75.0
-"""Minimum similarity, in percent, that makes the texts related regardless of ``MIN_KEPT``."""
+"""Minimum similarity, in percent, at which the texts count as related even below ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
-"""Minimum number of letters of a run of equal tokens in the middle of a text. A shorter run is chance."""
+"""Minimum number of letters in a run of equal tokens in the middle of a text. A shorter run may be a coincidence."""
 INDENT_REACH = 200
 """Number of lines before and after the start of a match in which the document's unit of indentation is detected."""
 CLOSING_WORDS = ("", "do", "done", "else", "end", "esac", "fi", "od", "then", "try")
@@ -46,11 +46,11 @@ class OutputLine(NamedTuple):
 
 
 class AmbiguousReplacement(Exception):
-    """The match is certain, but it is ambiguous how to change it. ``str(error)`` is the reason."""
+    """The match is certain, but the replacement is ambiguous. ``str(error)`` is the reason."""
 
 
 def build_exact_replacement(document: TextDocument, old: str, new: str, first_line: int) -> str:
-    """Return ``new`` with each line end taken from the document's line that it replaces."""
+    """Return ``new`` with the line ends of the document's lines that it replaces."""
     old_lines, written = old.split("\n"), new.split("\n")
     output: list[OutputLine] = []
     position = 0
@@ -75,7 +75,7 @@ def merge_lines(
 ) -> list[OutputLine]:
     """Return the lines that replace the document's lines in ``steps``.
 
-    Kept lines are copied from the document. Changed lines get its indentation. Raises AmbiguousReplacement.
+    Kept lines are copied from the document. Changed lines get the document's indentation. Raises AmbiguousReplacement.
     """
     return _Merge(document, old, new, steps).run()
 
@@ -134,8 +134,8 @@ class _Merge:
         self._copy(step)
 
     def _ends_before_blank(self, position: int) -> bool:
-        """Return whether added lines belong above an omitted blank line, as most do. They belong below it if they end
-        with a blank line, a decorator or a comment, or if only the line below has their indentation."""
+        """Return whether added lines belong above an omitted blank line, as most do. They belong below if they end with
+        a blank line, decorator or comment, or if only the line below has the same indentation."""
         hunk = self.pending[-1] if self.pending else None
         if hunk is None or not hunk.start == hunk.end == position:
             return False
@@ -172,7 +172,7 @@ class _Merge:
             self.output[-1] = OutputLine(self.output[-1].text.rstrip() + ",", step.line_start)
 
     def _separates_addition(self, step: LineMapping) -> bool:
-        """Return whether blank lines that only the old text has separate added lines from others."""
+        """Return whether the old text has blank lines, unlike the new text, that separate added lines from others."""
         beside = (*self.old[max(0, step.old_start - 1) : step.old_start], *self.old[step.old_stop : step.old_stop + 1])
         if any(map(str.strip, self.old[step.old_start : step.old_stop])) or all(map(str.strip, beside)):
             return False
@@ -213,7 +213,7 @@ class _Merge:
             self.output.append(OutputLine(line, replaced_line))
 
     def _check_enclosed(self, line: str) -> None:
-        """Reject a reindented line outside its enclosing block that is not indented like an outer block."""
+        """Reject a reindented line that leaves its enclosing block without matching an outer block's indentation."""
         if not self.is_indented_otherwise or not line.strip():
             return
         width = measure_indent(line)
@@ -242,7 +242,7 @@ class _Merge:
 
 def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
     """Return the lines with the same shape in both texts, which show the document's indentation. If only lines such as
-    ``end`` or ``}`` are reindented, these are excluded, because they may match the wrong line."""
+    ``end`` or ``}`` are reindented, they are excluded, because they may be paired with the wrong lines."""
     alike = [pair for pair in matched if _has_same_shape(*pair[1:])]
     if not any(written.strip() for _, written, _ in alike):
         alike = list(matched)
@@ -294,9 +294,9 @@ def _pair_with_removed(old: Sequence[str], new: Sequence[str], hunk: LineChange)
 def merge_text(written: str, actual: str, new: str) -> str:
     """Return ``new`` with the document's spelling in all parts that ``new`` has in common with ``written``.
 
-    ``actual`` is the document's text for ``written``. It may differ in spaces, in typographic characters, and in words
-    in which the model made a typo. Added text is never changed. A quote or dash of ``new`` is replaced only in a run of
-    common tokens, and only if it still has the same role (opens, closes or joins).
+    ``actual`` is the document's text for ``written``, which may differ in spaces, typographic characters and typos.
+    Added text is never changed. A quote or dash in ``new`` is replaced only in a run of common tokens, and only if it
+    still has the same role (opens, closes or joins).
     """
     old_pieces, new_pieces, actual_pieces = tokenize_line(written), tokenize_line(new), tokenize_line(actual)
     if [_classify_piece(piece) for piece in old_pieces] != [_classify_piece(piece) for piece in actual_pieces]:
@@ -323,8 +323,8 @@ def merge_text(written: str, actual: str, new: str) -> str:
 
 
 def _is_extended(text: str, longer: str) -> bool:
-    """Return whether ``longer`` is ``text`` with one added part that has no quotes or dashes. A part that is added at
-    the end must not follow a word."""
+    """Return whether ``longer`` is ``text`` with one added part without quotes or dashes. If the part is at the end, it
+    must not follow a word."""
     if not re.search(r"\w", text):
         return longer.startswith(text) and longer[len(text) :][:1].isspace()
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, longer, strict=False)))

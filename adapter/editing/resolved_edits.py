@@ -36,4 +36,4 @@ class ResolvedEdit:
 
 
 Resolution: TypeAlias = tuple[ResolvedEdit, ...] | Rejection
-"""The edits of a patch (at least one), or its rejection."""
+"""At least one edit for a patch, or the patch's rejection."""

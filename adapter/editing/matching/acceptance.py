@@ -35,14 +35,14 @@ from adapter.editing.repairs.reindent import measure_indent
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Minimum score of a match, by the number of distinctive lines in it: 0.72 for four or more, and so on."""
 SURE_LETTERS = 16
-"""Minimum number of letters and digits that make a changed line sufficient to locate a change whose neighboring lines
-differ. ``address_family:`` is too short."""
+"""Minimum number of letters and digits in a changed line that can locate a change whose neighboring lines differ.
+``address_family:`` is too short."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
-"""Minimum number of exact and unique lines in a match in which one unchanged line may differ, or whose location is
-beyond doubt."""
+"""Minimum number of exact and unique lines in a match. With fewer, no unchanged line may differ, and the match's
+location is not beyond doubt."""
 NEAR = 2
 """Maximum distance, in lines, between a match and its lines that occur out of order."""
 MARGIN = 0.06
@@ -52,10 +52,10 @@ HINT_REACH = 200
 MAX_OFF = 5
 """Maximum distance, in lines, between a line hint and the match that it selects over others."""
 COPIED_LEAD, COUNTED_LEAD = 4, 20
-"""Factor by which all other matches must be farther from the line hint than the nearest match. The first is for line
-numbers copied from a listing, the second for line numbers in a diff.
+"""Factor by which other matches must be farther from the line hint than the nearest match: for line numbers copied from
+a listing, and for line numbers in a diff.
 
-Models count the line numbers of a diff, and are often wrong by more than the distance of two similar blocks.
+Models guess a diff's line numbers, and their errors often exceed the distance between two similar blocks.
 """
 
 
@@ -115,7 +115,7 @@ class MatchFeatures:
         self.lines = {step.old_start: step.line_start for step in self.best.steps if step.is_pair}
 
     def _find_nearest_equal(self) -> MatchCandidate:
-        """Return the best candidate. If several are equally good, return the one nearest to the line hint."""
+        """Return the best candidate, or the one nearest to the line hint if several are equally good."""
         best, hint = self.candidates[0], self.hint
         if hint is None:
             return best
@@ -146,7 +146,7 @@ class MatchFeatures:
         return "does not match the file" if comparison else "is not in the file"
 
     def is_located_between(self, row: int) -> bool:
-        """Return whether ``row`` is the only row that differs, and unique rows above and below it leave one line."""
+        """Return whether ``row`` is the only row that differs, and unique rows around it leave one possible line."""
         others, unique = [other for other in self.shown if other != row], self._list_unique_rows()
         if not min(unique, default=row) < row < max(unique, default=row) or {*others} - {*self._list_exact_rows()}:
             return False
@@ -186,7 +186,7 @@ class MatchFeatures:
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes or inserts between, and adjacent equal rows, which may also be meant."""
+    """Return the rows that a hunk removes or inserts between, and equal adjacent rows, which may also be meant."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     up = down = 0
     while hunk.start - up > 0 and old[hunk.start - up - 1] == moving[-1 - up % len(moving)]:
@@ -219,7 +219,7 @@ def _keep_marks(key: str) -> str:
 
 
 def _check_elided_twin(match: MatchFeatures) -> str:
-    """Reject the match if a ``...`` next to the change may also stand for the lines to change."""
+    """Reject the match if a ``...`` next to the change may also represent the lines to change."""
     for hunk in match.hunks:
         above = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
         below = next((row for row in range(hunk.end, len(match.old)) if is_elision(match.old[row])), None)
@@ -256,7 +256,7 @@ def _check_displaced(match: MatchFeatures) -> str:
 
 
 def _check_scope(match: MatchFeatures) -> str:
-    """Require the lines that enclose the change (a function, a section, a key) and the change's guard to match."""
+    """Require a match of the lines that enclose the change (a function, section or key), and of the change's guard."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)
@@ -326,8 +326,8 @@ def _check_repeated(match: MatchFeatures) -> str:
 
 
 def _check_rivals(match: MatchFeatures) -> str:
-    """Require that the match clearly leads all other candidates, is the only one without a difference in meaning, or is
-    nearest to the line hint."""
+    """Require that the match clearly scores higher than all other candidates, is the only one without a difference in
+    meaning, or is nearest to the line hint."""
     best = match.best
     rivals = [other for other in match.candidates if other is not best and other.is_apart_from(best)]
     close = [other for other in rivals if best.score - other.score < MARGIN]

@@ -1,8 +1,7 @@
 """Detect patches that have already been applied.
 
-If the new text contains the old text (wrapped in a block, indented, prefixed), the patch matches its own result. A
-tolerant search also finds lines that are similar to the lines to change. Each patch is therefore checked before it is
-applied.
+If the new text contains the old text (wrapped in a block, indented, prefixed), the patch also matches its own result. A
+tolerant search may even match lines that are only similar. Each patch is therefore checked before it is applied.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from adapter.editing.matching.strategies import TextMatch, are_whole_lines, spli
 from adapter.editing.repairs.reindent import measure_indent
 
 MIN_VISIBLE = 8
-"""Minimum number of visible characters of a text whose occurrence elsewhere is significant. ``}``, for example, occurs
-everywhere."""
+"""Minimum number of visible characters in a text for its occurrence to be significant. ``}`` occurs everywhere."""
 MAX_OFFSETS = 20
 """Maximum number of occurrences that are checked."""
 
@@ -83,9 +81,9 @@ def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: in
 
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
-    """Return whether the document's lines ``rows`` equal ``new`` and not ``old``, ignoring indentation. If the patch
-    changes only whitespace, the document must have the whole change; all its lines may be shifted like the lines whose
-    indentation the patch keeps."""
+    """Return whether the document's lines ``rows`` already have the indentation of ``new``. Their words are known to
+    match. If the patch changes only whitespace, all of the change must be present. The indentation may differ by the
+    same shift in all lines."""
     sides = _list_nonblank_lines(old), _list_nonblank_lines(new), [search.document.lines[row] for row in rows]
     before, after, current = ([line.rstrip() for line in side] for side in sides)
     widths = [[measure_indent(line) for line in side] for side in sides]
@@ -105,15 +103,15 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
 
 
 def _is_same_code(search: DocumentIndex, old: str, new: str) -> bool:
-    """Return whether the patch only changes whitespace, apart from typing errors in the old text."""
+    """Return whether the patch changes only whitespace, apart from typing errors in the old text."""
     before, after = (list_keys(text.split("\n")) for text in (old, new))
     compare = search.comparer.compare
     return len(before) == len(after) and not any(pair.conflicts for pair in map(compare, before, after))
 
 
 def _has_changes(search: DocumentIndex, first: int, last: int, old: str, new: str) -> bool:
-    """Return whether the lines ``first`` to ``last``, which have the content of ``new``, have its whitespace too, if
-    the patch changes nothing else."""
+    """Return whether the lines ``first`` to ``last``, whose content equals that of ``new``, also have its whitespace.
+    Whitespace counts only if the patch changes nothing else."""
     if not _is_same_code(search, old, new):
         return True
     rows = [line for line in range(first, last + 1) if search.keys[line]]
@@ -121,7 +119,8 @@ def _has_changes(search: DocumentIndex, first: int, last: int, old: str, new: st
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
-    """Return whether pairs of indentations (the model's, the document's) ascend together on both sides."""
+    """Return whether, in pairs of indentations (the model's, the document's), deeper on one side is deeper on the
+    other."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
@@ -140,11 +139,11 @@ def _list_nonblank_lines(text: str) -> list[str]:
 
 
 def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | None) -> tuple[int, bool] | None:
-    """Return the 0-based first line of ``new`` if it is in the place of ``old``. Return None if it is not, or if the
-    place is uncertain.
+    """Return the 0-based first line of ``new`` if it has replaced ``old``. Return None if it has not, or if its place
+    is uncertain.
 
-    ``hint`` is the expected 0-based line. The expected place of ``old`` is where most of its lines are unchanged. The
-    second value is true if such lines confirm the place of ``new``.
+    ``hint`` is the expected 0-based line. The place of ``old`` is where most of its unchanged lines are. The second
+    value is true if these lines confirm the place of ``new``.
     """
     ranges = [place for place in find_applied_lines(search, old, new) if _has_changes(search, *place, old, new)]
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
@@ -168,14 +167,14 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
 
 
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
-    """Return the ranges of lines at which ``new`` occurs, unless it is too short or only a part of ``old``."""
+    """Return the line ranges where ``new`` occurs, unless ``new`` is too short or only a part of ``old``."""
     old_keys, new_keys = (list_keys(text.split("\n")) for text in (old, new))
     return search.find_lines(new_keys) if _adds_content(old_keys, new_keys) else []
 
 
 def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> list[int]:
-    """Return the first line of each copy of ``new`` outside the match that is verbatim and consists of whole lines.
-    There are none if ``new`` is too short to be significant."""
+    """Return the first line of each verbatim copy of ``new`` outside the match, in whole lines. If ``new`` is too short
+    to be significant, return none."""
     view = search.document.view
     if len("".join(new.split())) < MIN_VISIBLE:
         return []
@@ -201,7 +200,7 @@ def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
 
 
 def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether the lines ``after`` are long enough to be significant, and not only a part of ``before``."""
+    """Return whether the lines ``after`` are long enough to be significant, and are not just a part of ``before``."""
     texts = ("\n" + "\n".join(keys) + "\n" for keys in (after, before))
     return len("".join(after).replace(" ", "")) >= MIN_VISIBLE and next(texts) not in next(texts)
 

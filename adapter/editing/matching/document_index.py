@@ -70,8 +70,8 @@ class DocumentIndex:
         return places
 
     def find_similar(self, key: str) -> list[tuple[str, float, int]]:
-        """Return the lines most similar to ``key``, best first: the line's key, the similarity in percent, and the
-        line's index. Results are cached."""
+        """Return the lines most similar to ``key``, best first, each as its key, the similarity in percent, and its
+        index. Results are cached."""
         lines = self._similar.get(key)
         if lines is None:
             lines = self._similar[key] = process.extract(
@@ -120,7 +120,7 @@ class DocumentIndex:
         """Return the first line of a range of at most ``reach`` lines that contains ``wanted`` in order, or None.
 
         The range must not begin in the lines ``apart_from``. Trailing whitespace is ignored. If at least three lines
-        are wanted, one of them may be missing. A single line is never searched.
+        are wanted, one may be missing. A single wanted line is never found.
         """
         needed = len(wanted) - (len(wanted) > 2)
         view = self.document.view

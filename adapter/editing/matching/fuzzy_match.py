@@ -23,13 +23,13 @@ from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.repairs.omission_markers import is_elision
 
 MAX_WINDOWS = 10
-"""Maximum number of windows to align: the best window, and enough others to show that it is unique."""
+"""Maximum number of windows to align: the best one, and enough others to show that the best is unique."""
 MIN_SLACK, MAX_SLACK = 8, 60
 """Minimum and maximum number of lines that are added before and after a window."""
 MAX_SEED_PLACES = 40
 """Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
-"""Maximum number of searches for lines similar to an old line, because each search reads the whole document."""
+"""Maximum number of old lines for which similar lines are searched, because each search reads the whole document."""
 MIN_SEED_LIKENESS = 65.0
 MIN_SEED_CHARACTERS = 4
 MAX_ROWS = 3_000
@@ -37,8 +37,8 @@ MAX_ROWS = 3_000
 REACH = 250
 """Maximum number of lines that a ``...`` may elide."""
 MAX_COST = 1_500_000
-"""Maximum number of table cells for one old text, which take about a second. A text that needs more is not found,
-because better matches could be missed."""
+"""Maximum number of table cells for one old text: about a second. A search that needs more is abandoned, because a
+partial one could miss the best match."""
 MAX_WHOLE_CELLS = 300
 """Maximum number of table cells of a window that is aligned without anchors."""
 

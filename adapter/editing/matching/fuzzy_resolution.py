@@ -57,7 +57,7 @@ def resolve_fuzzily(task: MatchTask, alternatives: Sequence[Interpretation], old
 
 
 def _with_plain_elisions(task: MatchTask, interpretation: Interpretation) -> Interpretation:
-    """Replace comments like ``// unchanged`` that the file does not have with ``...`` in both texts."""
+    """In both texts, replace comments like ``// unchanged`` with ``...`` if the file does not contain them."""
     written = filter(may_be_elision, interpretation.old.split("\n"))
     omissions = {line.strip() for line in written if not task.is_in_file(line)}
     old, new = (

@@ -1,4 +1,5 @@
-"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the only division of its block that matches.
+"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the only division into old and new text that
+matches.
 
 Headers and the end of the file become line hints for `locator`. If they contradict the file, the hunk is rejected.
 """
@@ -59,8 +60,8 @@ def _reject_ambiguous_division(names: ParameterNames) -> Rejection:
 
 
 def _has_divider(text: str) -> bool:
-    """Return whether ``text`` has a ``=======`` line that may be a divider: it is too short to underline the line
-    above."""
+    """Return whether ``text`` has a ``=======`` line that may be a divider, because it is too short to underline the
+    line above."""
     pairs = pairwise(["", *split_view_lines(text)])
     return any(line.startswith("=======") and not line.strip("=") and len(above) > len(line) for above, line in pairs)
 
@@ -99,8 +100,8 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 
 
 def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
-    """Convert a hunk whose only old line is distinctive, and a part of exactly one document line, to a patch within
-    that line. Return None for other hunks."""
+    """If a hunk's only old line is distinctive and part of exactly one document line, convert the hunk to a patch
+    within that line. Return None for other hunks."""
     old, new = (normalize_newlines(text).removesuffix("\n") for text in (hunk.old_text, hunk.new_text))
     is_part = not hunk.in_order and "\n" not in old + new and search.document.view.count(old) == 1
     return Patch(old, new, hunk.start_line) if is_part and is_distinctive(old) else None
@@ -131,7 +132,7 @@ def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | Non
 
 
 def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
-    """Return, for each anchor that has one, the first match between it and the next anchor."""
+    """Return the first match below each anchor and above the next one, if there is such a match."""
     nearest: dict[int, int] = {}
     for match in matches:
         above = bisect_right(anchors, match) - 1
@@ -164,7 +165,7 @@ def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
 
 
 def _describe_absent_header(search: DocumentIndex, hunk: Hunk) -> str:
-    """Name the first header that does not occur in the file below the previous ones."""
+    """Name the first header that does not occur below the previous headers in the file."""
     depth = next(depth for depth in range(1, len(hunk.below) + 1) if not _find_anchors(search, hunk.below[:depth]))
     below = f" below {_quote_header(hunk, depth - 2)}" if depth > 1 else ""
     return f"{_quote_header(hunk, depth - 1)} is not in the file{below}"

@@ -24,8 +24,8 @@ _CONDITION = re.compile(r"\W*(?:else\W+)?(?:if|elif|elsif|unless|while|until|whe
 
 
 def has_same_guard(old: Sequence[str], row: int, lines: Sequence[str], line: int) -> bool:
-    """Return whether the nearest guard above ``old[row]``, if any, is also the nearest guard above ``lines[line]``. If
-    not, the code may be meant for another platform or configuration."""
+    """Return whether ``old[row]`` and ``lines[line]`` have the same nearest guard above them. If not, the code may be
+    meant for another platform or configuration."""
     guard = _find_guard(old[:row])
     return not guard or guard == _find_guard(lines[max(0, line - MAX_SCOPE) : line])
 
@@ -55,7 +55,8 @@ def find_owners(lines: Sequence[str], at: int) -> set[str]:
 
 
 def has_owner(owners: Iterable[str], shown: str) -> bool:
-    """Return whether one of the ``owners`` is ``shown`` or has only more or fewer words. Conditions must be equal."""
+    """Return whether one of the ``owners`` equals ``shown``, or differs only in added or omitted words. Conditions must
+    be equal."""
     return any(_is_same(shown, owner) for owner in owners)
 
 

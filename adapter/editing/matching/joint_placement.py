@@ -1,7 +1,7 @@
 """Decide where to apply a patch that matches several places, using the other patches of the call.
 
-The hunks of a diff are in file order, equal patches are applied to different places, and the line numbers of one call
-are off by the same number of lines. A patch that could still be applied to two places remains ambiguous.
+A diff's hunks are in file order, equal patches apply to different places, and all line numbers in a call are off by the
+same amount. A patch that could still be applied to two places remains ambiguous.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adapter.editing.resolved_edits import Rejection, Resolution
 from adapter.tools.operations import Hunk, Patch
 
 ROUNDS = 3
-"""Number of passes. Each pass uses the places that the previous pass has ruled out."""
+"""Number of passes. Each pass benefits from the places that the previous pass has ruled out."""
 
 _Places: TypeAlias = dict[int, Sequence[int]]
 """The possible first lines (0-based, ascending) of each patch that matches the document."""
@@ -24,7 +24,7 @@ _Places: TypeAlias = dict[int, Sequence[int]]
 def place_jointly(patches: Sequence[Patch], resolutions: Sequence[Resolution]) -> dict[int, int | None]:
     """Return the 0-based first line of each patch that must be resolved again.
 
-    The line is None if the line number in the patch contradicts the other patches, and must therefore be ignored.
+    The line is None if the patch's own line number contradicts the other patches, and must therefore be ignored.
     """
     if not any(map(_list_rivals, resolutions)):
         return {}
@@ -72,7 +72,7 @@ def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Keep only the places that occur in an ascending choice of one place for each patch of ``chain``."""
+    """Keep only the places that are possible if the places of the patches in ``chain`` ascend."""
     earliest = _choose_first_ascending([places[index] for index in chain])
     latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):
@@ -93,7 +93,7 @@ def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Keep the places to which line numbers point, and return the patches with several such places."""
+    """Keep only the place that fits a patch's line number. Return the patches for which several places fit."""
     offsets = _find_shared_offsets(places, numbers)
     contradicted = set[int]()
     for index, number in numbers.items():

@@ -24,7 +24,7 @@ SKIP = 0.45
 """Cost of a document line that the old text omits, as a share of the weight of a long old line."""
 SKIP_COMMENT = 0.25
 MISS = 0.3
-"""Cost of an old line that is missing in the document, as a share of its weight. The line also gains nothing."""
+"""Cost of an old line that is missing in the document, as a share of the line's weight, which is also not gained."""
 WRAPPED = 0.96
 _LONE_COMMA = re.compile(r",(?=[)\]}])")
 
@@ -54,8 +54,8 @@ _PAIR, _MISS_ROW, _SKIP_LINE = -1, -2, -3
 class Gap:
     """Align the rows and lines between two anchors of a window.
 
-    Lines that are skipped before the first row cost nothing if ``is_head`` is true, and lines that are skipped after
-    the last row cost nothing if ``is_tail`` is true.
+    Skipped lines cost nothing before the first row if ``is_head`` is true, and after the last row if ``is_tail`` is
+    true.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Matches of joined or split lines, by the row and line at which they end: their rows, lines and gain."""
+        """Matches of joined or split lines, as their rows, lines and gain, by the row and line at which they end."""
         present = set(self.keys)
         squeezed = [_remove_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]

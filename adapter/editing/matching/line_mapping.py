@@ -12,7 +12,7 @@ from adapter.editing.repairs.omission_markers import is_elision
 class LineMapping(NamedTuple):
     """Maps the old lines ``old_start`` to ``old_stop`` to the document's lines ``line_start`` to ``line_stop``.
 
-    If the old range is empty, the model left out these document lines. If the document's range is empty, the old lines
+    If the old range is empty, the model omitted these document lines. If the document's range is empty, the old lines
     are missing from the document. A range of several lines means that lines were joined or split. ``is_elided`` is true
     if the model wrote ``...`` in place of the document's lines.
     """
@@ -57,7 +57,7 @@ def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMa
 
 
 def _map_gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
-    """Map the lines between two mapped lines: blank lines, lines that only one side has, or a ``...``."""
+    """Map the lines between two mapped lines: blank lines, lines on only one side, or a ``...``."""
     elided = next((row for row in rows if is_elision(old[row])), None)
     if elided is not None:
         for row in rows:

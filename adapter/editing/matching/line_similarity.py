@@ -101,7 +101,7 @@ class LineComparer:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Return whether ``text`` has the whole word ``word``. Too many longer words with it also count."""
+    """Return whether ``text`` has the whole word ``word``, or too many longer words that contain it."""
     start = text.find(word)
     for _ in range(MAX_WORD_PLACES):
         if start < 0:
@@ -114,8 +114,8 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _is_one_letter_off(written: str, actual: str) -> bool:
-    """Return whether one letter differs, as in ``item`` and ``items``, or two are swapped. Short words and digits must
-    be equal."""
+    """Return whether one letter is changed, added or missing (``item``, ``items``), or two are swapped. Short words and
+    digits must be equal."""
     if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
         return False
     left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)

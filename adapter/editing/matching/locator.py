@@ -74,7 +74,7 @@ class _Locator(MatchTask):
         return Rejection("not found", build_near_miss_message(self.search, found[0].match, self.names))
 
     def _find_omission(self, find: Callable[[Sequence[str], Sequence[str]], Iterator[int]]) -> str:
-        """Return the first line found that stands for lines of the old text, or an empty string."""
+        """Return the first line that represents omitted lines of the old text, or an empty string."""
         old, new = split_view_lines(self.old), split_view_lines(self.new)
         known = {line.strip() for line in old}
         omissions = [line for index in find(old, new) if (line := new[index]).strip() not in known]
@@ -183,8 +183,8 @@ class _Locator(MatchTask):
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
         """Return the match to edit, or None if the choice is ambiguous, and the first lines of all matches if they
-        matter. The match to edit is the only match, the only one with an equal layout, or the one at the line hint.
-        Without a hint, it may also be the only match of whole words."""
+        matter. The match must be the only one, the only one with the same layout, or the one at the line hint. Without
+        a hint, it may also be the only match of whole words."""
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0], ()
@@ -225,7 +225,7 @@ class _Locator(MatchTask):
         return (replace(edits[0], notes=(note, *interpretation.notes)), *edits[1:])
 
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
-        """Reject the patch if the document has its new text in place of its old text."""
+        """Reject the patch if its new text has already replaced its old text in the document."""
         place = find_applied_place(
             self.search, interpretation.old, interpretation.new, self.find_hinted_index(interpretation)
         )

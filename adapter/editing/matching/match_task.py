@@ -13,7 +13,7 @@ from adapter.editing.resolved_edits import Rejection, Resolution, ResolvedEdit
 from adapter.tools.operations import Hunk, ParameterNames, Patch
 
 NEAR_HINT = 10
-"""Maximum distance, in lines, between a line hint and a text to which it points."""
+"""Maximum distance, in lines, between a line hint and the text that it refers to."""
 
 
 class MatchTask:

@@ -16,13 +16,14 @@ from adapter.editing.repairs.reindent import get_indent
 from adapter.editing.resolved_edits import Rejection
 
 MIN_REPEATED = 3
-"""Minimum number of lines that count as a repetition, at the end of a new text and below a match."""
+"""Minimum number of lines that, both at the end of a new text and below its match, count as a repetition."""
 VERBATIM_REACH = 8
-"""Maximum number of additional lines in a place where the lines of an old text occur verbatim."""
+"""Maximum number of additional lines between the lines of an old text that occur verbatim elsewhere."""
 
 
 def check_already_there(task: MatchTask, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-    """Reject the patch if its new text contains the old text and already surrounds the match."""
+    """Reject the patch if its new text contains its old text, and the match is already inside a copy of the new
+    text."""
     if not interpretation.new.strip():
         return None
     line = find_enclosing_new_text(task.search, match, interpretation.old, interpretation.new, task.patch.replace_all)

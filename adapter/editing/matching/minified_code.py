@@ -14,7 +14,7 @@ from adapter.editing.matching.strategies import TextMatch, match_part
 from adapter.editing.repairs.interpretations import Interpretation
 
 MAX_BLANKS = 0.08
-"""Maximum share of spaces and tabs in a minified line, also inside strings."""
+"""Maximum share of spaces and tabs in a minified line, including strings."""
 MAX_OLD = 20_000
 """Maximum length of the old text, in characters."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`|\w+|[^\w\s]')
@@ -24,7 +24,7 @@ _SCRIPT = re.compile(r"\s*[{\[]|(?!\s*<).*(?:\bfunction\b|=>|\breturn\b)")
 _JOINS = re.compile(r"\w\w|\+\+|--|//|/\*|<!")
 """Matches the adjacent characters of two tokens that mean something else without a space between them."""
 _OPEN, _CLOSED = set(";{([,:"), set(";)]},:")
-"""Tokens at which a line break does not end a statement: after the first kind, and before the second."""
+"""A line break does not end a statement after one of the first tokens, or before one of the second."""
 
 
 def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:

@@ -50,8 +50,7 @@ def is_word_character(character: str) -> bool:
 
 
 def loosen_line(key: str) -> str:
-    """Return a looser key for the key of a line. Lines that differ only in spaces, quote style or a trailing comma or
-    semicolon have equal looser keys."""
+    """Convert a line's key to a looser one, which ignores spaces, quote style and a trailing comma or semicolon."""
     return key.rstrip(CLOSERS).translate(_LOOSE)
 
 

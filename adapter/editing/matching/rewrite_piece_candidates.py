@@ -1,8 +1,8 @@
-"""Find where the pieces of a rewritten file may belong, and score these spans. A *piece* is the text between two lines
-such as ``# ... existing code ...``, with which a model omitted lines of the file.
+"""Find the spans of a file that the pieces of its rewritten text may replace, and score these spans. A *piece* is the
+text between two lines such as ``# ... existing code ...``, which represent omitted lines.
 
-The score of a span is the information in the lines that it has in common with the piece (a rare line counts more than a
-frequent one), minus the information in the lines that the piece would delete.
+A span's score is the information in the lines that it shares with the piece (a rare line counts more than a frequent
+one), minus the information in the lines that the piece would delete.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from adapter.editing.repairs.reindent import get_indent, measure_indent
 MAX_SLACK = 30
 """Maximum number of lines by which a span may exceed twice the length of its piece."""
 MAX_PLACES = 40
-"""Maximum number of places of a line at which spans are tried."""
+"""Maximum number of occurrences of a line at which spans are tried."""
 ANCHORS = 3
-"""Number of lines of a piece whose places in the file are used to find spans. The rarest lines are chosen."""
+"""Number of a piece's lines, the rarest ones, whose occurrences in the file are used to find spans."""
 NEAREST = 3
-"""Number of places of a piece's first and of its last line that are tried for each place of an anchor."""
+"""Number of occurrences of a piece's first line, and of its last line, tried for each occurrence of an anchor."""
 NEAR = 12
-"""Maximum distance, in lines, between a changed line at an end of a piece and the place where it would be unchanged."""
+"""Maximum distance, in lines, between a changed first or last line of a piece and its expected place."""
 ALIKE = 85.0
-"""Minimum similarity, in percent, of a changed line that is certain not to be new, unless it declares another name."""
+"""Minimum similarity, in percent, at which a line is certainly changed rather than new, unless it declares another
+name."""
 SIMILAR = 60.0
 """Minimum similarity, in percent, between a changed line and the line that it replaces."""
 MAX_COMPARED = 20
@@ -89,7 +90,7 @@ class PieceCandidates:
         return len(self._places.get(line, ())) == 1
 
     def _find_candidates(self, piece: Piece) -> set[Placement]:
-        """Return the spans that begin and end like ``piece`` and are near the places of its rarest lines."""
+        """Return the spans that begin and end like ``piece``, near occurrences of its rarest lines."""
         lines = [line.rstrip() for line in piece.lines]
         if piece.depth is None and piece.is_last:
             return {self._score(lines, self._first, self._last)}
@@ -104,8 +105,9 @@ class PieceCandidates:
         return {self._score(lines, start, end) for start, end in found}
 
     def _find_anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Yield the indexes of the rarest lines, the first line and the last line, each with its places in the file.
-        The places of a frequent line count only near the end of the file to which the piece belongs."""
+        """Yield the indexes of the rarest lines, the first line and the last line, each with its places in the file. If
+        a line is frequent, only the places nearest to the file's start (for the first piece) or end (for the last)
+        count."""
         counts = sorted((len(self._places[line]), at) for at, line in enumerate(lines) if line in self._places and line)
         for at in {*(at for _, at in counts[:ANCHORS]), 0, len(lines) - 1}:
             places = self._places.get(lines[at], [])
@@ -117,8 +119,7 @@ class PieceCandidates:
                 yield from ((at, place) for place in places[-NEAREST:])
 
     def _find_starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
-        """Return the lines at which a span can begin if ``lines[at]`` is the line ``place`` of the file. Its first
-        lines may be new."""
+        """Return the lines at which a span can begin if ``lines[at]`` is line ``place`` of the file."""
         if piece.depth is None:
             return (self._first,) if place - self._first <= reach else ()
         places = self._places.get(lines[0])
@@ -128,7 +129,7 @@ class PieceCandidates:
         return [start for start in places[max(0, stop - NEAREST) : stop] if place - start <= reach]
 
     def _find_ends(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
-        """Return the lines before which a span can end if ``lines[at]`` is the line ``place`` of the file."""
+        """Return the lines before which a span can end if ``lines[at]`` is line ``place`` of the file."""
         if piece.is_last:
             return (self._last,) if self._last - place <= reach else ()
         places = self._places.get(lines[-1])
@@ -161,11 +162,10 @@ class PieceCandidates:
         return log2(2 * len(self._old) / len(self._places[line]))
 
     def _score(self, lines: Sequence[str], start: int, end: int) -> Placement:
-        """Return the span with its score: the bits of the equal lines, minus the bits of the deleted lines.
+        """Return the span with its score: the bits of its lines that are kept, minus the bits of the deleted lines.
 
-        A line that is replaced with a similar line loses another quarter of its bits instead, and a line that is only
-        indented differently loses none. An added line that also occurs elsewhere in the file costs its bits, because it
-        was probably meant to be kept there.
+        A line that is only reindented counts 0, and a line replaced by a similar one counts minus a quarter of its
+        bits. An added line that occurs once in the file is deducted, because it was probably meant to be kept there.
         """
         score = self._sums[end] - self._sums[start]
         for change in find_changes(self._old[start:end], lines):
@@ -180,7 +180,7 @@ class PieceCandidates:
 
 
 def build_key(line: str) -> tuple[str, ...]:
-    """Return the indentation and the words of a line's declaration, or an empty tuple."""
+    """Return the line's indentation and the words that declare a name, or an empty tuple if there is no declaration."""
     declared = _DECLARED.match(line)
     return (get_indent(line), *NAME.findall(declared[0])) if declared else ()
 

@@ -1,7 +1,7 @@
 """Locate all pieces of a rewritten file together (see `rewrite_piece_candidates`).
 
-The spans of all pieces are chosen together, in their order and without overlap. A span is in doubt if an almost equally
-good choice has another span for its piece, or if the model may also have meant lines next to it.
+All spans are chosen together, in the pieces' order and without overlap. A span is uncertain if an almost equally good
+choice has another span for the piece, or if the model may also have meant adjacent lines.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from adapter.editing.matching.rewrite_piece_candidates import (
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
-"""Missing lines count as forgotten rather than deleted if there are at least this many, and they contain at least this
-share of the span's names, unless the ends of the piece are certain. Models do not shorten a text by one or two
-lines."""
+"""Missing lines count as forgotten rather than deleted if there are at least this many, they contain at least this
+share of the span's names, and the piece's ends are uncertain. Models do not forget just one or two lines."""
 SHORTENED = 4
-"""Factor by which missing lines must outnumber the lines that replace them to be considered forgotten."""
+"""Missing lines are considered forgotten only if they outnumber their replacement by this factor."""
 MARGIN = 3.0
-"""Minimum lead, in bits, of the best choice of spans over a choice that has another span for a piece."""
+"""Minimum lead, in bits, over any choice with another span for a piece. Below it, the piece's span is uncertain."""
 NEXT_TO = 60
 """No line of a piece may occur among this many unchanged lines on each side of the piece."""
 MIN_REWRITTEN = 0.5
-"""Minimum share of the names in the lines that only a larger span deletes that the added lines must contain."""
+"""Lines that only a larger span deletes count as rewritten if the added lines contain at least this share of their
+names."""
 
 MANY_NAMES = 5
-"""Number of different names with which a line is certain to be the one that new lines repeat."""
+"""Minimum number of different names in a line for new lines with the same names to count as its replacement."""
 REPLACED = 70.0
-"""Minimum similarity, in percent, between a changed line at an end of a piece and the line that it replaces."""
+"""Minimum similarity, in percent, between a piece's changed first or last line and the line that it replaces."""
 
 _HEAD = re.compile(
     r"\s*(?:(?:const|let|mut|var|val|auto|final|static|export|public|private) +)*"
@@ -107,7 +107,7 @@ class PiecePlacer(PieceCandidates):
         return chosen, self._find_duplicate(chosen)
 
     def _find_removed_names(self, omitted: Set[int]) -> list[list[int]]:
-        """Return, by name, the ``omitted`` lines with names that the pieces remove. A larger span would remove them."""
+        """Group the ``omitted`` lines by the names that they contain and that the pieces remove elsewhere."""
         written = set(NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
         replaced = "\n".join(line for index, line in enumerate(self._old) if index not in omitted)
         gone = set(NAME.findall(replaced)) - written
@@ -118,7 +118,7 @@ class PiecePlacer(PieceCandidates):
         return [*kept.values()]
 
     def _find_moved_lines(self, spans: Sequence[Placement], omitted: Set[int]) -> list[list[int]]:
-        """Return the unique ``omitted`` lines that a piece adds, each twice, because it counts as two hints."""
+        """Return the unique ``omitted`` lines that a piece also adds. Each is listed twice, to count as two hints."""
         written = {line for each in map(self._fit, self._pieces, spans) for line in each.added}
         counts = Counter(line.strip() for line in self._old)
         moved = [index for index in omitted if (line := self._old[index].strip()) in written and counts[line] == 1]
@@ -130,8 +130,8 @@ class PiecePlacer(PieceCandidates):
         return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
 
     def _find_rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
-        """Return the ``spans`` that the model may have meant although their score is lower, such as larger ones around
-        a ``span`` that ``piece`` does not change."""
+        """Return the ``spans`` that the model may have meant instead of ``span``, although their score is lower. If
+        ``piece`` changes nothing at ``span``, these are larger spans around it."""
         if len(piece.lines) == 1:
             return []
         if self._is_equal(piece, span):
@@ -169,14 +169,15 @@ class PiecePlacer(PieceCandidates):
         return there.is_reworded and keeps_ends and there.written > 1
 
     def _is_rewritten(self, piece: Piece, span: Placement, other: Placement) -> bool:
-        """Return whether the lines that ``piece`` adds contain most of the names that it deletes only at ``other``."""
+        """Return whether the lines that ``piece`` adds at ``other`` contain most names in the lines it deletes only
+        there."""
         added, removed = self._list_changed(piece, other)
         deleted = Counter(removed) - Counter(self._list_changed(piece, span)[1])
         return _contain_most_names(added, deleted.elements())
 
     def _assigns_again(self, piece: Piece, span: Placement, other: Placement) -> bool:
-        """Return whether the least indented lines that ``piece`` adds assign a name that lines of ``other`` assign,
-        which it deletes, and no line of ``span`` does."""
+        """Return whether one of the least indented lines that ``piece`` adds at ``span`` assigns a name that is new
+        there, but is assigned in a line that ``piece`` would delete only at ``other``."""
         added, removed = self._list_changed(piece, span)
         deleted = Counter(self._list_changed(piece, other)[1]) - Counter(removed)
         depth = min(map(measure_indent, filter(None, added)), default=0)
@@ -192,8 +193,8 @@ class PiecePlacer(PieceCandidates):
         return added, [line for change in changes for line in actual[change.start : change.end]]
 
     def _find_changed_edges(self, piece: Piece, span: Placement) -> Iterator[tuple[list[str], list[str]]]:
-        """Yield the lines of ``span`` and of ``piece`` that differ right below and right above an omission, those next
-        to the omission first. An equal bracket is not enough if it ends another block."""
+        """Yield the differing lines of ``span`` and of ``piece`` directly below and above an omission, starting at the
+        omission. Equal closing brackets count as different if they end different blocks."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         changes = find_changes(actual, lines)
         if piece.depth is not None and actual[0] != lines[0]:
@@ -253,7 +254,7 @@ class PiecePlacer(PieceCandidates):
         return ""
 
     def _is_kept_elsewhere(self, line: str, spans: Sequence[Placement]) -> bool:
-        """Return whether ``line`` declares something that the file declares once, in lines that no piece replaces."""
+        """Return whether ``line`` is a declaration that occurs once in the file, in lines that no piece replaces."""
         if not build_key(line) or not self._occurs_once(line):
             return False
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
@@ -288,8 +289,8 @@ class PiecePlacer(PieceCandidates):
 
 
 def _ends_otherwise(actual: Sequence[str], lines: Sequence[str], last: LineChange) -> bool:
-    """Return whether both texts end with different lines, or with a bracket that ends different blocks: the ``last``
-    change has its start, and few names in common."""
+    """Return whether the texts end with different lines, or with equal brackets that end different blocks. The blocks
+    differ if they start in the ``last`` change, and its two sides have few names in common."""
     below = [line for line in lines[last.new_end :] if line]
     if len(below) != 1 or below[0].lstrip()[0] not in ")]}":
         return actual[-1] != lines[-1]
@@ -300,8 +301,8 @@ def _ends_otherwise(actual: Sequence[str], lines: Sequence[str], last: LineChang
 
 
 def _may_replace(lines: Sequence[str], last: LineChange, line: str) -> bool:
-    """Return whether several ``lines`` from the ``last`` change on contain all names of a ``line`` that has many, and
-    no line below the change has a name."""
+    """Return whether the ``lines`` from the ``last`` change on may replace ``line``: there are several, they contain
+    all of its many names, and no line below the change has a name."""
     names, added = Counter(NAME.findall(line)), lines[last.new_start :]
     if len(added) < 2 or len(names) < MANY_NAMES or any(map(NAME.search, lines[last.new_end :])):
         return False
@@ -332,8 +333,8 @@ def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
 
 
 def _is_replaced(removed: Sequence[str], added: Sequence[str]) -> bool:
-    """Return whether each of the ``added`` lines replaces one similar line, or the first ones are only reindented,
-    and no line further left is lost."""
+    """Return whether each of the ``added`` lines replaces one similar line. Otherwise, return whether the first lines
+    are only reindented, and no line that is less indented than the ``added`` ones is lost."""
     before, after = ([line.strip() for line in part] for part in (removed, added))
     is_similar = len(before) == len(after) and all(
         ratio(one, other) >= REPLACED for one, other in zip(before, after, strict=True)
@@ -351,8 +352,8 @@ def _contains(span: Placement, other: Placement) -> bool:
 
 
 def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]:
-    """Return, for each span, the best total of a choice with it, or minus infinity if there is none. A choice has one
-    span per piece, in order and without overlap."""
+    """For each span, return the best total score of a choice that contains it, or minus infinity if there is none. A
+    choice has one span per piece, in order and without overlap."""
     totals: list[list[float]] = []
     ends: list[int] = [-1]
     best = [0.0]

@@ -3,9 +3,9 @@
 If the lines to change occur verbatim, and the context favors one location over all others, only these lines are edited.
 
 The agreement of the context is measured in bits. A line that occurs once in a thousand lines gives ten bits; a line
-that occurs in every tenth line gives three. If a context line does not occur in the document, the most similar line
-counts instead. Context lines are matched in order, outwards from the change, separately on each side, and within the
-block that contains them.
+that occurs in every tenth line gives three. If a context line is not in the document, the most similar line counts
+instead. Context lines are matched in order, outwards from the change, separately on each side, and within the block
+that contains them.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from adapter.editing.repairs.reindent import measure_indent
 MIN_BITS = 20.0
 """Minimum bits of the lines to change and their context together."""
 MIN_SIDE_BITS = 4.0
-"""Minimum bits of the context on each side, because the lines on one side may have moved without the change."""
+"""Minimum bits of context on each side. Without context on both, the lines on one side may have moved on their own."""
 MIN_LETTERS = 16
-"""Minimum number of letters and digits in the lines to change, if they occur only once. Such lines need context on only
-one side."""
+"""Minimum number of letters and digits in lines to change that need context on only one side. They must occur only
+once."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
 """Minimum lead over every other occurrence of these lines, in bits and as a share of the best score."""
 MIN_AS_SHOWN = 0.5
-"""Minimum share of bits that must come from exact context lines, because a near copy has only similar lines."""
+"""Minimum share of bits from exact context lines. Around a near copy, the context lines are only similar."""
 MAX_COMPARISONS = 60_000
 """Maximum number of line comparisons for one change, about 0.1 s. A change that needs more is not located."""
 NEAR = 15
@@ -49,7 +49,7 @@ SKIPPED = 0.5
 MIN_SIMILARITY = 70.0
 """Minimum similarity, in percent, of a context line that does not occur verbatim."""
 UNLIKE = 50.0
-"""Maximum similarity, in percent, of a line that gives no bits."""
+"""Similarity, in percent, up to which a line gives no bits."""
 MIN_SIZE = 250
 """Minimum document size, in lines, for computing line frequencies. A smaller document is assumed to have this size."""
 MARK_BITS = 2.0
@@ -57,8 +57,8 @@ MARK_BITS = 2.0
 
 
 class AnchoredChange(NamedTuple):
-    """A located change: ``old`` is replaced with ``new`` starting at the 0-based line ``first``. ``note`` lists the
-    lines of the old text that may differ from the file."""
+    """A located change: at the 0-based line ``first``, ``old`` is replaced with ``new``. ``note`` lists the old text's
+    lines that may differ from the file."""
 
     old: str
     new: str
@@ -156,7 +156,7 @@ class ContextScorer:
         }
 
     def _score_side(self, rows: Sequence[int], lines: range, depth: int) -> tuple[float, frozenset[int]]:
-        """Return the best score of ``rows`` against ``lines``, both away from the change, and the rows found."""
+        """Match ``rows`` with ``lines``, both outwards from the change. Return the best score and the rows found."""
         keys = self._take_block(lines, min((depth, *(self._depths[row] for row in rows))), NEAR + len(rows))
         best = (0.0, frozenset[int]())
         before = [(-SKIPPED * count, frozenset[int]()) for count in range(len(keys) + 1)]
@@ -227,7 +227,7 @@ class _Anchors:
         return anchor if is_alone and is_adjacent and is_sure and self._is_in_scope(anchor) else None
 
     def _find_adjacent_rows(self, rows: range, first: int, last: int) -> frozenset[int]:
-        """Return the nearest context rows that are also adjacent to this location in the document."""
+        """Return the nearest context rows that are also next to this location in the document."""
         keys = self.search.keys
         up = next((line for line in range(first - 1, -1, -1) if keys[line]), None)
         down = next((line for line in range(last + 1, len(keys)) if keys[line]), None)
@@ -237,7 +237,7 @@ class _Anchors:
         )
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
-        """Return whether the document already has the result of a change, so that the location only looks like its
+        """Return whether the document already has the change's result, so that the location only resembles the
         target."""
         added = list_keys(new[hunk.new_start : hunk.new_end])
         if not is_distinctive("".join(added)):
@@ -261,7 +261,8 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count these rows in the old text. If the document has fewer, one that has changed may be meant."""
+        """Return how often these rows occur in the old text. If they occur less often in the document, the model may
+        mean an occurrence that has changed."""
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 

@@ -1,8 +1,8 @@
 """Match strategies for old text, from the strictest to the most tolerant.
 
 Each strategy yields all its matches. The first strategy that finds a match decides. If it finds several, line hints
-choose among them; without a clear choice, the patch is ambiguous. A more tolerant strategy never resolves an ambiguity
-of a stricter one. `fuzzy_match` handles text that no strategy matches.
+decide; without a clear choice, the patch is ambiguous. A more tolerant strategy never resolves an ambiguity of a
+stricter one. `fuzzy_match` handles text that no strategy matches.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
 
 
 def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
-    """Return both texts without final newline, and the offset of the old text at the end of a document without one."""
+    """Return both texts without their final newline, and the old text's offset in a document that lacks one."""
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
     is_at_end = old != interpretation.old and view.endswith(old) and not view.endswith("\n")
@@ -209,7 +209,7 @@ def splits_word(text: str, at: int) -> bool:
 
 
 def _strip_outer_blanks(interpretation: Interpretation) -> Interpretation:
-    """Remove whitespace around the old text, and the same amount around the new text."""
+    """Remove the whitespace around the old text, and as much of it around the new text."""
     before, words, after = _split_outer_whitespace(interpretation.old)
     new_before, new_words, new_after = _split_outer_whitespace(interpretation.new)
     new = new_before[len(before) :] + new_words + new_after[: max(0, len(new_after) - len(after))]

@@ -99,7 +99,7 @@ def _find_nonblank_span(lines: Sequence[str]) -> range:
 
 
 def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[LineChange], str]:
-    """Return the changes of the pieces, and an empty string. If a piece cannot be placed, the string is the reason."""
+    """Return the pieces' changes and an empty string. If a piece cannot be placed, the string is the reason."""
     spans, reason = PiecePlacer(old, pieces).place()
     changed: list[LineChange] = []
     written = 0
@@ -116,7 +116,7 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
 
 
 def _build_edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:
-    """Build the edit for a change of whole lines. A change that only inserts is placed before a line."""
+    """Build the edit for a change to whole lines. Inserted lines are placed before a line."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.get_view_offset(change.start) if change.start < len(document.lines) else len(document.view)
     is_last = change.end >= len(document.lines)

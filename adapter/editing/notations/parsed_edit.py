@@ -1,4 +1,4 @@
-"""Edits of a single file during parsing, and their hunks."""
+"""The edits of a single file that are being parsed, and their hunks."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def parse_hunk(
 ) -> Hunk:
     """Convert lines with diff markers to a hunk. A line without a marker is treated as a context line.
 
-    The hunk's ``others`` assume that all context lines lack their marker, that each changed line has it twice, or that
-    only added lines without indentation lack it.
+    The hunk's ``others`` are alternatives: all context lines lack their marker, each changed line has it twice, or only
+    unindented added lines lack it.
     """
     readings = [lines]
     if _may_lack_markers(lines):
@@ -60,8 +60,8 @@ def _is_between_added(lines: Sequence[str], number: int) -> bool:
 
 
 def _may_lack_markers(lines: Sequence[str]) -> bool:
-    """Return whether the spaces before context lines may be indentation: a context line has none, or the added lines
-    have the indentation of the other lines."""
+    """Return whether the spaces before context lines may be indentation rather than markers: a context line has none,
+    or the added lines are indented like the other lines."""
     context = [text for text in lines if text[:1] not in ("-", "+", "\\") and text.strip()]
     old = [*context, *(text[1:] for text in lines if text[:1] == "-")]
     added = (get_indent(text[1:]) for text in lines if text[:1] == "+" and text[1:].strip())

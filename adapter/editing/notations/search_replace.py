@@ -13,8 +13,8 @@ Variants: ``------- SEARCH`` and ``+++++++ REPLACE`` (Cline), ``:start_line:12``
 conflict markers: ``<<<<<<< HEAD``, ``>>>>>>> other`` and, in diff3 style, a part below ``||||||| base``, which is
 ignored. Without ``=======`` lines, ``------- REPLACE`` may both divide and end a block.
 
-Old and new text may contain lines that look like markers. A block ends at the first REPLACE line. If several lines may
-divide it, all divisions are tried against the file.
+Old and new text may contain lines that look like markers. A block ends at the first REPLACE line. If it has several
+possible dividers, each is tried against the file.
 """
 
 from __future__ import annotations

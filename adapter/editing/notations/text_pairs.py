@@ -11,10 +11,10 @@
     </new_text>                      new
                                      ```
 
-Models write them where no format is prescribed; Zed prescribes the elements. The names of the elements are those of the
-fields in JSON. All code fences of a text must belong to pairs, because any other fence may be an explanation or a file.
-Labels without a fence are capital words on a line of their own. Below a blank line in such a new text, other text may
-begin: each further paragraph must be indented, or repeat a line of the old text.
+Models write pairs if no format is prescribed; Zed prescribes the elements. Elements are named like the fields in JSON.
+All code fences in a text must belong to pairs, because any other fence may be an explanation or a file. Labels without
+fences are words in capitals on separate lines. After a blank line in an unfenced new text, other text may begin. Each
+further paragraph must therefore be indented, or repeat a line of the old text.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _parse_elements(text: str) -> Iterator[_Pair]:
 
 
 def _strip_margins(text: str) -> str:
-    """Return ``text`` without the line ends of tags that are on lines of their own."""
+    """Return ``text`` without the line ends next to tags on separate lines."""
     return _MARGIN.sub("\n", text).removeprefix("\n") if text.startswith("\n") else text
 
 

@@ -13,11 +13,10 @@ Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` 
 has nothing but one hunk. Line numbers are only hints. The line counts in ``@@`` lines are often wrong and are ignored,
 with these exceptions:
 
-- ``-3,0`` inserts after line 3.
-- Added lines without context are rejected if the counts claim that the hunk has context.
-- Changed lines that look like a header belong to the hunk if it is not complete yet.
-- A complete hunk may be followed by text with list items, a mail signature or half a header.
-- A file without lines on the side on which its time is 0 is new or deleted.
+- ``-3,0`` inserts after line 3. - Added lines without context are rejected if the counts claim that the hunk has
+context. - Changed lines that look like a header belong to the hunk if it is not complete yet. - A complete hunk may be
+followed by text that contains list items, a mail signature or half a header. - A file is new or deleted if one side has
+the time 0 and no lines.
 
 Git's extended headers are parsed for new, deleted and renamed files. Copies and binary files are rejected.
 """
@@ -280,7 +279,7 @@ def _find_insertion_line(head: _Head) -> int:
 
 
 def _strip_prose(lines: Sequence[str]) -> list[str]:
-    """Drop trailing blank lines and code fences, and the text that follows a diff whose lines all have a marker."""
+    """Drop trailing blank lines and code fences, and text after a diff whose lines all have a marker."""
     left = list(lines)
     while left and left[-1] in ("", "```"):
         left.pop()
@@ -294,7 +293,7 @@ def _is_marked(text: str) -> bool:
 
 
 def _find_text_below(lines: Sequence[str], head: _Head) -> int | None:
-    """Return the number of lines above the text or the mail signature that follows a complete hunk, or None."""
+    """Return the number of lines before the text or mail signature that follows a complete hunk, or None."""
     end = head.find_end(lines)
     first, second = (*(text for text in lines[end:] if text), "", "")[:2]
     if first.startswith("--") and not first.strip("- "):

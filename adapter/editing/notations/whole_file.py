@@ -22,9 +22,9 @@ _INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?
 _EDIT_START = re.compile(r"<{5,9}(?: |$)|-{5,9} ?SEARCH|\*\*\* ?(?:Begin Patch|\w+ File:)|--- |\+\+\+ |@@|diff --git ")
 _EDIT_END = re.compile(r">{5,9}(?: |$)|[-+]{5,9} ?REPLACE|\*\*\* ?End Patch")
 MIN_TEXT = 3
-"""Minimum number of non-blank lines above an edit that is part of a file's text."""
+"""Minimum number of non-blank lines above an edit for it to be part of a file's text."""
 MAX_UNCLOSED = 20
-"""Maximum number of unclosed fences, because searching a closing fence reads the rest of the text."""
+"""Maximum number of unclosed fences, because each search for a closing fence reads the rest of the text."""
 
 
 class _Fence(NamedTuple):

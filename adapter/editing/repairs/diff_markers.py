@@ -1,7 +1,7 @@
 """Strip diff markers and line numbers that a model copied from the display of a file.
 
-Often only the old or only the new text has them. If only the new text has diff markers, its context lines, without
-markers, must occur in the old text. If the markers are ambiguous, the edit is rejected.
+Often only the old or only the new text has them. If only the new text has diff markers, its context lines without their
+markers must occur in the old text. If the markers are ambiguous, the edit is rejected.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ _PLUS_LINE = re.compile(r"^\+.*", re.MULTILINE)
 
 
 def _find_plus_forms(lines: Sequence[str]) -> set[int]:
-    """Return how many spaces follow the ``+``: 0 for markers, 1 for list items, 2 for indentation."""
+    """Return the possible numbers of spaces after the ``+``: 0 for markers, 1 for list items, 2 for indentation."""
     return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 
@@ -142,8 +142,8 @@ def _may_be_a_list(added: Sequence[str]) -> bool:
 
 
 def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the extra width of the markers: 1 for ``+`` and a space, 0 for ``+``, -1 if the ``+`` replaced a space.
-    Return None if nothing determines it."""
+    """Return the markers' extra width: 1 for ``+`` and a space, 0 for ``+``, -1 if the ``+`` replaced a space. Return
+    None if it is uncertain."""
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
         return 0
@@ -171,9 +171,9 @@ def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
 
 
 def _is_nested(new: Sequence[str], shift: int, unit: int) -> bool:
-    """Return whether the added lines without markers continue the blocks of the context lines around them: a line after
-    an opening bracket or colon is one ``unit`` deeper, and one that closes a bracket or follows a complete line is not.
-    The items of a list may be as deep as its key."""
+    """Return whether the added lines without markers fit the blocks of the context lines around them. A line after an
+    opening bracket or colon is one ``unit`` deeper; a line that closes a bracket or follows a complete line is not. A
+    list's items may be as deep as its key."""
     lines = [(line[:1] == "+", _strip_plus(line, shift) if line[:1] == "+" else line) for line in new]
     filled = [(is_added, line) for is_added, line in lines if line.strip()]
     return all(
@@ -204,7 +204,7 @@ def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
 
 
 def _list_votes(added: Sequence[str], lines: Sequence[str]) -> list[int]:
-    """Return, for each added line that is clearly like one of ``lines``, the difference between their indentations."""
+    """For each added line that is clearly similar to one of ``lines``, return the difference in indentation."""
     votes = []
     by_head: dict[str, list[str]] = defaultdict(list)  # "name:" is not "- name:"
     for other in lines:
@@ -235,8 +235,8 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 def strip_line_numbers(text: str) -> dict[bool, str]:
     """Strip ascending line numbers such as ``12| x``, ``12: x`` or the output of ``cat -n``, if every line has one.
 
-    A space after the prefix may belong to the prefix or to the line. The result for True lacks the space, and the
-    result for False has it. The likelier result comes first.
+    A space after the prefix may belong to the prefix or to the line. The key True is for the result without the space,
+    False for the result with it. The likelier result comes first.
     """
     lines = text.split("\n")
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):
@@ -271,8 +271,8 @@ def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str,
 
 
 def _strip_copied_numbers(old: str, new: str, strips: bool) -> str:
-    """Strip the numbers of new lines that use the separator of the old text. If only some lines are numbered, their
-    numbers must be near the old text's, because others may be content."""
+    """Strip line numbers from the new text if they have the old text's separator. If only some lines are numbered, only
+    numbers near the old text's are stripped, because others may be content."""
     numbered_old = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
     mark = next(match[2] or match[3] for match in numbered_old if match[2] or match[3])
     last = int(numbered_old[-1][1]) + new.count("\n") + 1

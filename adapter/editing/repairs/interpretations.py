@@ -58,8 +58,8 @@ def list_interpretations(written: Interpretation) -> list[Interpretation]:
 
 
 class _PairRepair(NamedTuple):
-    """A repair of both texts, which then consist of whole lines if it ``is_line_based``. ``strip`` yields the repaired
-    texts, the likeliest first, and perhaps the line number found in the old text."""
+    """A repair of both texts. If it ``is_line_based``, they then consist of whole lines. ``strip`` yields the repaired
+    texts, likeliest first, with the line number found in the old text, if any."""
 
     note: str
     strip: Callable[[str, str], Iterator[tuple[str, str] | tuple[str, str, int]]]

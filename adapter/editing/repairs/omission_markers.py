@@ -1,4 +1,4 @@
-"""Detect lines with which a model omitted other lines: ``...``, ``# ... existing code ...``, ``// unchanged``.
+"""Detect lines that represent omitted lines: ``...``, ``# ... existing code ...``, ``// unchanged``.
 
 Such a comment may also be meant literally. A comment without dots is therefore an omission only if the edit would
 otherwise lose lines.
@@ -48,20 +48,20 @@ _REMARK = re.compile(
 )
 """Matches a comment that is neither code nor a documentation comment such as `/// Return` or `/** Return */`."""
 MIN_ALIKE = 90
-"""Minimum similarity, in percent, of a removed line and the new line that replaces it."""
+"""Minimum similarity, in percent, between a removed line and the new line that replaces it."""
 MIN_PARTNER = 60
-"""Minimum similarity, in percent, of a new line and the removed line whose place it takes."""
+"""Minimum similarity, in percent, between a new line and the removed line in the same place."""
 MIN_REPLACED = 2
-"""Minimum number of lost lines for which a comment can stand that is next to removed comments, or above new code."""
+"""Minimum number of lost lines that a comment next to removed comments, or above new code, can represent."""
 MAX_PER_HUNK = 50
-"""Maximum number of comments of a hunk that are compared with its removed lines."""
+"""Maximum number of a hunk's comments that are compared with its removed lines."""
 MIN_COPIED = 0.5
-"""Minimum share of a new file's lines that are copies of old ones, so that any short comment can be a placeholder. If
-there are fewer copies, the file was probably rewritten."""
+"""Minimum share of copied lines in a new file in which any short comment can be a placeholder. A file with fewer copies
+was probably rewritten."""
 MAX_REPLACEMENT_WORDS = 8
-"""Maximum number of words of a comment that can stand for code without naming what is omitted."""
+"""Maximum number of words in a comment that can represent code without naming it."""
 MAX_NAMED_WORDS = 3
-"""Maximum number of words of a comment that stands for the things that it names, such as ``existing child nodes``."""
+"""Maximum number of words in a comment that represents the code it names, such as ``existing child nodes``."""
 _REST = ("rest", "remaining", "remainder")
 _OMITTED = {"omitted", "elided", "snipped", "truncated"}
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -116,7 +116,7 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
 
 
 def find_lossy_omission(old: str, new: str, is_prose: bool = False) -> str:
-    """Return a line of the file's ``new`` text that replaces lines of its ``old`` text, or "" if there is none."""
+    """Return a line of a file's ``new`` text that represents omitted ``old`` lines, or "" if there is none."""
     before, after = old.splitlines(), new.splitlines()
     known, written = ({line.strip() for line in lines} for lines in (before, after))
     indexes = [] if known <= written else [*find_omissions(before, after)]
@@ -126,10 +126,10 @@ def find_lossy_omission(old: str, new: str, is_prose: bool = False) -> str:
 
 
 def find_replacing_comments(old: Sequence[str], new: Sequence[str], is_prose: bool = False) -> Iterator[int]:
-    """Yield the indexes of short comments in ``new`` that probably stand for the code lost beside them, whatever their
-    words: ``// trimmed``, ``# your code here``.
+    """Yield the indexes of short comments in ``new``, in any words (``// trimmed``, ``# your code here``), that
+    probably represent code that is lost next to them.
 
-    Comments below each other are code that was commented out, and lines like ``# Title`` are headings in prose.
+    Consecutive comments are not included, because they are commented-out code. In prose, ``# Title`` is a heading.
     """
     possible = {
         index
@@ -159,9 +159,9 @@ def _has_adjacent_comment(new: Sequence[str], index: int, written: range) -> boo
 
 
 def _stands_for_code(written: Sequence[str], removed: Sequence[str], above: Sequence[str]) -> bool:
-    """Return whether the comment ``written[0]``, below the lines ``above``, replaces some of the ``removed`` lines. A
+    """Return whether the comment ``written[0]``, below the lines ``above``, represents some of the ``removed`` lines. A
     comment on new code does not, unless the new code uses a name that the removed lines assign, or replaces only the
-    last of them."""
+    last of these lines."""
     comment, below = written[0].strip(), "".join(written[1:2])
     if any(fuzz.ratio(line.strip(), comment) >= MIN_PARTNER for line in removed):  # commented out, or reworded
         return False
@@ -180,8 +180,7 @@ def _find_assigned(lines: Sequence[str]) -> Iterator[str]:
 
 
 def is_like_known_omission(line: str, known: Sequence[str], loses_nothing: bool) -> bool:
-    """Return whether the document itself contains such a line, so that an omission in a new text may be meant
-    literally.
+    """Return whether the document itself contains such a line, so that an apparent omission may be meant literally.
 
     ``known`` has the document's lines that look like omissions. If ``loses_nothing`` is true, dots may also differ from
     the document's dots.
@@ -230,8 +229,8 @@ def _has_only_known_words(words: Sequence[str]) -> bool:
 
 
 def _find_edges_for_lost_lines(removed: Sequence[str], written: Sequence[str]) -> set[int]:
-    """Return the first and the last index of ``written``, each only if its line is similar to the line at the same edge
-    of ``removed``, and no other written line is."""
+    """Return the indexes of the first and last lines in ``written``. Leave one out if another written line is similar
+    to the corresponding first or last line of ``removed``."""
     filled = [index for index, line in enumerate(written) if line.strip()]
     code = [line.strip() for line in removed if re.search(r"\w", line)]
     pairs = [(filled[0], code[0]), (filled[-1], code[-1])] if filled and code else []

@@ -1,8 +1,8 @@
 """Convert a model's indentation to the indentation of the file.
 
-Each matched line shows which indentation of the file corresponds to one of the model's. Any other indentation is
-counted in levels from the nearest matched one. The width of a level may differ between the model and the file: two
-columns, four, or a tab.
+Each matched line shows which of the file's indentations corresponds to one of the model's. Any other indentation is
+counted in levels from the nearest matched one. A level may be two columns, four, or a tab, and may differ between the
+model and the file.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class IndentMapper:
             self._by_indent[pair.written].append(pair)
 
     def move(self, text: str, nearest_row: int) -> str:
-        """Return ``text``, a line of the model, with the file's indentation. If several old lines have the same
-        indentation, the one nearest to the index ``nearest_row`` decides."""
+        """Return ``text``, one of the model's lines, with the file's indentation. If several old lines have the same
+        indentation, the line nearest to the index ``nearest_row`` decides."""
         if not text.strip():
             if self._is_same:
                 return text
@@ -67,7 +67,7 @@ class IndentMapper:
         return self._map_indent(indent, nearest_row) + text[len(indent) :]
 
     def is_doubtful(self, text: str) -> bool:
-        """Return whether it is uncertain how many levels of the file a tab of ``text`` represents.
+        """Return whether it is uncertain how many of the file's levels a tab in ``text`` represents.
 
         If all matched lines have the same depth, tabs that represent several levels look like tabs of one level in a
         block that was moved left.
@@ -116,7 +116,7 @@ class IndentMapper:
         return {indent for above, indent in indents if indent and _is_left_open(above[len(indent) - 1 :])}
 
     def _find_units(self, base: _Pair) -> tuple[int, int]:
-        """Return the corresponding columns in the file and in the model's text, near ``base``."""
+        """Return how many columns in the file correspond to how many in the model's text, near ``base``."""
         ratio = self._find_ratio(base)
         if _measure_width(base.written) == _measure_width(base.actual) > 0:
             # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
@@ -150,7 +150,7 @@ class IndentMapper:
 
     @cached_property
     def _opened(self) -> list[int]:
-        """By how many columns the model indented the first line of each block."""
+        """The number of columns by which the model indented the first line of each block."""
         steps = (step for text in self._written for step in _list_steps(text))
         return [step for step, is_opened in steps if is_opened and step in WRITTEN_UNITS]
 
@@ -165,7 +165,7 @@ class IndentMapper:
         return common if counts[common] else find_indent_unit(pair.actual for pair in self._pairs)
 
     def _find_written_unit(self, base: _Pair, unit: int) -> int:
-        """Return the columns of a level in the model's text; ``unit``, as in the file, if nothing shows them."""
+        """Return the width of a level in the model's text, in columns, or the file's ``unit`` if it is unknown."""
         lines = [line for text in self._written for line in text if line.strip()]
         if any(line.startswith("\t") for line in lines):
             return TAB_WIDTH
@@ -191,7 +191,7 @@ def _render_indent(columns: int, uses_tabs: bool) -> str:
 
 
 def _list_steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
-    """Yield how many columns each line is deeper than the line above, and whether that line opens a block."""
+    """Yield how many columns deeper each line is than the one above, and whether the line above opens a block."""
     for above, below in pairwise(line for line in lines if line.strip()):
         step = measure_indent(below) - measure_indent(above)
         if step > 0:
@@ -209,7 +209,7 @@ def find_enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
 
 
 def find_indent_unit(indents: Iterable[str]) -> int:
-    """Return the number of columns per level. If all indentations are deep, the result may be a multiple of it."""
+    """Return the number of columns per level, or a multiple of it if all indentations are deep."""
     unit = gcd(*(_measure_width(indent) for indent in indents))
     return gcd(unit, TAB_WIDTH) if unit == 0 or unit > TAB_WIDTH else unit
 
