@@ -1,6 +1,4 @@
-"""Find arguments that a lost or additional character has changed, so that the model gets an error and no tool gets
-wrong values.
-"""
+"""Find arguments damaged by a lost or extra character, so that the model gets an error and no tool gets wrong values."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ _RESHAPING = frozenset({
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
 """Repairs of a value whose end may have been lost."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|'[^']*|[^']*'|.*[\\\n{}\[\],].*|.*\"\s*:.*", re.DOTALL)
-"""Matches a name without letters, or with a space or one quote at an end, a bracket, a comma, a backslash, or the end
-of another member's name."""
+"""Matches a name that has no letters, contains a bracket, comma, backslash or the end of another member's name, or has
+a space or single quote at an end."""
 _QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
 _BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
 _OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|\W{1,2}escape|escape>)|[<|:]\S*?[>|:]")
@@ -40,7 +38,7 @@ _CLOSE_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)\Z")
 _TAG_PIECE = re.compile(
     r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg[_-]|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
 )
-"""Matches a part of a tag around a value, in the spellings of all formats."""
+"""Matches part of a tag around a value, in any format's spelling."""
 _UNPAIRED_TAG = re.compile(
     r"\A<(?P<first>[a-z_]+)\S{0,60}?>|</\W{0,3}(?P<last>\w+)(?:\S|[|｜] ){0,60}\s*\Z|^[ \t]*<[|｜]?[\w|｜]*\Z",
     re.MULTILINE | re.IGNORECASE,
@@ -50,7 +48,7 @@ _ADVICE = "Write the call again, complete."
 
 
 def find_damage(tool: Tool, arguments: JsonObject, fixes: Set[str]) -> str:
-    """Return the error in the arguments of a call of ``tool``, whose repairs are ``fixes``, or an empty string."""
+    """Return the error in the arguments of a call of ``tool``, or an empty string. ``fixes`` are the call's repairs."""
     if "flat-arguments" in fixes and arguments and tool.properties and not arguments.keys() & tool.properties.keys():
         return f"the call of {tool.name!r} has no arguments, but {shorten(', '.join(map(repr, arguments)), 100)}."
     if {"json-as-text", "unescaped-quote"} <= fixes:
@@ -120,7 +118,7 @@ def _explain_text(text: str, schema: Json) -> str:
 
 
 def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
-    """Return a member that is missing in ``value`` because its key is inside another member's string, or ""."""
+    """Return a member that ``value`` lacks because another member's string has swallowed its key, or ""."""
     strings = [text for item in value.values() for text in _list_texts(item) if '"' in text]
     missing = (key for key in schema.get("properties") or () if key not in value) if strings else ()
     found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:[:=]?\"|\s*=)", text) for text in strings))
@@ -137,15 +135,15 @@ def _list_texts(value: Json) -> Iterator[str]:
 
 
 def _is_unpaired(tag: re.Match[str], text: str) -> bool:
-    """Return whether ``text`` lacks the other tag of the pair."""
+    """Return whether ``text`` begins or ends with a tag without its counterpart."""
     if tag["first"]:
         return f"</{tag['first']}" not in text
     return not tag["last"] or f"<{tag['last']}" not in text
 
 
 def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:
-    """Return whether ``text`` has a delimiter without its pair at one end, consists of two items of a list, or contains
-    a part of a tag."""
+    """Return whether ``text`` has an unpaired delimiter at one end, consists of two list items, or contains part of a
+    tag."""
     if not UNCERTAIN_ENDS.isdisjoint(fixes) and _TAG_PIECE.search(text):
         return True
     if "missing-inner-tag" in fixes and any(_is_unpaired(tag, text) for tag in _UNPAIRED_TAG.finditer(text)):

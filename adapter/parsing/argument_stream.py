@@ -1,8 +1,8 @@
 """Emit a call's arguments while the model writes them, as fragments of one JSON object.
 
-Emitted text cannot be withdrawn. Therefore, a fragment is emitted only if nothing in the rest of the call can change
-it, after the call's body parser has recognized the JSON and the tool. A fragment is a complete member under one of the
-tool's parameter names, or a part of a string that no repair would change. All other text is buffered until the call
+Emitted text cannot be withdrawn. Therefore, a fragment is emitted only after the body parser has recognized the JSON
+and the tool, and only if nothing in the rest of the call can change it. A fragment is a complete member under one of
+the tool's parameter names, or a part of a string that no repair would change. All other text is buffered until the call
 ends.
 """
 
@@ -22,8 +22,7 @@ WAIT_LIMIT = 1000
 """Maximum number of characters to buffer for the start of a call, a key, or a value that is not a string."""
 
 _PROBE = "C:\n"
-"""A string for testing a parameter: only a parameter that accepts any string leaves it unchanged. As a path, for
-example, it gets a backslash in place of the line break."""
+"""A string for testing a parameter: normalization leaves it unchanged only if the parameter accepts any string."""
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:[^,{{]*+,\s*)?"
 _HEAD = re.compile(

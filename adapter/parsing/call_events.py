@@ -162,8 +162,8 @@ def _is_example(result: BodyResult) -> bool:
 
 
 def is_placeholder(key: str, value: str) -> bool:
-    """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag that is part of
-    ``key``.
+    """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag whose word is part
+    of ``key``.
 
     ``<path>`` is a placeholder for ``file_path``, but ``<br>`` is only a tag. ``{{name}}`` may be the old text of an
     edit, because templates contain such text.

@@ -40,10 +40,10 @@ _compile = lru_cache(maxsize=256)(re.compile)
 
 
 class WeakMarker:
-    """A marker that is effective only if the text after it matches ``pattern``.
+    """A marker that counts only if the text after it matches ``pattern``.
 
-    If a group of the pattern matches, its text must also be one of ``words``. Unlike the words, the pattern is then the
-    same for all sessions, and is compiled only once.
+    If a group of the pattern matches, its text must also be one of ``words``. Keeping words out of the pattern makes it
+    the same for all sessions, so that it compiles once.
     """
 
     __slots__ = ("pattern", "rough", "rough_beginning", "search", "words")
@@ -214,7 +214,7 @@ class MarkerSet:
 
     @cached_property
     def _exact_pattern(self) -> re.Pattern[str]:
-        """A pattern with one branch per anchor, which includes the characters that may surround the anchor."""
+        """A pattern with one branch per anchor, including the characters that may surround the anchor."""
         strong = starmap(build_branch, self._anchored.items())
         weak = (build_anchor(literal, self._find_anchor(literal), weak.search) for literal, weak in self.weak.items())
         return re.compile("|".join([*weak, *strong]) or _NEVER)

@@ -75,7 +75,7 @@ class StreamBuffer:
 
     @property
     def offset(self) -> int:
-        """The number of characters consumed since the start of the text."""
+        """The offset of the next character in the text, which equals the number of characters consumed."""
         return self._before + self.position
 
     @property

@@ -158,9 +158,9 @@ def _search(text: str, tools: ToolSet, offset: int, has_calls: bool) -> Iterator
 
 
 def _find_word(text: str, word: str, continuations: tuple[str, ...]) -> Iterator[int]:
-    """Yield the offsets of ``word`` in ``text``, except inside longer words and as the language of a code fence.
+    """Yield the offsets of ``word`` in ``text``, except inside longer words or as a code fence's language.
 
-    A word of ``continuations`` may directly follow.
+    A word from ``continuations`` may directly follow it.
     """
     start = text.find(word)
     while start >= 0:

@@ -1,4 +1,4 @@
-"""Parse calls written as a name and pairs of keys and values, after the call's opening tag.
+"""Parse calls written as a name and key-value pairs, after the call's opening tag.
 
 ::
 
@@ -92,8 +92,8 @@ TELECHAT = KeyValueTags(
 class KeyValueReader:
     """Parses a call after its opening tag.
 
-    ``own`` names the formats that use these tags as their own notation. Several formats share the ``<tool_call>`` tag.
-    Inside it, GLM's pairs also count as the own notation of every format whose ``tool_call_body`` is ``"pairs"``.
+    ``own`` names the formats whose native notation uses these tags. Several formats share the ``<tool_call>`` tag.
+    Inside it, GLM's pairs are also native to every format whose ``tool_call_body`` is ``"pairs"``.
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
@@ -165,8 +165,8 @@ class KeyValueReader:
         return TEXT if result is None else result
 
     def read_unopened(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        """Parse a call without its opening tag at the start of an answer: the name of a tool, and then the tag of a
-        key. If the server removed the opening tag, it also removed the closing tag."""
+        """Parse a call without its opening tag at the start of an answer: a tool's name, and then a key's tag. If the
+        server removed the opening tag, it also removed the closing tag."""
         may_continue = partial(self._may_be_unopened, tools=source.tools)
         if (yield from source.peek_call(self._unopened, NAME_LIMIT, may_continue)) is None:
             return TEXT
@@ -316,7 +316,7 @@ class KeyValueReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Accept the next pair if its key is a parameter of the tool without an argument so far."""
+            """Accept the next pair if its key is one of the tool's parameters and has no argument yet."""
             return call.expects((yield from self._peek_key(source)))
 
         closing = yield from self._value.consume(source, value, may_begin)

@@ -26,7 +26,7 @@ ERROR_LIMIT = 2_000
 """Maximum length of a closed section without calls that is reported as a failed call."""
 
 _SIGNS = frozenset("<{=")
-"""Characters of a damaged call, in text before the first intact one."""
+"""Characters that show that the text before the first intact call contains a damaged call."""
 
 
 class CallSection:

@@ -32,7 +32,7 @@ class CompiledFormat:
 
 
 def is_marker(text: str) -> bool:
-    """Return whether ``text`` is unlikely to occur in prose, because it contains a bracket or a similar sign."""
+    """Return whether ``text`` is unlikely to occur in prose, because it contains a bracket or similar punctuation."""
     return (
         len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
     )
@@ -45,7 +45,7 @@ def strip_both(section: tuple[str, str]) -> tuple[str, str]:
 def wrap_in_section(
     section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
 ) -> CompiledFormat:
-    """Build the readers of calls that begin with ``opening`` and that ``read`` parses.
+    """Build the readers of calls that begin with ``opening`` and are parsed by ``read``.
 
     ``section`` is the text before and after all calls, and ``closes`` are the closing markers of a call.
     """

@@ -12,8 +12,8 @@
     <steptml:invoke name="NAME">...</steptml:invoke><｜tool_call_end｜>
     <｜tool▁calls▁end｜>
 
-The text of a call shows which release wrote it. Every body is therefore parsed, whichever of these formats is expected.
-Distilled and quantized models also write the tokens with ASCII bars, or with other characters between the words.
+A call's text shows which release wrote it, so every body is parsed, whichever of these formats is expected. Distilled
+and quantized models also write the tokens with ASCII bars, or with other characters between the words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
 """Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 writes only the name."""
 
 TYPED_NAME = "function="
-"""Prefix of a name in distilled models, derived from the word that V3 writes before the separator."""
+"""Prefix that distilled models write before a name, derived from V3's word before the separator."""
 
 STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
@@ -117,7 +117,7 @@ def _get_closing(opening: str) -> str:
 
 
 def _read_name_alone(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call that is only the name of one of the session's tools. Any other text is not a call."""
+    """Parse a call that consists only of the name of one of the session's tools. Other text is not a call."""
     ahead: list[str] = []
     name, _ = yield from source.consume_through(_call_end, ahead)
     if source.tools.match(name.strip()) is None:

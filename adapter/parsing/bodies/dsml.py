@@ -154,7 +154,7 @@ def _read_function(body: XmlInvokeReader, source: BodySource, consumed: list[str
 
 
 def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:
-    """Return ``tags`` with the spelling of ``word`` first, because encoders write the first spelling."""
+    """Return ``tags``, beginning with the spelling that uses ``word``, because encoders write the first spelling."""
     preferred = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
     return (preferred, *(tag for tag in tags if tag != preferred))
 

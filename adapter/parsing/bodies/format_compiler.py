@@ -1,7 +1,7 @@
 """Compile a `FormatSpec` to a `Format`, a table that refers to the body parsers of this folder.
 
-Several model families share some markers. For these, the compiler uses the body parser that handles all these families
-and the typical errors of their models. For all other markers, it builds a body parser from the specification.
+For markers that several model families share, the compiler uses the body parser that handles all these families and
+their models' typical errors. For other markers, it builds a body parser from the specification.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _find_json_around(text: str, word: str) -> tuple[int, int, Json]:
 
 
 def _find_own_fixes(value: Json, key: str) -> set[str]:
-    """Return the repairs that would be reported for a call that is written exactly in this format."""
+    """Return the repairs that would be reported for a call written exactly in this format."""
     try:
         return {fix for call in extract_calls(value, key) for fix in call.fixes}
     except FormatError:

@@ -1,4 +1,4 @@
-"""Parse calls by the literal text around names, keys and values, for formats that a user describes in a file.
+"""Parse calls by the literal text around names, keys and values, for formats described in a user's file.
 
 ::
 
@@ -41,8 +41,8 @@ DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
 """A function that adds the arguments in a body's text to the call. It raises FormatError if the text is invalid."""
 
 SplitPairs: TypeAlias = Callable[[str], list[tuple[str, str]] | JsonObject]
-"""A function that returns the keys and texts of the values in a body's text, or the JSON object that takes their place.
-It raises FormatError if the text is invalid."""
+"""A function that splits a body's text into keys and the texts of their values, or returns the JSON object in their
+place. It raises FormatError if the text is invalid."""
 
 
 class DescribedCall:
@@ -253,8 +253,8 @@ def build_pairs_decoder(
 def find_uncertain_text(text: str, key: str, opening: str, value_close: str, next_call: str, closing: str) -> str:
     """Return text in a value that may begin or end a value or a call, or "".
 
-    It is the text that begins a call, if the text that ends the call does not follow; an unpaired sign at the start or
-    the end of the value that the texts around it also contain; or an unpaired ``value_close`` at the end of a line.
+    This is the text that begins a call, unless the text that ends a call follows; unpaired punctuation at an end of the
+    value that also occurs in the texts around values; or an unpaired ``value_close`` at the end of a line.
     """
     text, next_call, closing, opening, value_close = map(str.lower, (text, next_call, closing, opening, value_close))
     if f"\n{text}".rfind(next_call) > f"\n{text}".rfind(closing):

@@ -202,11 +202,11 @@ _AFTER_KEY = re.compile(r"\s*[:=]")
 _AFTER_STRING = re.compile(rf"{_AFTER_VALUE.pattern}|\s*{_NEXT_KEY.pattern}")
 _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
 _BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*[^\W\d][\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
-"""An unquoted value in an object, which ends before the next key."""
+"""Matches an unquoted value in an object, up to the next key."""
 _END_QUOTE = re.compile(r"[}\])\s]*+\Z|\s*+,\s*+(?:\w++\s*+[:=]|[}\]])")
 """Matches the text after the last delimiter of a string that contains delimiters."""
 _OTHER_QUOTE = re.compile(r"([^\"'<>]*)[\"'](?=\s*,\s*\w+\s*:\s*\Z)")
-"""A string that ends with another quote than it began with, up to the next string."""
+"""Matches a string that ends with a different quote than it began with, up to the next string."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _PYTHON_WORDS = ("True", "False", "None")
@@ -352,7 +352,7 @@ class _GemmaReader:
         return self.consume_text_before_quote(1)
 
     def consume_text_before_quote(self, skipped: int = 0) -> str | None:
-        """Return a string that lacks its opening quote, or None if the next quote belongs to another value.
+        """Return a string without an opening quote, or None if the next quote belongs to another value.
 
         ``skipped``: the length of a wrong quote in place of the opening one.
         """

@@ -183,8 +183,7 @@ def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyR
 
 
 def _read_without_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``to=NAME {...}`` at the start of an answer, for one of the session's tools, if all tokens were
-    stripped."""
+    """Parse ``to=NAME {...}`` (one of the session's tools) at the start of an answer stripped of special tokens."""
     match = yield from source.peek_match(_STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if match is None or source.tools.match(match[1]) is None:
         return TEXT
@@ -201,10 +200,10 @@ def read_without_start(source: BodySource, consumed: list[str]) -> Reader[BodyRe
 
 
 def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
+    """Parse ``analysisWe need ...``: special tokens were stripped, leaving headers as plain words.
 
-    ``assistantfinal`` and a call end such reasoning. If another format is expected, the first
-    word may be a name: ``analysisResult is a list.``
+    ``assistantfinal`` or a call ends such reasoning. If another format is expected, the first word may be an ordinary
+    name: ``analysisResult is a list.``
     """
     if HEADER_WORDS not in source.body_variants:
         return TEXT
@@ -319,7 +318,8 @@ def read_lone_token(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def _find_last_arguments(text: str, name: str, tools: ToolSet) -> JsonObject | None:
-    """Return the object below reasoning at the end of ``text``, if it has the arguments of the tool ``name``."""
+    """Return the object after the reasoning in ``text``, at its end, if the object has arguments of the tool
+    ``name``."""
     start = text.find("\n{") + 1
     value = decode_strict(text, start) if start else None
     is_last = value is not None and not text[value.end :].strip()

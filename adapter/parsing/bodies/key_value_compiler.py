@@ -1,4 +1,4 @@
-"""Compile a `FormatSpec` whose arguments are key-value pairs: choose the body parser for the text around them."""
+"""Compile a `FormatSpec` with key-value pairs as arguments: choose the body parser for the text around them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def compile_pairs(spec: FormatSpec) -> CompiledFormat:
     )
     if any(tag and not is_marker(tag) for tag in tags.all):
         raise UnsupportedLayoutError(
-            f"keys and values are between {', '.join(map(repr, tags.all))}, which are not markers"
+            f"keys and values are wrapped in {', '.join(map(repr, tags.all))}, which are not markers"
         )
     if replace(tags, separator=GLM.separator, section_close=GLM.section_close) == GLM:
         return CompiledFormat(
@@ -91,7 +91,7 @@ def compile_pairs(spec: FormatSpec) -> CompiledFormat:
 
 
 def _find_tags(text: str) -> list[str]:
-    """Return the tags in ``text``. A word between two tags is also returned, and whitespace is not."""
+    """Return the tags in ``text``, and words between them, without whitespace."""
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
 

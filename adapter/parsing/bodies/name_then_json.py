@@ -96,7 +96,7 @@ class NameThenJsonReader:
         return (yield from self._build_json_reader(name)(source, consumed))
 
     def _ends_before_arguments(self, source: StreamBuffer) -> bool:
-        """Return whether the remaining text is only a name and a separator, and possibly an id."""
+        """Return whether only a name and a separator, and possibly an id, are left in the text."""
         rest = source.text[source.position : source.position + HEAD_LIMIT + 1]
         if self._separators is None or not source.final or len(rest) > HEAD_LIMIT:
             return False

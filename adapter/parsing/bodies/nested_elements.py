@@ -209,8 +209,8 @@ class NestedElements:
                     root.problem = f"{key!r} of {root.key!r} is closed but not opened"
 
     def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:
-        """Return whether the closing tag ``word`` was only part of a value, because another closing tag of the element
-        ``key`` or of the call follows it. Nothing is consumed."""
+        """Return whether the closing tag ``word`` was part of a value, because the element ``key`` or the call is
+        closed again after it. Nothing is consumed."""
         match = yield from source.peek_match(self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
         if match is not None and match[1] == "/tool_call" and word == "invoke":
             source.position += match.end()
@@ -220,7 +220,7 @@ class NestedElements:
         return match is not None and match[1] in (f"/{key}", "/invoke", "/tool_call")
 
     def _cut(self, source: StreamBuffer, consumed: list[str]) -> BodyResult:
-        """If the text ends within a tag, take the rest and return an error. If it does not, return `TEXT`, because the
+        """If the text ends within a tag, consume the rest and return an error. Otherwise, return `TEXT`, because the
         token is not part of a tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
@@ -238,7 +238,7 @@ def _close(nested: list[_Element]) -> str:
 
 
 def _guess_value(text: str) -> Json:
-    """Convert a value whose type is unknown. Text that is exactly a number, true, false or null becomes that value."""
+    """Convert a value of unknown type. Text that is exactly a number, true, false or null becomes that value."""
     bare = text.strip()
     decoded = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
     return decoded.value if decoded is not None and decoded.end == len(bare) else text

@@ -4,8 +4,8 @@
 
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated, and depth and size are limited. A quote does not close a string if no Python code could
-continue like the text after it: ``'Martha's Vineyard'``, ``'awk '{print $1}' a.txt'``.
+Nothing is ever evaluated, and depth and size are limited. A quote does not close a string if the text after it cannot
+be Python: ``'Martha's Vineyard'``, ``'awk '{print $1}' a.txt'``.
 """
 
 from __future__ import annotations
@@ -258,7 +258,8 @@ class LiteralReader:
         return text if LAYOUT_ESCAPE.search(content) else PUNCTUATION_ESCAPE.sub(r"\1", content)
 
     def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
-        """Return whether a triple-quoted string, and not one whose text begins with quotes, begins at ``start``."""
+        """Return whether a triple-quoted string begins at ``start``, rather than a string whose text begins with
+        quotes."""
         end = self.text.find(quotes, start)
         following = self.text[end + 3 : end + 3 + QUOTE_CONTEXT]
         has_four = self.text.startswith(quotes[0], start)

@@ -30,7 +30,7 @@ MAX_LATER = 20
 
 _NEXT_CALL = re.compile(r"(?:[,;]\s*+|\n[^\S\n]*+)([^\W\d]\w*+(?:[.-]\w++)*+)\s*+\(")
 _NORMAL_FIXES = frozenset({"missing-bracket", "json-literal"})
-"""Repairs of calls after a damaged one: a list's closing bracket has no opening one there."""
+"""Repairs that are normal in calls after a damaged one, where a list's closing bracket has no opening bracket."""
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
 _ASSIGNMENT = re.compile(r"[^\W\d]\w*\s*=(?!=)")
 _PRINT = re.compile(r"print\s*\(")
@@ -40,8 +40,8 @@ def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
     """Return all calls in ``text``, which contains lists or statements. ``offset`` is the position of the text in the
     call.
 
-    If a later call cannot be parsed, the result has the calls before it and an error. Raises FormatError if the first
-    call cannot be parsed, and UnterminatedError if the text ends too early.
+    If a later call cannot be parsed, the result contains the calls before it and an error. Raises FormatError if the
+    first call cannot be parsed, and UnterminatedError if the text ends too early.
     """
     return _PythonReader(text, tools, offset).parse_calls()
 
@@ -118,7 +118,7 @@ class _PythonReader(LiteralReader):
         return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 
     def parse_later_calls(self, start: int, depth: int) -> BodyResult:
-        """Parse the calls after the damaged call at ``start``. They begin at the first call from which the rest of the
+        """Parse the calls after the damaged call at ``start``, beginning with the first call from which the rest of the
         text can be parsed without repairs. ``depth``: number of open lists."""
         for match in _NEXT_CALL.finditer(self.text, start + 1):
             if self.attempts <= 0:
@@ -204,7 +204,7 @@ class _PythonReader(LiteralReader):
 
 
 def _is_misplaced(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is a list or an object that the parameter with this schema cannot hold."""
+    """Return whether ``value`` is a list or an object that this parameter's ``schema`` does not allow."""
     return isinstance(value, dict | list) and not has_schema_type(value, schema)
 
 

@@ -41,7 +41,7 @@ _DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|
 
 
 def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls, up to its last bracket. If the text is not such a list, take nothing."""
+    """Parse a list of calls, up to its last bracket. If the text is not such a list, consume nothing."""
     match = yield from source.peek_match(
         _LIST_BEGINS, NAME_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
@@ -184,7 +184,7 @@ def _is_method(name: str, tools: ToolSet) -> bool:
 
 
 def read_one_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME(...)`` after a marker. The call ends with its parentheses."""
+    """Parse ``NAME(...)`` after a marker, up to its closing parenthesis."""
     yield from source.skip_space(consumed)
     if not (yield from peek_call_name(source)):
         return CUT if source.is_empty and source.at_line_start else TEXT
@@ -233,7 +233,7 @@ def build_python_or_json_reader(
 def _consume_code(source: StreamBuffer, consumed: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
     """Consume code up to a marker that is not part of Python, or until brackets are balanced if ``stops_balanced``.
 
-    Return the last bracket, which was added to ``consumed``, or the marker, which was not; "" at the end of the text.
+    Return the last bracket (added to ``consumed``), the marker (not added), or "" at the end of the text.
     """
     depth = 0
     while True:
@@ -267,8 +267,7 @@ def _skip_quoted(source: StreamBuffer, consumed: list[str], quote: str) -> Reade
 def _peek_after_quote(source: StreamBuffer, *, is_whole: bool) -> Reader[str]:
     """Return the text that determines whether the quote that was just consumed closes its string.
 
-    ``is_whole``: wait until all `QUOTE_CONTEXT` characters are available, even if fewer would determine the end of an
-    ordinary string.
+    ``is_whole``: wait for all `QUOTE_CONTEXT` characters, even if fewer would suffice for an ordinary string.
     """
     while True:
         ahead = source.text[source.position : source.position + QUOTE_CONTEXT]

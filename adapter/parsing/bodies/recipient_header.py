@@ -17,8 +17,7 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)(?:[ \t]*\r?(?=\n|\Z))?")
 
 
 def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
-    """Consume a name and one of ``endings`` after it, and return the name. If there is none, consume nothing and return
-    an empty string.
+    """Consume a name followed by one of ``endings``, and return the name. Otherwise, consume nothing and return "".
 
     ``any_name``: whether to also accept the name of an unknown tool.
     """

@@ -32,13 +32,11 @@ _CDATA_START = re.compile(r"\s*\W{1,6}CDATA\b")
 _FILE_TEXT = frozenset(CONTENT) - {"data"}  # `data` may be of any type
 _SEPARATORS = frozenset('="')
 _ODD_KEY = _SEPARATORS | frozenset("' \t<")
-"""Characters that are part of a name only if the tool declares such a name. In any other name, they separate the name
-from a value."""
+"""Characters that separate a name from a value, unless the tool declares a name that contains them."""
 
 
 class BodyError(Exception):
-    """Stops the parsing of a body that is invalid or ends too early. The default error is `CUT_OFF`: the text ends too
-    early."""
+    """Stops the parsing of a body that is invalid or, by default (`CUT_OFF`), ends too early."""
 
     def __init__(self, error: str = CUT_OFF, *, result: BodyResult | None = None) -> None:
         super().__init__(error)
@@ -69,7 +67,7 @@ class PendingCall:
         return key not in self.keys and self.has_parameter(key)
 
     def find_schema(self, key: str) -> JsonObject | None:
-        """Return the schema of a declared parameter. A file's content is a string if no type is declared."""
+        """Return a declared parameter's schema. If a file's content has no declared type, it is a string."""
         schema = self.tool.properties.get(key) if self.tool else None
         is_text = schema is not None and key in _FILE_TEXT and not list_types(schema)
         return {"type": "string"} if is_text else schema
@@ -78,8 +76,8 @@ class PendingCall:
         self.fixes.update(dict.fromkeys(names))
 
     def add_text(self, key: str, text: str, schema: JsonObject | None = None) -> None:
-        """Add an argument that is written as ``text``. ``schema`` gives its type if the tool does not declare the
-        parameter."""
+        """Add an argument written as ``text``. ``schema`` gives the type of parameters that the tool does not
+        declare."""
         self.keys.add(key)
         self.check_cdata(key, text)
         add_text(self.arguments, key, text, self.find_schema(key) or schema, self.fixes)
@@ -96,7 +94,7 @@ class PendingCall:
     def check_end(
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
     ) -> str:
-        """Return the value ``text``, without a closing tag that is written twice if the value is no string.
+        """Return the value ``text``. If it is not a string, remove a repeated closing tag.
 
         Reject the call if the end of the value is uncertain, because the value seems to be opened or closed twice, or
         to contain another argument or call. ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the
@@ -131,7 +129,7 @@ class PendingCall:
         self.loose_text += text
 
     def find_loose_parameter(self) -> str:
-        """Return the only parameter whose value can be text without a tag, or ""."""
+        """Return the parameter that text outside tags must belong to, or "" if there is not exactly one."""
         missing = self._list_missing()
         if self.tool is not None and not self.tool.required and not self.arguments:
             missing = list(self.tool.properties)
@@ -157,8 +155,8 @@ class PendingCall:
     def build_unclosed_result(self, source: StreamBuffer, *, has_begun_to_close: bool = False) -> BodyResult:
         """Return the result for an answer that ends after a parameter, without the call's closing tags.
 
-        If the server reported a regular end, the result is a call if all parameters have values; the required
-        parameters suffice if the text ends within a closing tag (``has_begun_to_close``).
+        If the server reported a regular end, the result is a call, provided that all parameters have values. If the
+        text ends within a closing tag (``has_begun_to_close``), the required parameters suffice.
         """
         is_regular = source.finish_reason is not None and not source.was_cut
         if self.tool is None or not is_regular or self._list_missing():
@@ -190,8 +188,8 @@ def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | No
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value`` to ``arguments``. A repeated argument keeps all its values if its type is a list, otherwise only
-    the last."""
+    """Add ``value`` to ``arguments``. If an argument is repeated, a list gets all values; any other type keeps the
+    last."""
     if key in arguments:
         fixes["repeated-argument"] = None
         if schema and "array" in list_types(schema):

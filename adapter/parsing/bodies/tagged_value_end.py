@@ -23,10 +23,10 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 SEARCH_LIMIT = 2_000
-"""Number of characters after the apparent end of a call that are searched for the value's closing tag."""
+"""Number of characters after a call's apparent end that are searched for the value's closing tag."""
 
 TAIL = 100
-"""Number of characters before an opening tag that may show that the value before it has ended."""
+"""Number of characters before an opening tag that are checked for the end of the preceding value."""
 
 _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
 _LAST_TAG = re.compile(r"[<＜\[][^\s<>＜＞\[\]]{1,60}[>＞\])]?\Z")
@@ -34,7 +34,7 @@ _SIGNS = str.maketrans("\\[])-=", "/<>>_:")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 _GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|(?:\s*+</[^<>]+>){1,16}+(?=[\s<]|\Z)")
-"""Matches text that follows a closing tag in a sentence about tags, or in a series of closing tags."""
+"""Matches text after a closing tag in a sentence about tags, or in a series of closing tags."""
 
 _QUOTED_END = re.compile(r"(?:</[^<>]+>){0,16}+([\"'`])")
 """Matches the text after a quoted tag, up to the quotation mark."""
@@ -88,8 +88,8 @@ class RawValue:
     def consume(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
         """Consume the value and its closing tag, and add the value's text to ``value``. Return the tag.
 
-        If another tag ended the value, return an empty string and do not consume the tag; if such a value contains a
-        closing tag, its end is uncertain. If the text ended first, return None.
+        If another tag ended the value, leave that tag and return an empty string. The value's end is then uncertain if
+        the value contains a closing tag. If the text ended first, return None.
         """
         holds_call, holds_close, open_parameters, open_calls, begun_calls = False, False, 0, 0, 0
         while True:
@@ -155,7 +155,7 @@ class RawValue:
         return ends
 
     def _is_quoted(self, source: StreamBuffer, quote: str) -> Reader[bool]:
-        """Return whether ``quote`` directly follows the tag that was just consumed, or the closing tags after it."""
+        """Return whether ``quote`` directly follows the tag that was just consumed and any closing tags after it."""
         ahead: list[str] = []
         while (yield from source.consume_marker(self._begun_closes, ahead)):
             pass
@@ -165,7 +165,8 @@ class RawValue:
         return is_quoted
 
     def _is_begun_close(self, source: StreamBuffer) -> bool:
-        """Return whether the rest of the text is the start of a tag that closes the call, and not of an opening tag."""
+        """Return whether the rest of the text is the start of a tag that closes the call, rather than of an opening
+        tag."""
         rest = source.text[source.position : source.position + self._after_value.longest]
         return source.final and self._begun_closes.may_start_with(rest) and not self._opens.may_start_with(rest)
 
@@ -203,8 +204,8 @@ class RawValue:
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether the apparent end of the call belongs to the value. It belongs to the value if the value or the
-        call ends again before the next call begins, or if such an end may have been cut off."""
+        """Return whether the call's apparent end is part of the value. It is if the value or the call ends again before
+        the next call begins, or if such an end may have been cut off."""
         later = yield from self._find_later(source)
         return later != "" and later not in self._call_opens
 
@@ -263,9 +264,9 @@ def split_broken_close(value: list[str]) -> str | None:
 def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()) -> str:
     """Return a tag in ``value`` which shows that a tag was lost or written twice, or an empty string.
 
-    It is a closing tag without an opening one, unless a sentence about tags continues after it. Or it is an opening tag
-    without a closing one, at the start of the value or in an unclosed call that begins with one of ``calls``. It cannot
-    be determined whether such a tag belongs to the value.
+    This is a closing tag without an opening tag, unless a sentence about tags continues after it. Or it is an opening
+    tag without a closing tag, at the start of the value or in an unclosed call that begins with one of ``calls``. Such
+    a tag may or may not belong to the value.
     """
     depth, first, last_close, reopened, lowered = 0, "", "", "", value.lstrip().lower()
     is_opened = lowered.startswith(tuple(tag[:-1].lower() for tag in opens))
@@ -307,11 +308,10 @@ def _compile_tags(opens: tuple[str, ...], closes: tuple[str, ...]) -> re.Pattern
 
 
 def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return the ``</KEY>`` tag if it is at the end of ``value``, or an empty string. ``closes`` are the proper closing
-    tags.
+    """Return the ``</KEY>`` tag at the end of ``value``, or an empty string. ``closes`` are the proper closing tags.
 
-    A model that closes a value with ``</KEY>`` may also write the proper tag. But a value may also end with such a tag.
-    The two cases can only be distinguished if the value also contains the opening tag.
+    A model that closes a value with ``</KEY>`` may then write the proper tag too. But ``</KEY>`` may also be part of
+    the value. The two cases can only be told apart if the value also contains the opening tag.
     """
     close = f"</{key}>"
     is_own = close in closes or not value.rstrip().endswith(close) or f"<{key}" in value
@@ -319,7 +319,7 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def remove_repeated_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return ``value`` without the tags at its end that are one of ``closes``, or ``</KEY>``."""
+    """Return ``value`` without closing tags at its end (one of ``closes``, or ``</KEY>``)."""
     pieces = re.split(f"({'|'.join(map(re.escape, (f'</{key}>', *closes)))})", value, flags=re.IGNORECASE)
     while len(pieces) > 1 and not pieces[-1].strip():
         del pieces[-2:]
@@ -327,8 +327,8 @@ def remove_repeated_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def explain_uncertain_end(name: str, key: str, tag: str) -> str:
-    """Return the error for a value with an ambiguous ``tag``, which may end the value, start another value, or be part
-    of it."""
+    """Return the error for a value with an ambiguous ``tag``, which may end it, start another value, or be part of
+    it."""
     return (
         f"the value of {key!r} in the call of {name!r} contains {tag}, which may begin or end another. Write the call "
         'again without that tag; if it belongs to the value, give the arguments as one JSON object: {"'
@@ -365,7 +365,7 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
 
 
 def _is_look_alike(tag: str, close: str) -> bool:
-    """Return whether ``tag`` is ``close`` with other signs, or cut, or without its slash."""
+    """Return whether ``tag`` is ``close`` with different punctuation, cut off, or without its slash."""
     spelt, expected = (unicodedata.normalize("NFKC", text).translate(_SIGNS).lower() for text in (tag, close))
     return spelt == expected.replace("/", "") or (len(spelt) > len("</p") and expected.startswith(spelt))
 

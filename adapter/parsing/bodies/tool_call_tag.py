@@ -131,7 +131,7 @@ def _find_foreign_fixes(body: str, source: BodySource) -> list[str]:
 
 
 def with_attributes(read: BodyReader) -> BodyReader:
-    """Return a parser of an opening tag's attributes, which the format does not define, and of the body after them.
+    """Return a parser of attributes in an opening tag, which the format does not define, and of the body after them.
 
     If an attribute names a tool, as in ``<tool_call name="NAME">{...}</tool_call>``, the body has only the arguments,
     which may also be attributes.

@@ -10,8 +10,8 @@
     [Calling tool: NAME]                           print(default_api.NAME(KEY=VALUE))
     <parameter name="KEY">value</parameter>
 
-From the start of the line to the arguments, there is nothing but signs, the name of one of the session's tools, and
-words that announce a call. Sentences about calls contain other words, end with a full stop, or go on after the call.
+From the start of the line to the arguments, there is only punctuation, the name of one of the session's tools, and
+words that announce a call. Sentences about calls contain other words, end with a full stop, or continue after the call.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _OBJECT_ARGUMENT = re.compile(r"[\w.-]+\s*\(\s*\{")
 _ORDER = re.compile(r"\W*(?:use|call|run|execute)[ \t]+", re.IGNORECASE)
 """Matches the words before a name in an instruction to somebody else, such as ``call NAME with ...``."""
 _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
-"""Matches text after which a mark can prevent a call (`adapter.prompting.escaping`)."""
+"""Matches text after which an escape character can prevent a call (`adapter.prompting.escaping`)."""
 _LABEL = re.compile(r"\W+|\w+(?: \w+)?\s?[^\w\s]|\w+_\w+|[A-Z]{3}")
 _QUOTES = re.compile(
     r"\b(?:previous|earlier|example|logs?|history|transcript|wrote|said|says|printed|shows|looks|look like|would|"
@@ -75,7 +75,7 @@ _QUOTES = re.compile(
     r"you (?:can|could|should|may|might|must|need))\b|\blike:\Z",
     re.IGNORECASE,
 )
-"""Matches words of a line below which a call is only quoted."""
+"""Matches words in a line which show that a call below it is only quoted."""
 _CLOSING_SIGNS = "])}>\"'`"
 _CLOSING_TAG = re.compile(rf"[\[<(]{{1,3}}[/|]?\s*(?i:(?:(?:{ANY_WORD})[_ -]?)+)[|/]?[\]>)]{{1,3}}")
 _MAY_BE_CLOSING_TAG = re.compile(r"[\[<(]{1,3}[^\[\]<>()\n]{0,40}+[\]>)]{0,3}")
@@ -147,8 +147,8 @@ def announces_call(text: str) -> bool:
 
 
 def find_arguments(text: str, start: int, tools: ToolSet) -> int | None:
-    """Return the offset after the first character of the arguments of the call that begins at ``start``, the start of a
-    line, in words. Return None if there is none."""
+    """If a call in words begins at ``start``, the start of a line, return the offset after the first character of its
+    arguments. Otherwise, return None."""
     head = build_head(tuple(tools)).match(text, start, start + NAME_LIMIT)
     if head is None or not (head["name"] or (head["json"] and _announces.search(head["head"]))):
         return None
@@ -320,7 +320,7 @@ def _is_example(call: DecodedCall) -> bool:
 
 
 def _consume_closers(source: BodySource, consumed: list[str]) -> Reader[None]:
-    """Consume the signs and tags that close what the words have opened."""
+    """Consume punctuation and tags that close those opened by the words before the name."""
     while True:
         gap: list[str] = []
         char = yield from source.skip_space(gap)

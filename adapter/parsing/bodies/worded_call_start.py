@@ -1,7 +1,7 @@
 """Find lines that may begin a call announced only by words (`adapter.parsing.bodies.worded_call`).
 
-Such a line begins with signs, and then with a word that announces a call or with a tool's name. Most lines differ from
-these words in their first letters, which a search compares first.
+Such a line begins with punctuation, and then a word that announces a call or a tool's name. Most lines differ from
+these words in their first letters, so a search compares these first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIRST_WORDS = (
 """The first words of lines that announce a call without beginning with the tool's name."""
 
 _OTHER_SIGNS = r"{\[>|`+}\])\"',;./$&%"
-"""Signs at which no line with a call begins, or that are markers themselves."""
+"""Punctuation that never begins a line with a call, or that is itself a marker."""
 _SIGNS = rf"[ \t]{{0,9}}+[^\w\s<{_OTHER_SIGNS}]{{0,9}}+[ \t]?+<{{0,3}}+"
 _ROUGH_SIGNS = rf"[^A-Za-z0-9_\n\r\f\v{_OTHER_SIGNS}]{{0,22}}+"
 """A faster pattern than `_SIGNS`, which also matches some other text."""
@@ -79,13 +79,13 @@ class WordedCallStart(WeakMarker):
 
 
 def build_first_words(names: Iterable[str]) -> str:
-    """Return a pattern for the first words of a call, up to the sign that follows them."""
+    """Return a pattern for the first words of a call, and the punctuation after them."""
     named = rf"|(?:{build_alternatives(names, exact=True)})(?![\w-]){_AFTER_NAME}" if names else ""
     return rf"(?:(?:{build_alternatives(FIRST_WORDS)}){_AFTER_WORD}{named})"
 
 
 def build_line_start(names: Iterable[str]) -> str:
-    """Return a pattern for the start of a line at which words may announce a call, up to the sign after them."""
+    """Return a pattern for the words that may announce a call at a line start, and the punctuation after them."""
     return _SIGNS + build_first_words(names)
 
 

@@ -62,11 +62,11 @@ _OPEN_NAME = re.compile(
 )
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]*\"?|'[^']*'?))+", re.IGNORECASE)
-"""Matches a quoted name, without its first quote, with attributes that declare the value's type, as in DeepSeek's tags:
-``name="KEY" string="true"``. The tool's schema gives the type."""
+"""Matches a quoted name after its first quote, and attributes that declare the value's type, as in DeepSeek's tags:
+``name="KEY" string="true"``. The attributes are ignored: the tool's schema gives the type."""
 _WHOLE_KEY = re.compile(r"[\w.-]+>")
 _OPEN_TAG = re.compile(r"([\w.-]+)(?:=([^<>\n]+)(?:>\s*)?</parameter>|[ \t]*\r?\n(?!\s*[<>])(?=\s*\S))", re.IGNORECASE)
-"""Matches a parameter's name whose tag has no bracket, before its value on the next line, or with its value."""
+"""Matches a parameter's name in a tag without its closing bracket, and the value on the same line, if any."""
 _MAY_BE_OPEN_TAG = re.compile(r"[\w.-]*+(?:=[^<>\n]*+(?:>\s*+)?(?:<[/a-z]*+)?|[ \t]*+\r?(?:\n\s*+)?)", re.IGNORECASE)
 _NAME_AND_ATTRIBUTES = re.compile(r"([\w.:-]+)((?:\s+[\w-]+\s*=\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)))+)")
 _each_attribute = re.compile(r"\s([\w-]+)\s*=\s*(?:\"([^\"]*)|'([^']*))")
@@ -323,8 +323,8 @@ def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | 
 
 
 def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of a tool's name before a parameter or the end of the call, if the name's tag is unclosed or
-    missing. Nothing is consumed."""
+    """Return the match of a tool's name whose tag is unclosed or missing, before a parameter or the end of the call.
+    Nothing is consumed."""
     match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return match if match is not None and source.tools.match(match[1]) is not None else None
 

@@ -191,7 +191,7 @@ class XmlInvokeReader:
             return error.result
 
     def _skip_stray_quote(self, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[bool]:
-        """Take a quote between the call's opening tag and its first parameter. Return whether there is one."""
+        """Consume a quote between the call's opening tag and its first parameter. Return whether there is one."""
         is_call = call.tool is not None and (source.at_line_start or source.after_call)
         is_quote = is_call and source.text[source.position] in "\"'"
         if not is_quote or not (yield from source.peek_marker(self._parameter, 1)):
@@ -353,7 +353,7 @@ class XmlInvokeReader:
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
 
     def _ends_in_attributes(self, source: StreamBuffer, consumed: list[str]) -> bool:
-        """Return whether the text ends within the attributes of a tag. If so, take the rest of the text."""
+        """Return whether the text ends within a tag's attributes. If so, consume the rest of the text."""
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
             return False
@@ -362,8 +362,7 @@ class XmlInvokeReader:
 
 
 def find_name_key(own: str, attributes: dict[str, str], tools: ToolSet) -> str:
-    """Return the attribute that names the tool: ``own``, or another attribute that names one of the session's tools.
-    Return an empty string if there is none."""
+    """Return the attribute that names the tool: ``own``, another one that names one of the session's tools, or ""."""
     if attributes.get(own):
         return own
     return next((key for key in _NAMES if tools.match(attributes.get(key, ""))), "")
