@@ -1,4 +1,4 @@
-"""Find arguments damaged by a lost or extra character, so that the model gets an error and no tool gets wrong values."""
+"""Find arguments damaged by a lost or extra character, so that the model gets an error and no tool wrong values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert body results to events: apply the policy, and explain rejected calls to the model."""
+"""Convert the results of body parsers to events: apply the policy, and explain rejected calls to the model."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class CallEventFactory:
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
     def are_undamaged(self, result: BodyResult) -> bool:
-        """Return whether all calls name a tool of this session and have their arguments in one object, and nothing but
-        markers is missing."""
+        """Return whether all calls name one of this session's tools and have their arguments in one object, and only
+        markers are missing."""
         return {*result.fixes} <= {"no-markers"} and all(
             self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
         )
@@ -112,7 +112,7 @@ class CallEventFactory:
     ) -> ToolCall | InvalidToolCall:
         """Return the normalized call, or an error if the policy does not allow its repairs.
 
-        ``raw`` is empty for all but the first call in one JSON value. ``has_surrogates`` refers to the whole text.
+        ``raw`` is empty for all but the first call in a JSON value. ``has_surrogates`` applies to the whole text.
         """
         name, spelt, more_fixes = self.normalize(call.name, call.arguments)
         arguments = {key: value if type(value) is str else to_plain_numbers(value) for key, value in spelt.items()}

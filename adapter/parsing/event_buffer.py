@@ -1,7 +1,8 @@
 """Collect the events of one turn, and buffer text until its kind is known.
 
-Two kinds of text are buffered: whitespace, which is content only if more content follows, and calls without markers,
-which are accepted if nothing but calls follows up to the end of the answer, or if they lead it and a comment follows.
+Two kinds of text are buffered: whitespace, which is content only if more content follows, and calls without markers.
+These are accepted if nothing but calls follows up to the end of the answer, or if they begin the answer and a comment
+follows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class EventBuffer:
     # -------------------------------------------------------- text and markup
 
     def consume_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
-        """Return the event that `add_text` or `add_reasoning` would add for ``piece``, which contains no markers."""
+        """Process ``piece``, which contains no markers, and return the event that `add_text` or `add_reasoning` would
+        add."""
         if not piece:
             return []
         state = self.state
@@ -162,8 +164,7 @@ class EventBuffer:
         self.state.line = MarkdownContext()
 
     def reject(self, reason: str, start: int, end: int) -> None:
-        """Record the ``reason`` why the text from ``start`` to ``end`` is not a call, as a key of
-        `REJECTION_REASONS`."""
+        """Record why the text from ``start`` to ``end`` is not a call. ``reason`` is a key of `REJECTION_REASONS`."""
         self.events.append(RejectedCall(start, end, reason))
 
     def hold(self, events: list[Event], raw: str, start: int, *, leads: bool = False, is_own: bool = False) -> None:
@@ -177,7 +178,8 @@ class EventBuffer:
     def _precede_comment(self, following: str) -> bool:
         """Return whether the buffered calls lead the answer, and ``following``, the next text, is a comment.
 
-        Text is no comment if it continues a sentence about them. Text on the next line may explain them.
+        Text that continues a sentence about the calls is not a comment. Text on the next line is one only if the calls
+        are written as the expected format requires.
         """
         held, space = self.state.held, "".join(self.state.space)
         if "\n" in space:

@@ -46,9 +46,9 @@ class BodySource(StreamBuffer):
     A parser sets ``json_call`` as soon as it has recognized the first JSON call in the body. It sets ``may_be_text``
     while it may still return the whole body as text, so that no part of the body can be emitted before the end.
 
-    ``close_at_first_marker`` is set if a stray quote hid an earlier closing marker. From then on, the first closing
-    marker closes a body. ``reread_characters`` counts the characters that were parsed as another family's call,
-    rejected, and parsed again.
+    ``close_at_first_marker`` is set if a stray quote hid a closing marker. From then on, the first closing marker
+    closes a body. ``reread_characters`` counts characters that were parsed as another family's call, rejected, and
+    parsed again.
 
     Args:
         openers: Opening markers of calls in all formats that are parsed.
@@ -101,8 +101,8 @@ class BodySource(StreamBuffer):
         return None if match is None or (match[1] and self.tools.match(match[1]) is None) else match
 
     def read_cut_head(self, consumed: list[str], limit: int) -> BodyResult:
-        """Return an error if the text ends within the first word of a call. If it does not, return `TEXT`, because the
-        marker was only mentioned."""
+        """Return an error if the text ends within a call's first word. Otherwise, return `TEXT`, because the marker was
+        only mentioned."""
         rest = self.text[self.position : self.position + limit + 1]
         if not self.final or len(rest) > limit or len(rest.split()) > 1:
             return TEXT
@@ -113,11 +113,10 @@ class BodySource(StreamBuffer):
 class OpaqueSection(NamedTuple):
     """A section whose header declares its kind. Markers inside the section are not parsed.
 
-    - ``ends``: markers that end the section, if they are at the end of the text or before a marker of ``before``.
-    - ``starts``: markers that begin the next section, even without one of ``ends``.
-    - ``glued_starts``: the same, but only if no space precedes the marker, because after a space it is a quotation.
-    - ``closes``: markers that always end the section.
-    - ``weak_start``: a marker that begins the next section if the text after it matches the pattern.
+    - ``ends``: markers that end the section, if they are at the end of the text or before a marker of ``before``. -
+    ``starts``: markers that begin the next section, even without one of ``ends``. - ``glued_starts``: markers that do
+    the same, unless a space precedes them, because such a marker is only quoted. - ``closes``: markers that always end
+    the section. - ``weak_start``: a marker that begins the next section if the text after it matches the pattern.
     """
 
     is_reasoning: bool
@@ -214,9 +213,9 @@ class Format:
     """Encoder of a result: (tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     build_tool_openers: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
-    """A function that builds the openers that depend on the names of the session's tools."""
+    """Builds the openers that depend on the names of the session's tools."""
     build_namespace_opener: Callable[[str], CallOpener] | None = None
-    """A function that builds the opener of ``<NAMESPACE:invoke``. Its argument is the namespace, with the colon."""
+    """Builds the `CallOpener` for ``<NAMESPACE:invoke`` from the namespace, which includes the colon."""
     read_unmarked: BodyReader | None = None
     """Parser of calls without markers at the start of a message or paragraph."""
     tool_call_body: str | None = None
@@ -224,10 +223,10 @@ class Format:
     body_variants: frozenset[str] = frozenset()
     """Variants of shared bodies that this format writes. Each body parser defines the names of its variants."""
     marks_plain_text: bool = False
-    """True if the opening marker may also precede plain text, so that it does not always announce a call."""
+    """True if plain text may also follow the opening marker, so that the marker does not always announce a call."""
     read_header: BodyReader | None = None
-    """Parser of the rest of a header at the start of an answer, for prompts that end inside a header. It takes no other
-    text."""
+    """Parser of the rest of a header at the start of an answer, for prompts that end inside a header. It consumes no
+    other text."""
     read_stripped_start: BodyReader | None = None
     """Parser of a call or header at the start of an answer whose opening markers were stripped by the server."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})

@@ -157,8 +157,7 @@ def _explain_expected_keys(key: str) -> str:
 
 
 def _locate(text: str, path: str) -> str:
-    """Return the place of an error in ``text``: the line, and ``path``, the path of the key. Example: ``line 3:
-    head``."""
+    """Return an error's line in ``text`` and the key's ``path``, such as ``line 3: head``."""
     key = next((part for part in reversed(path.split(".")) if not part.isdigit()), path)
     match = re.search(rf"^\s*\[?(?:[\w.]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", text, re.MULTILINE)
     line = "" if match is None else f"line {text.count(chr(10), 0, match.end()) + 1}: "

@@ -33,7 +33,7 @@ MAX_ATTEMPTS = 8
 """Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
 
 ESCAPED_QUOTE = '\\"'
-"""A delimiter of strings that some models write, because they escape the whole object as if it were inside a string."""
+"""A string delimiter of models that escape the whole object as if it were inside a string."""
 
 QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -54,7 +54,7 @@ MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+([\w.-]+)\"\s*:")
 """Matches another member after an object that was closed too early."""
 MAY_BE_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+[\w.-]*+(?:\"\s*+)?")
 _LOOKBEHIND = 40
-"""Number of characters before and after a marker that determine whether a value ends there."""
+"""Number of characters before and after a marker that determine whether a value ends at the marker."""
 
 MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unquoted-key", "single-quotes"})
 """Repairs which show that the quotes of a text may be paired wrongly."""
@@ -107,7 +107,7 @@ def scan_json_value(source: StreamBuffer, consumed: list[str], tokens: MarkerSet
 
 
 VALUE_TAIL = 200
-"""Number of characters before a marker that show whether it stands in a value."""
+"""Number of characters before a marker that show whether it is inside a value."""
 _BEGINS_VALUE = re.compile(r"(?:[\w\"'][ \t]*[:=][ \t]*[\"']?|<!\[CDATA\[[^\]]*)\Z")
 
 
@@ -130,8 +130,8 @@ def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
 
 
 def ends_in_value(text: str) -> bool:
-    """Return whether ``text``, the last `VALUE_TAIL` characters before a marker, ends where a value begins, or within a
-    quoted value on the same line. The marker is then part of the value."""
+    """Return whether a marker after ``text``, the last `VALUE_TAIL` characters, is part of a value: ``text`` ends where
+    a value begins, or within a quoted value on the same line."""
     line = text[text.rfind("\n") + 1 :]
     return _BEGINS_VALUE.search(text) is not None or (line[-1:] in (" ", "\t") and line.count('"') % 2 == 1)
 
@@ -183,7 +183,7 @@ def check_hidden_calls(
 def _find_valid_calls(
     text: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None
 ) -> tuple[list[DecodedCall], bool]:
-    """Return the valid calls in ``text``, and whether it contains anything else.
+    """Return the valid calls in ``text``, and whether the text contains anything else.
 
     The calls after the first malformed one may be part of its value. They are only valid if nothing else follows. A
     call before an object that is not a call is malformed, because it was closed too early.
@@ -217,8 +217,8 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return a call of the tool ``name`` for each of ``values`` if they are different objects with the same keys, so
-    that none continues another one. Otherwise, `build_call_from_arguments` decides."""
+    """If ``values`` are different objects with the same keys, none of them continues another: return a call of the tool
+    ``name`` for each. Otherwise, `build_call_from_arguments` decides."""
     keys = [{*value.value} if isinstance(value.value, dict) else None for value in values]
     if len(values) < 2 or keys != keys[:1] * len(keys) or any(value.value == values[0].value for value in values[1:]):
         return build_call_from_arguments(name, values, offset)

@@ -1,4 +1,4 @@
-"""Track the current Markdown line and code fence, to distinguish quoted markers from effective ones.
+"""Track the current Markdown line and code fence, to distinguish quoted markers from ones that count.
 
 Text is buffered until a caller needs the context. Most text of an answer is therefore examined once, at a marker. An
 answer without markers is not examined at all.
@@ -13,7 +13,7 @@ from adapter.parsing.stream_buffer import SPACE
 
 FENCE, TILDE_FENCE = "```", "~~~"
 FENCE_KIND = 39
-"""Maximum number of characters after the opening of a code fence on the same line."""
+"""Maximum number of characters on the opening line of a code fence, after the backticks."""
 
 _MARGIN = SPACE.replace("\n", "")
 _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
@@ -35,8 +35,8 @@ MAX_FENCE_LINE = 100
 
 @lru_cache(maxsize=16)
 def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns for the next place that closes ``fence``: the start of a line, or, as many models write it,
-    the end of the last line of code. If ``fence`` is empty, they are for the next line that opens a code fence.
+    """Return two patterns for the next closing of ``fence``: at a line start or, as many models write it, at the end of
+    the last line of code. If ``fence`` is empty, they are for the next line that opens a code fence.
 
     The first pattern is for the start of the text, the second for later text.
     """
@@ -47,7 +47,7 @@ def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class MarkdownContext:
-    """The current line and the code fence around it. Previous lines are not kept.
+    """The current line and the code fence that contains it. Previous lines are not kept.
 
     ``has_fences``: whether text in code fences is considered quoted. In reasoning, only inline code counts as quoted.
     """
@@ -96,7 +96,7 @@ class MarkdownContext:
 
     @property
     def ends_sentence(self) -> bool:
-        """True between two sentences, and after a colon, of a line that quotes nothing."""
+        """True between two sentences, or after a colon, if the line quotes nothing."""
         self._flush()
         return not (self._is_quote or self.quote_reason) and _SENTENCE_END.search(self._tail) is not None
 
@@ -113,8 +113,8 @@ class MarkdownContext:
 
     @property
     def quote_reason(self) -> str:
-        """The reason why a call at the current position would only be quoted, as a key of `REJECTION_REASONS`. It is
-        empty if the call would be effective."""
+        """The reason why a call at the current position would only be quoted, as a key of `REJECTION_REASONS`. Empty if
+        it would count."""
         self._flush()
         if self._fence:
             return "code-fence"
@@ -132,8 +132,8 @@ class MarkdownContext:
         return ahead.quote_reason
 
     def advance_past_tick(self) -> None:
-        """Treat the text up to the end of the current inline code as code, even over several lines of its paragraph,
-        because the code quotes a marker."""
+        """Treat text as code up to the end of the current inline code, even across lines of the paragraph, because the
+        code quotes a marker."""
         self._flush()
         self._spans_lines = True
 

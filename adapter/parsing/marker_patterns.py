@@ -16,7 +16,7 @@ _KELVIN = "\u212a"
 
 
 def equals_ignoring_case(literal: str, text: str) -> bool:
-    """Return whether ``text`` is ``literal`` in some letter case. ``text`` may contain characters outside ASCII."""
+    """Return whether ``text`` equals ``literal`` in any letter case. ``text`` may contain characters outside ASCII."""
     return text.lower() == literal and _KELVIN not in text
 
 
@@ -58,8 +58,8 @@ def _build_last_characters(literals: Collection[str]) -> str:
 
 
 def build_neighbor_pattern(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
-    """Return a pattern that is matched directly after ``char``. It requires that a character next to ``char`` is also
-    next to it in one of the markers."""
+    """Return a pattern to match directly after ``char``. It requires a character next to ``char`` that is next to it in
+    one of the markers."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_build_class(before)}{_build_any_case(char)})"] if before else []

@@ -31,8 +31,8 @@ ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern that
 includes the characters around anchors, which takes longer than parsing a short answer."""
 MAX_REPEATED = 3
-"""Maximum number of times that a weak marker may occur in text that is undecided, such as a name and two line breaks
-after a line break."""
+"""Maximum number of times that a weak marker may occur in undecided text. Example: a name and two line breaks after a
+line break."""
 MarkerSpan: TypeAlias = tuple[int, int]
 """The start and the end of a marker in a text."""
 
@@ -54,20 +54,21 @@ class WeakMarker:
     def __init__(self, pattern: str, words: Collection[str] = ()) -> None:
         self.pattern, self.words = pattern, words
         self.search = pattern
-        """A pattern for searches of long text, which takes longer to compile and finds fewer markers that are not
-        effective."""
+        """A pattern for searches of long text. It takes longer to compile, and finds fewer markers that do not
+        count."""
         self.rough = ""
-        """A pattern for searches of short text, which is fast to compile and matches wherever `pattern` does."""
+        """A pattern for searches of short text. It is fast to compile, and matches wherever `pattern` does."""
         self.rough_beginning = ""
         """A pattern that matches at the end of all text for which `may_accept` is true, unless `rough` matches."""
 
     def accepts(self, text: str, end: int) -> bool:
-        """Return whether the marker is effective if it ends at ``end``."""
+        """Return whether a marker that ends at ``end`` counts."""
         match = _compile(self.pattern).match(text, end)
         return match is not None and (match.lastindex is None or match[match.lastindex] in self.words)
 
     def may_accept(self, text: str, end: int) -> bool:  # noqa: ARG002
-        """Return whether more text could make the marker effective. Text that `accepts` accepts may be ignored."""
+        """Return whether more text could make the marker count. The result is arbitrary for text that `accepts`
+        accepts."""
         return False
 
 
@@ -81,7 +82,7 @@ class MarkerSet:
     """
 
     weak: Mapping[str, WeakMarker] = {}
-    """The markers that are effective only before some texts (see `WeakMarkerSet`)."""
+    """The markers that count only before some texts (see `WeakMarkerSet`)."""
 
     def __init__(self, *literals: str) -> None:
         # A tuple needs a tenth of the memory of a set; the strings are shared by all sessions.
@@ -157,7 +158,7 @@ class MarkerSet:
 
     @cached_property
     def _sorted(self) -> list[str]:
-        """The sorted markers after an empty string, which is below every text."""
+        """The sorted markers, preceded by an empty string, which sorts before every text."""
         return ["", *sorted(self._lowered)]
 
     @cached_property
@@ -313,7 +314,7 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """A `MarkerSet` in which the markers of ``weak`` are effective only before some texts.
+    """A `MarkerSet` in which the markers of ``weak`` count only before some texts.
 
     No two markers of ``weak`` have the same anchor.
     """
@@ -356,8 +357,8 @@ class WeakMarkerSet(MarkerSet):
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the first marker whose anchor is at ``index``. It is the longest one there, except weak markers that
-        are not effective."""
+        """Return the first marker whose anchor is at ``index``: the longest one there, except weak markers that do not
+        count."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
         if marker is None and weak is not None:
             literal, offset = weak

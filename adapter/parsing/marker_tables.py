@@ -55,7 +55,7 @@ PYTHON_FENCES = ("python", "py")
 
 
 MARKER_SIGNS = "<>[]|｜"
-"""Signs around the words of a marker."""
+"""Punctuation around the words of a marker."""
 
 
 class MarkerTables(NamedTuple):
@@ -78,10 +78,10 @@ class MarkerTables(NamedTuple):
     other_role_markers: frozenset[str]
     result_markers: frozenset[str]
     text_markers: WeakMarkerSet
-    """All markers that are effective in an answer."""
+    """All markers that count in an answer."""
     reasoning_ends: MarkerSet
     reasoning_markers: MarkerSet
-    """All markers that are effective in reasoning."""
+    """All markers that count in reasoning."""
     opening_markers: MarkerSet
     closing_tags: Mapping[str, str]
     """The closing tags for those opening markers that are tags without attributes."""
@@ -149,7 +149,7 @@ def _with_any_call(opener: CallOpener, closing: str) -> CallOpener:
 
 
 def find_closing_marker(marker: str) -> str:
-    """Return the marker that ends the text after the opening marker ``marker``, or "" if its form does not show it."""
+    """Return the closing marker for the opening marker ``marker``, or "" if the form of ``marker`` does not show it."""
     if is_tag(marker):
         return f"</{marker[1:]}"
     for word in ("start", "begin"):
@@ -286,7 +286,7 @@ def _collect_markerless_readers(formats: Sequence[Format], fallback: tuple[Forma
 
 
 def _build_uncertain_reader(read: BodyReader) -> BodyReader:
-    """Wrap the parser of another family's call, so that the call may turn out to be text until it is complete."""
+    """Wrap the parser of another family's call, so that until the call is complete, it may turn out to be text."""
     read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

@@ -1,7 +1,7 @@
-"""Distinguish a marker that prose only mentions from an effective marker, by its position or its body.
+"""Distinguish a marker that prose only mentions from one that counts, by its position or body.
 
 ``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` are sentences without a call. A marker at
-the start of a line is effective, even if its body is malformed.
+the start of a line counts, even if its body is malformed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool_set import ToolSet
 
 LIMIT = 400
-"""Maximum number of characters of prose that are parsed again after a body parser has taken them and failed."""
+"""Maximum number of characters of prose that are parsed again after a body parser has consumed them and failed."""
 
 REST_LIMIT = 80
 """Number of characters after a call that show whether a sentence continues."""
@@ -26,7 +26,7 @@ _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 _CONTINUATION = re.compile(r"(?:[,;.:!?)]++[ \t]++|[ \t]++)(?P<word>[^\W\d_]++)(?:[,;.:!?)]|[ \t]++\S)")
 _MAY_CONTINUE = re.compile(r"[,;.:!?)]*+[ \t]*+[^\W\d_]*+[ \t]*+")
-"""Matches the rest of a sentence, in which a word follows that is not the last one of the line."""
+"""Match the rest of a sentence, with a word that is not the line's last, and any text that may become such a rest."""
 
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
@@ -59,9 +59,9 @@ def consume_mentioned_closers(
     sentence. If they are not, consume nothing and return None.
 
     They are part of a sentence if text rather than a marker follows on the same line, and the session has none of their
-    tools. Calls of known tools are part of a sentence only if one has begun before them (``in_sentence``) and continues
-    after them: a model that makes a call ends its line, and ``I must not send ..., so I stop`` explains one. With
-    arguments, there must be whitespace before them (``is_glued`` is false), and more than one word after them.
+    tools. Calls of known tools are part of a sentence only if it begins before them (``in_sentence``) and continues
+    after them, as in ``I must not send ..., so I stop``. If they have arguments, there must also be whitespace before
+    them (``is_glued`` is false), and more than one word after them.
     """
     is_known = any(tools.match(call.name) for call in result.calls)
     has_arguments = is_known and any(call.arguments for call in result.calls)

@@ -1,5 +1,5 @@
-"""Skip over sections that are never searched for calls: text after a header, echoed tool results, and turns that the
-model invented for another role."""
+"""Skip sections that are never searched for calls: text after a header, echoed tool results, and turns that the model
+invents for another role."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _is_one_word(text: str) -> bool:
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
-    """Return whether the text that follows can come after the end of the section. Nothing is consumed."""
+    """Return whether the next text can come after the end of the section. Nothing is consumed."""
     char, following = yield from source.peek_after_space(get_marker_set(*section.ends, *section.before))
     return bool(following) or not char
 

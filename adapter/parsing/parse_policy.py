@@ -31,8 +31,8 @@ class ParsePolicy:
 STRICT = ParsePolicy("strict", repairs=False, unmarked="none", allow_other_formats=False)
 SAFE = ParsePolicy("safe")
 APPROVED = ParsePolicy("approved", unmarked="all")
-"""Like `SAFE`, but calls in bare or fenced JSON may be to any tool. This is for programs in which a person approves
-every change."""
+"""Like `SAFE`, but bare or fenced JSON may call any tool. This is for programs in which a person approves every
+change."""
 LENIENT = ParsePolicy("lenient", unmarked="all", allow_midtext=True)
 
 POLICIES = {policy.name: policy for policy in (STRICT, SAFE, APPROVED, LENIENT)}

@@ -39,8 +39,8 @@ NOTHING, CONTENT, REASONING, CALL = LastKind.NOTHING, LastKind.CONTENT, LastKind
 
 class HeldCalls(NamedTuple):
     """Buffered calls as events, and the text that replaces them if they are rejected. ``start`` is the offset of
-    ``raw``. ``leads``: whether they begin the answer and are accepted although a comment follows on their line.
-    ``is_own``: whether they are written as the expected format requires, so that the comment may be on the next line.
+    ``raw``. ``leads``: whether they begin the answer, so that a comment may follow on the same line. ``is_own``:
+    whether they are written as the expected format requires, so that the comment may be on the next line.
     """
 
     events: list[Event]
@@ -72,7 +72,7 @@ class ParseState:
     is_quoting: bool = False
     """True if an opening marker after the last call was only quoted, so that closing markers are also content."""
     recent_markup: list[str] = field(default_factory=list)
-    """The latest pieces of content since a call, starting with the first ``<``."""
+    """The pieces of content since the last call, beginning with the first ``<``."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that are accepted only if nothing but calls follows up to the end, unless they lead the answer."""
     has_leading_calls: bool = False
@@ -111,7 +111,8 @@ class ParseState:
 
     @property
     def is_in_element(self) -> bool:
-        """True directly after the opening tag of an element that is no wrapper of calls, or after children of it."""
+        """True directly after the opening tag of an element that does not wrap calls, or after children of such an
+        element."""
         opened = _OPEN_ELEMENT.search("".join(self.recent_markup)[-MARKUP_LIMIT:])
         return opened is not None and (opened["child"] is not None or not announces_calls(opened["name"]))
 

@@ -210,7 +210,8 @@ class Segmenter:
             yield from self._handle_part(kind, marker)
 
     def _find_quote_reason(self, kind: str) -> str:
-        """Return the reason why the marker here is only quoted, as a key of `REJECTION_REASONS`, or an empty string."""
+        """Return the reason why the current marker is only quoted, as a key of `REJECTION_REASONS`, or an empty
+        string."""
         line, is_opener = self._state.line, kind in self._tables.openers
         reason = line.find_quote_reason_after("\n") if kind[0] == "\n" else line.quote_reason
         if is_opener and not reason and self._state.is_in_element and names_tool(kind, self._source.tools):
@@ -263,7 +264,8 @@ class Segmenter:
             output.add_text(marker)
 
     def _begins_answer(self, tag: str) -> bool:
-        """Return whether ``tag`` begins the answer here: after reasoning or, if it is a token, at the start."""
+        """Return whether ``tag`` begins the answer: it follows reasoning or, if it is a control token, is at the
+        start."""
         state = self._state
         return not state.answer_close and (state.last is REASONING or (state.last is NOTHING and is_token(tag)))
 
@@ -308,8 +310,8 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str]:
-        """Parse a call in reasoning. It remains reasoning, unless no answer follows, and the call begins a line or ends
-        the reasoning.
+        """Parse a call in reasoning. It counts only if no answer follows, and the call begins a line or ends the
+        reasoning.
 
         Return the marker that closes the reasoning, or an empty string at the end of the text.
         """
@@ -334,8 +336,8 @@ class Segmenter:
         return closing
 
     def _parse_calls(self, text: str, *, allow_text: bool) -> list[Event]:
-        """Return the events of ``text`` if it consists of calls to tools that only read, and with ``allow_text`` also
-        of further sentences of reasoning. If it does not, return an empty list."""
+        """Return the events of ``text`` if it consists only of calls to tools that only read and, with ``allow_text``,
+        of sentences of reasoning. Otherwise, return an empty list."""
         inner = self._new_segmenter(in_reasoning=False, accepts_drafts=False)
         events = [*inner.feed(text), *inner.close(None)]
         content = "".join(event.text for event in events if isinstance(event, TextDelta))

@@ -1,6 +1,6 @@
-"""A buffer for text that arrives in chunks, with methods that take text from it.
+"""A buffer for text that arrives in chunks, with methods that consume the text.
 
-A reader is a generator that takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more
+A reader is a generator that consumes text from a `StreamBuffer`, and yields when it needs more. It is resumed when more
 text has arrived, or when the text has ended (``source.final``). A reader waits as long as the last characters may
 become a marker. Every decision therefore depends only on the text and never on the chunks. Each character is examined a
 bounded number of times.
@@ -97,7 +97,7 @@ class StreamBuffer:
         self.position = 0
 
     def skip(self, piece: str) -> None:
-        """Consume ``piece`` without examining it. All earlier text must already have been consumed."""
+        """Consume ``piece`` without examining it. All text before ``piece`` must already have been consumed."""
         self._before += len(piece)
 
     def push_back(self, text: str) -> None:
@@ -232,8 +232,8 @@ class StreamBuffer:
             yield
 
     def peek_after_space(self, markers: MarkerSet) -> Reader[tuple[str, str]]:
-        """Return the next character after any whitespace, and the marker that begins there. Nothing is consumed. Each
-        is empty if it is missing."""
+        """Return the next character after any whitespace, and the marker that begins there, each "" if missing. Nothing
+        is consumed."""
         ahead: list[str] = []
         char = yield from self.skip_space(ahead)
         marker = yield from self.consume_marker(markers, ahead)
@@ -255,7 +255,7 @@ class StreamBuffer:
         return taken
 
     def consume_again(self, consumed: list[str], taken: list[str]) -> None:
-        """Undo `give_back`: consume the text ``taken`` again."""
+        """Undo `give_back` by consuming the text ``taken`` again."""
         consumed.extend(taken)
         self.position += sum(map(len, taken))
 
@@ -280,7 +280,7 @@ class StreamBuffer:
         self.position += len(match.group())
 
     def is_cut_within(self, literal: str) -> bool:
-        """Return whether the text has ended, and the rest of it is the start of ``literal``, or empty."""
+        """Return whether the text has ended, and its rest is empty or the start of ``literal``."""
         rest = self.text[self.position : self.position + len(literal) + 1]
         return self.final and literal.lower().startswith(rest.lower())
 
@@ -292,8 +292,8 @@ class StreamBuffer:
         return is_cut
 
     def consume_cut_tags(self, limit: int, consumed: list[str]) -> bool:
-        """If the rest of the text begins with a tag and was cut off within ``limit`` characters, consume it and add it
-        to ``consumed``. Return whether it was.
+        """If the text begins with a tag here and ends within ``limit`` characters, consume the rest and add it to
+        ``consumed``. Return whether it does.
 
         The rest may be a call in other tags, which cannot be parsed inside the current tags.
         """

@@ -1,8 +1,8 @@
 """Find an intact call in the text that a damaged call swallowed.
 
-A body reader that lost the end of a call may consume the calls after it. The text from the next intact call on is then
-parsed again, as if the damaged call were not there. An intact call *inside an argument* of the damaged call is data. It
-is recognized by the text before it, which begins or quotes a value, or by a second closing tag after it.
+A body reader that misses a call's end may consume later calls. The text is then parsed again from the next intact call
+on. An intact call *inside an argument* of the damaged call is data. It is recognized by the text before it, which
+begins or quotes a value, or by a second closing tag after it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _INTACT = frozenset({"missing-open-tag"})
 def give_back_next_call(
     source: BodySource, tables: MarkerTables, marker: str, raw: str, result: BodyResult
 ) -> Reader[tuple[str, BodyResult]]:
-    """Put back the text of ``raw``, the call after ``marker``, from the next intact call on. Return the text of the
-    damaged call and its error, or ``raw`` and ``result`` if it contains no intact call."""
+    """``raw`` is the call after ``marker``. If it contains an intact call, put back the text from there on, and return
+    the damaged call's text and error. Otherwise, return ``raw`` and ``result``."""
     is_damaged = result.error is not None if not result.calls else not UNCERTAIN_ENDS.isdisjoint(result.fixes)
     if source.was_cut or source.reread_characters > MAX_GIVEN_BACK or not (is_damaged or result.error):
         return raw, result
@@ -65,10 +65,10 @@ def _find_intact_call(
     source: BodySource, tables: MarkerTables, raw: str, end: int, error: str | None
 ) -> Reader[int | None]:
     """Return the offset of the first call in ``raw`` after ``end`` that needs no repair and is not part of a value, or
-    of an opening marker at the end of ``raw``.
+    else of an opening marker at the end of ``raw``.
 
-    ``error``: the error of the damaged call. If it is `CUT_OFF`, ``raw`` ends within a string. A closing marker in that
-    string is then data, as is the rest.
+    ``error``: the error of the damaged call. If it is `CUT_OFF`, ``raw`` ends within a string, in which a closing
+    marker is data.
     """
     start, is_cut = end, error == CUT_OFF
     for _ in range(MAX_MARKERS):
@@ -95,8 +95,8 @@ def _find_intact_call(
 
 
 def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int, closing: str) -> Reader[bool]:
-    """Return whether the intact call that ends at ``end`` is data: after it, and the intact calls that follow, comes
-    one more ``closing`` tag, or the closing tag of the damaged call."""
+    """Return whether the intact call that ends at ``end`` is data: after this call and further intact calls, there is
+    another ``closing`` tag, or the damaged call's closing tag."""
     while (following := tables.opening_markers.search(raw, end)) is not None and closing not in raw[end : following[1]]:
         kind = raw[slice(*following)].lower()
         length = yield from _measure_intact_call(source, tables.openers[kind], raw, *following)

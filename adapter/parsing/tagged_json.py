@@ -1,7 +1,7 @@
 """Parse calls written as JSON between markers.
 
-The parser tracks quotes to find the end of the JSON, so a stray quote would hide every later marker from it. If it
-finds no end, it ends the body at the first marker at which the body can be parsed.
+The parser tracks quotes to find the end of the JSON, so a stray quote can hide all later markers. If no end is found,
+the body ends at the first marker at which it can be parsed.
 """
 
 from __future__ import annotations
@@ -205,16 +205,15 @@ class TaggedJson:
         return ""
 
     def _consume_rubbish(self, source: StreamBuffer) -> Reader[str]:
-        """Consume and return a few meaningless characters and the closing marker after them. If they are not next,
-        return an empty string."""
+        """Consume and return a few meaningless characters and the closing marker after them, if they are next.
+        Otherwise, return ""."""
         limit = RUBBISH_LIMIT + len(self.closing)
         match = yield from source.peek_match(self._rubbish, limit, self._may_be_rubbish.fullmatch)
         source.position += len(match.group()) if match else 0
         return match.group() if match else ""
 
     def _swallows_a_call(self, consumed: Sequence[str], start: int, result: BodyResult) -> bool:
-        """Return whether a stray quote opened a string that includes the end of this call and the start of the next
-        call."""
+        """Return whether a stray quote opened a string that contains this call's end and the next call's start."""
         if not result.calls or MISPAIRED.isdisjoint(result.fixes):
             return False
         text = "".join(consumed[start:])

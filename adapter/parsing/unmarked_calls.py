@@ -3,7 +3,7 @@ on its line.
 
 They are buffered until the end of the message, and accepted if nothing but calls follows. Models that write bare calls
 add comments to them, so undamaged JSON at the start of an answer is also accepted before a comment on its line. A
-damaged call between them is an error, and costs none of the others.
+damaged call among them is an error, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class UnmarkedCallReader:
         return bool(raw)
 
     def _is_plain_call(self, result: BodyResult, raw: str) -> bool:
-        """Return whether ``raw`` is a name and named arguments, which the tool takes."""
+        """Return whether ``raw`` is a tool's name and named arguments that the tool accepts."""
         is_whole = _NAMED_ARGUMENTS.match(raw) is not None and not any(call.fixes for call in result.calls)
         return is_whole and all(is_named_call({call.name: call.arguments}, self._source.tools) for call in result.calls)
 
@@ -189,9 +189,9 @@ class UnmarkedCallReader:
     def read_announced(self, read: BodyReader, marker: str, taken: str) -> Reader[bool]:
         """Parse a call that follows a sentence on the same line, although its ``marker`` usually begins a line.
 
-        Because the sentence may quote a page, it is a call only if nothing but calls follows and its tool only reads.
-        Return whether it may be a call; if not, nothing more is consumed. ``taken``: the text consumed so far, with at
-        least a part of the marker.
+        Because the sentence may quote a page, the call counts only if nothing but calls follows and its tool only
+        reads. Return whether it may be a call; if not, nothing more is consumed. ``taken``: the text consumed so far,
+        including at least part of the marker.
         """
         self._skip_marker(marker, taken)
         consumed = [marker]
@@ -208,7 +208,7 @@ class UnmarkedCallReader:
         return True
 
     def _skip_marker(self, marker: str, taken: str) -> None:
-        """Move to the end of ``marker``, at whose beginning ``taken`` was consumed."""
+        """Move to the end of ``marker``, of which ``taken`` was already consumed."""
         self._source.push_back(taken[len(marker) :])
         self._source.consume_again([], [marker[len(taken) :]])
 

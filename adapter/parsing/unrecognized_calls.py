@@ -54,7 +54,7 @@ _BRACKET = re.compile(
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[|｜\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
 _GLUED_ARGUMENTS = re.compile(r"[\"']?\s{0,3}(?:<[|｜\w]|&[lg]t;|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _GLUED = re.compile(r"\w+(?:[=:]|[\"'()\s]*[{(])")
-"""A name or a first key that directly follows the tool's name."""
+"""Matches a name or a first key that directly follows the tool's name."""
 _BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio|reci)[\w:|｜▁]*\Z", re.IGNORECASE)
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(
@@ -62,17 +62,17 @@ _FIRST_KEY = re.compile(
     r"|[^\n{}]{0,60}\n?[^\n{}]{0,20}?[\"'](\w+)[\"']\s*:"
     r"|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
 )
-"""The first key of an object near a name, of YAML below it, or of a pair after it."""
+"""Matches the first key of an object near a name, of YAML below the name, or of a pair after it."""
 _LATE_NAME = re.compile(rf"[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"'].*{_QUOTED_NAME}\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
 _TAG_WITHOUT_NAME = re.compile(r"</[\w:|｜]*(?:tool|function|invoke|call|param|arg)[\w:|｜]*>")
 _KEY = re.compile(r"[\"'=<](\w+)(?:[\"']\s*:|[\"']?>)")
-"""A parameter's name in an object, or in a tag."""
+"""Matches a parameter's name in an object or a tag."""
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
-    """Return the apparent calls in the content of ``turn`` for which no reason has been reported yet.
+    """Return the apparent calls in the content of ``turn`` for which no rejection reason has been reported yet.
 
     Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and the
     reasons for quoted calls.
@@ -177,7 +177,7 @@ def _continues_word(character: str) -> bool:
 
 
 def _classify(text: str, start: int, end: int, parameters: Set[str], forms: dict[int, str]) -> None:
-    """Add the start and the form of the call that has the name ``text[start:end]``, if it is more than a word."""
+    """If the name ``text[start:end]`` belongs to a call rather than a sentence, add the call's start and form."""
     line_start = text.rfind("\n", 0, start) + 1
     near = text[max(0, start - _CONTEXT) : start]
     before = text[max(line_start, start - _CONTEXT) : start]
@@ -207,7 +207,7 @@ def _find_line_end(text: str, start: int) -> int:
 
 
 def _find_bracket_end(text: str, start: int) -> int:
-    """Return the end of the first bracketed text in the line that begins at ``start``, or of the line."""
+    """Return the end of the first bracketed text after ``start`` on the same line, or else the end of the line."""
     line_end = _find_line_end(text, start)
     open_brackets: list[str] = []
     for at in range(start, min(len(text), start + _LONGEST)):

@@ -77,8 +77,8 @@ def consume_wrapper(source: BodySource, openers: MarkerSet, has_namespaces: bool
 
 
 def names_tool(marker: str, tools: ToolSet) -> bool:
-    """Return whether ``marker`` opens a call only because it is the name of a tool, such as ``<search>``. Below a tag
-    that does not announce calls, it may be a parameter of an unknown tool."""
+    """Return whether ``marker`` opens a call only because it is a tool's name, such as ``<search>``. Inside a tag that
+    does not announce calls, it may be a parameter of an unknown tool."""
     return tools.match(marker.strip("<>{\n /")) is not None
 
 

@@ -318,8 +318,7 @@ def read_lone_token(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def _find_last_arguments(text: str, name: str, tools: ToolSet) -> JsonObject | None:
-    """Return the object after the reasoning in ``text``, at its end, if the object has arguments of the tool
-    ``name``."""
+    """Return the object that follows reasoning at the end of ``text``, if it fits the tool ``name``."""
     start = text.find("\n{") + 1
     value = decode_strict(text, start) if start else None
     is_last = value is not None and not text[value.end :].strip()

@@ -165,8 +165,7 @@ class RawValue:
         return is_quoted
 
     def _is_begun_close(self, source: StreamBuffer) -> bool:
-        """Return whether the rest of the text is the start of a tag that closes the call, rather than of an opening
-        tag."""
+        """Return whether the rest of the text is the start of a tag that closes the call rather than opens one."""
         rest = source.text[source.position : source.position + self._after_value.longest]
         return source.final and self._begun_closes.may_start_with(rest) and not self._opens.may_start_with(rest)
 

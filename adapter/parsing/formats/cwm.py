@@ -77,7 +77,7 @@ def _list_parameters(tool: Tool) -> list[str]:
 
 def _encode_call(name: str, arguments: JsonObject) -> str:
     """Encode a call. A single string is written as the model writes it. Several arguments are written as JSON, because
-    the order in which the model writes them is not known here."""
+    the model's order is unknown here."""
     body = encode_json_arguments(name, arguments)
     if len(arguments) == 1:
         (value,) = arguments.values()

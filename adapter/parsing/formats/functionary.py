@@ -1,4 +1,4 @@
-"""Functionary v3.2: ``>>>`` and a recipient, then the text to it.
+"""Functionary v3.2: ``>>>`` and a recipient, then the text for the recipient.
 
 Format: the chat template of meetkai/functionary-medium-v3.2 (v3.llama3). The prompt ends with ``>>>``, so the output
 begins with the recipient::

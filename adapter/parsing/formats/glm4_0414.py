@@ -49,8 +49,8 @@ def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
 
 
 def _read_below_text(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the arguments after the marker. The call must follow another call, or the answer must end after it or
-    continue with a tool's name. In another family's answer, the tool must only read."""
+    """Parse the arguments after the marker. A call must precede them, or the answer must end or continue with a tool's
+    name after them. In another family's answer, the tool must only read."""
     marker = consumed.pop()
     source.push_back(marker[-1])
     consumed.append(marker[:-1])

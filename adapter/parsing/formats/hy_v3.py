@@ -1,6 +1,6 @@
 """Hunyuan 3: ``<arg_key>`` and ``<arg_value>`` pairs after ``<tool_sep>``, in ``<tool_calls>``.
 
-Format: the parsers of vLLM and SGLang for tencent/Hy3 and Hy3-preview, not compared with the template; see
+Format: the parsers in vLLM and SGLang for tencent/Hy3 and Hy3-preview (not verified against the template); see
 `tool_calls_tag`. In the releases, every tag ends in ``:opensource``. In the preview and in output from other engines,
 the tags lack this suffix::
 

@@ -49,8 +49,8 @@ def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls whose header is incomplete, because it began in the prompt or a server removed its first
-    token."""
+    """Parse a list of calls with an incomplete header, which began in the prompt or lost its first token to a
+    server."""
     return (yield from read_list(source, consumed)) if source.at_line_start else TEXT
 
 

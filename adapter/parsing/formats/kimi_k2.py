@@ -43,7 +43,7 @@ _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
 _INDEX = re.compile(r"\d{1,6}\s*(?=\{)")
 _MAY_BE_INDEX = re.compile(r"\d{0,6}+\s*+")
 _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.?)?(?P<other>.+?)[^\w\s.-]?\d+")
-"""Matches ids that proxies rewrote for servers that reject dots and colons, and ids with another separator, or none,
+"""Matches ids that proxies rewrote for servers that reject dots and colons, and ids with no separator, or another one,
 before the index."""
 
 
@@ -93,7 +93,7 @@ def _find_name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
 
 
 def _use_name_in_arguments(result: BodyResult, tools: ToolSet) -> BodyResult:
-    """If the id does not name a tool, use the name in the arguments, or the only tool that accepts the arguments."""
+    """If the id names no tool, use the name in the arguments, or the only tool that accepts them."""
     (call,) = result.calls
     if tools.match(call.name) is not None:
         return result
@@ -120,7 +120,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call without its opening marker, so that its id directly follows the section's marker."""
+    """Parse a call without its opening marker. Its id directly follows the section's marker."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     marker = yield from source.peek_marker(_in_section, HEAD_LIMIT)
@@ -158,7 +158,7 @@ def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
 
 
 def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
-    """Return the openers of calls without any token: ``functions.NAME:0{...}``, for a server that stripped them."""
+    """Return openers for calls whose tokens were all stripped by a server: ``functions.NAME:0{...}``."""
     return tuple(CallOpener(f"functions.{name}:", partial(_read_without_tokens, name)) for name in names)
 
 

@@ -28,7 +28,7 @@ END = "</s>"
 _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
 _DAMAGED_NAME = re.compile(r"([\w.:/-]+)[^\w\s]+(?:ARGS[^\w\s]*)?")
-"""Matches a name and a damaged marker, or stray signs before the marker."""
+"""Matches a name and a damaged marker, or stray punctuation before the marker."""
 _STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
 _MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
 _again = MarkerSet(OPEN)

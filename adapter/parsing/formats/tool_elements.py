@@ -73,16 +73,16 @@ _is_markup = re.compile(
     "section|select|set|slot|source|span|strong|style|sub|summary|sup|svg|switch|symbol|table|task|tbody|td|"
     "template|text|th|thead|think|time|title|tr|track|u|ul|use|var|video|view"
 ).fullmatch
-"""Match the name of an element of HTML or SVG, or of another frequent element of answers."""
+"""Match the name of an HTML or SVG element, or of another element that is frequent in answers."""
 
 
 def is_distinctive_name(name: str) -> bool:
-    """Return whether no element of HTML can have this name, because it contains an underscore or a capital letter."""
+    """Return whether this name has an underscore or a capital letter, so that it cannot be an HTML element."""
     return "_" in name or not name.islower()
 
 
 def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse an element with attributes in its opening tag. The attributes of an empty element are all its arguments."""
+    """Parse an element with attributes in its opening tag. For an empty element, the attributes are all arguments."""
     if not (source.after_call or (source.at_line_start and is_distinctive_name(name))):
         return TEXT
     source.may_be_text = True
@@ -251,8 +251,8 @@ def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
 
 
 def _find_next_keys(tool: Tool, key: str) -> tuple[str, ...]:
-    """Return the parameters whose tags may follow the value of ``key``. They include ``key`` if it is a list, because
-    its tag may be repeated for each item."""
+    """Return the parameters whose tags may follow the value of ``key``: also ``key`` itself if it is a list, whose tag
+    may be repeated for each item."""
     is_list = "array" in list_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
