@@ -69,7 +69,8 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
     if tally.unreadable and not tally.calls:
         calls = "call" if tally.unreadable == 1 else "calls"
         return f"nothing was done: the model's {calls} could not be parsed: {HINTS['unreadable']}"
-    if tally.stopped or (tally.calls and tally.refused == tally.calls):
+    may_be_answered = done.reason == "answered" and bool(tally.results) and asks_for_answer(task)
+    if (tally.stopped and not may_be_answered) or (tally.calls and tally.refused == tally.calls):
         return f"nothing was done: {counts}"
     if done.reason == "unsuccessful":
         return ""

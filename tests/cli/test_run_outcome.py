@@ -435,6 +435,15 @@ def test_answer_that_says_nothing_about_the_files_that_were_read_fails(task, ans
     assert judge(task, files, files, answer=answer or files["a.txt"])[0] == code
 
 
+@pytest.mark.parametrize(("task", "code"), [("Which port is set in a.txt?", 0), ("Fix a.txt", 1)])
+def test_failed_edit_does_not_matter_to_the_answer_of_a_question(task, code):
+    tally = CallTally(get_dialect("blade").tools)
+    for name, is_ok in (("read_file", True), ("edit_file", False)):
+        tally(ToolCall(name, name, {"path": "a.txt"}, ""))
+        tally(ToolResult(name, content="port = 8080", ok=is_ok, call_id=name))
+    assert describe_run_outcome(Finished("answered", "It is 8080."), tally, task)[0] == code
+
+
 EDIT = {"path": "a.py", "old_text": "def greet():", "new_text": "def hello():"}
 
 
