@@ -161,9 +161,11 @@ def add_further_calls(answer: AnswerReader, message: str, tools: ToolSet, format
 
 def is_very_small(client: ChatClient | None) -> bool:
     """Return whether the server reports that the model is so small that it may invent values."""
+    if client is None:
+        return False
     from adapter.backends.small_model_detection import invents_values
 
-    return client is not None and invents_values(client.endpoint, client.model)
+    return invents_values(client.endpoint, client.model)
 
 
 def select_basic_tools(workspace: Workspace) -> ToolSet:
