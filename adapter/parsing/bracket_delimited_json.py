@@ -128,8 +128,7 @@ class UntaggedJson:
 
     def _consume_values(self, source: BodySource, consumed: list[str]) -> Reader[tuple[list[Value], str | None]]:
         """Parse values separated by semicolons or commas, up to the first that cannot be parsed. Return the values, and
-        the error in the value that cannot be parsed. The error is None without such a value, or if the text was cut
-        off."""
+        the error in that value. The error is None if all values can be parsed, or if the text was cut off."""
         values: list[Value] = []
         start = attempts = 0
         piece: list[str] = []
@@ -199,7 +198,7 @@ class UntaggedJson:
         return values, self._end_at_break(source, piece, consumed) or (fault if is_whole else "") or None
 
     def _find_next_member(self, source: BodySource, *, has_space: bool) -> Reader[re.Match[str] | None]:
-        """Return a match for a key that follows an object that was closed too early, or None if there is none."""
+        """Return a match for a key after an object that was closed too early, or None if there is none."""
         member = yield from source.peek_match(MEMBER, NAME_LIMIT, MAY_BE_MEMBER.fullmatch)
         if member is None or (self.name is None and ("{" in member[0] or (has_space and member[0][0] not in ",}]"))):
             return None

@@ -14,10 +14,10 @@ UNMARKED = "unmarked"
 
 
 def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
-    """Return the name of the format of the first call, or an empty string if there is no call.
+    """Return the name of the first call's format, or an empty string if there is no call.
 
-    If several formats share the marker that begins the call, return the format whose prefix is most similar to the
-    call's. If no marker begins the call, return the name of ``fixed_format``, or ``unmarked``.
+    If several formats share the call's opening marker, return the one whose prefix is most similar to the call's. If no
+    marker begins the call, return the name of ``fixed_format``, or ``unmarked``.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:

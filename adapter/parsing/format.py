@@ -113,10 +113,11 @@ class BodySource(StreamBuffer):
 class OpaqueSection(NamedTuple):
     """A section whose header declares its kind. Markers inside the section are not parsed.
 
-    - ``ends``: markers that end the section, if they are at the end of the text or before a marker of ``before``. -
-    ``starts``: markers that begin the next section, even without one of ``ends``. - ``glued_starts``: markers that do
-    the same, unless a space precedes them, because such a marker is only quoted. - ``closes``: markers that always end
-    the section. - ``weak_start``: a marker that begins the next section if the text after it matches the pattern.
+    - ``ends``: markers that end the section, if they are at the end of the text or before a marker of ``before``.
+    - ``starts``: markers that begin the next section, even without one of ``ends``.
+    - ``glued_starts``: markers that do the same, unless a space precedes them, because such a marker is only quoted.
+    - ``closes``: markers that always end the section.
+    - ``weak_start``: a marker that begins the next section if the text after it matches the pattern.
     """
 
     is_reasoning: bool

@@ -28,12 +28,17 @@ Body: TypeAlias = Literal[
 ]
 """Kind of the body.
 
-- json: an object that contains the name. - named json, labels: the name and then the arguments, after a marker or after
-labels. - function: ``<function=NAME>`` with parameters. - pairs: keys and values between tags. - elements: elements
-with attributes. - python: Python calls. - gemma: Gemma's objects. - channels: messages whose headers name the
-recipient. - yaml: the name and then the arguments as YAML. - lines: keys and values between arbitrary texts, such as
-one pair per line. In the texts after a value, ``{key}`` is the value's key and ``{name}`` the tool's name. Arguments
-that would not be parsed back are written as one JSON object.
+- json: an object that contains the name.
+- named json, labels: the name and then the arguments, after a marker or after labels.
+- function: ``<function=NAME>`` with parameters.
+- pairs: keys and values between tags.
+- elements: elements with attributes.
+- python: Python calls.
+- gemma: Gemma's objects.
+- channels: messages whose headers name the recipient.
+- yaml: the name and then the arguments as YAML.
+- lines: keys and values between any texts, such as one pair per line. In the texts after a value, ``{key}`` is the
+  value's key and ``{name}`` the tool's name. Arguments that would not be parsed back are written as one JSON object.
 """
 
 NUMBER, ID = "{number}", "{id}"

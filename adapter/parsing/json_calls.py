@@ -138,7 +138,7 @@ def ends_in_value(text: str) -> bool:
 
 def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:
     """Return the calls in ``values``. ``offset`` is the start of the values' text in the call's text. Raises
-    FormatError if there is a value without a valid call."""
+    FormatError for a value without a valid call."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
@@ -167,8 +167,8 @@ def salvage_calls(
 def check_hidden_calls(
     result: BodyResult, text: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None = None
 ) -> BodyResult:
-    """Return ``result``, the calls in the repaired ``text``. If the repair lost a call, or made it part of another
-    call's value, return an error and the valid calls."""
+    """Return ``result``, the calls in the repaired ``text``. If the repair lost a call, or moved it into another call's
+    value, return an error and the valid calls."""
     is_mispaired = not MISPAIRED.isdisjoint(result.fixes)
     may_hide = is_mispaired or ("missing-bracket" in result.fixes and not _NESTED_OBJECT.search(text, 2))
     if result.error is not None or not may_hide:

@@ -21,20 +21,24 @@ from adapter.tools.tool_set import ToolDefinitions, ToolSet
 class Parser:
     """Converts text that arrives in chunks to events.
 
-    Args: format: The expected format, by name, as the path of a format file (``.toml``), or as returned by
-    `adapter.derive`; None accepts every format. With an expected format, calls in other formats' markers are also
-    parsed, unless the policy is ``strict``. tools: The callable tools. The names and arguments of calls are matched to
-    their definitions. generation_prompt: The chat template's text before the output, which may have opened reasoning;
-    None if unknown. If it is unknown and the format always opens reasoning in the prompt, the output is assumed to
-    begin in reasoning. An answer that ends without closing it disproves this. turn: Any string that distinguishes this
-    turn from the other turns of the conversation, so that call ids differ. policy: Rules for how a call must be written
-    and where it may appear: ``strict``, ``safe``, ``lenient``, or a `ParsePolicy`. stream_arguments: Whether to also
-    emit each call's arguments as `ToolCallDelta` events: while the model writes them if possible, and otherwise before
-    the call. A call whose arguments needed a repair after that is invalid.
+    Args:
+        format: The expected format, by name, as the path of a format file (``.toml``), or as returned by
+            `adapter.derive`; None accepts every format. With an expected format, calls in other formats' markers are
+            also parsed, unless the policy is ``strict``.
+        tools: The callable tools. The names and arguments of calls are matched to their definitions.
+        generation_prompt: The chat template's text before the output, which may have opened reasoning; None if unknown.
+            If it is unknown and the format always opens reasoning in the prompt, the output is assumed to begin in
+            reasoning, until an answer ends without closing it.
+        turn: Any string that distinguishes this turn from the other turns of the conversation, so that call ids differ.
+        policy: Rules for how a call must be written and where it may appear: ``strict``, ``safe``, ``lenient``, or a
+            `ParsePolicy`.
+        stream_arguments: Whether to also emit each call's arguments as `ToolCallDelta` events: while the model writes
+            them if possible, and otherwise before the call. A call whose arguments needed a repair after that is
+            invalid.
 
-    `feed` and `close` never raise an error because of the text. How the text was split affects only the split of
-    adjacent deltas. Raises UsageError for an unknown format, for text after `close`, and for an argument of `feed` that
-    is not a str.
+    `feed` and `close` never raise an error because of the text. The events do not depend on how the text was split,
+    apart from the split of adjacent deltas. Raises UsageError for an unknown format, for text after `close`, and for an
+    argument of `feed` that is not a str.
     """
 
     def __init__(

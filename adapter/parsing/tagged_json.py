@@ -334,7 +334,7 @@ def expand_named_object(value: Json) -> Json:
 
 
 def require_json(read: BodyReader, closing: str = "") -> BodyReader:
-    """Wrap ``read`` so that it requires JSON. If there is no JSON, the marker before it is a word in prose.
+    """Wrap ``read`` so that it requires JSON. Without JSON, the marker before it is a word in prose.
 
     If the marker ``closing`` directly follows, the result is empty instead, because nothing was called.
     """

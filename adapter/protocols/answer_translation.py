@@ -26,7 +26,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import get_object
 
 MAX_MISSES = 20
-"""Number of consecutive events that do not fit a `ChunkTemplate`, after which the fast path is disabled."""
+"""Number of consecutive events without a fitting `ChunkTemplate` after which the fast path is disabled."""
 
 MAX_STREAM_BYTES = 256_000_000
 """Maximum size of a streamed answer, in bytes. A token takes about two hundred bytes."""

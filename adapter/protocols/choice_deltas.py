@@ -175,7 +175,8 @@ class ChoiceDeltas:
         return is_excluded
 
     def _drop_native(self, name: str) -> bool:
-        """Return whether to drop a call that the server parsed, because it is one too many or its tool is excluded."""
+        """Return whether to drop a call that the server parsed: a second call if only one is allowed, or a call of an
+        excluded tool."""
         is_one_too_many = len(self._calls) > 0 and not self._request.client.parallel
         return is_one_too_many or self._drop_excluded(name)
 

@@ -192,8 +192,8 @@ class ChoiceStream(FollowedChoice):
         return [self._finish("stop")]
 
     def _finish_with_first_call(self, text: str) -> list[JsonObject | str]:
-        """Return the deltas for the first call of an answer that was cut off after this call, and for the end of the
-        answer. Return [] if the answer has no complete call."""
+        """If an answer was cut off after a complete call, return the deltas for its first call and for its end.
+        Otherwise, return []."""
         whole = find_leading_call(text)
         if self._request.follow_up.guardrails is None or len(self._calls) > 0 or not whole or text.endswith(whole):
             return []
@@ -222,7 +222,7 @@ class ChoiceStream(FollowedChoice):
         return self._send_text(guardrails.last_result) if is_dropped and not text and not self._content.size else text
 
     def _close_parser(self, finish_reason: str) -> Sequence[Event]:
-        """Close the parser, and return the last events without a call that was cut off."""
+        """Close the parser, and return the last events. A call that was cut off is removed from them."""
         request, native = self._request, self._calls.native
         self._calls.native = NativeCalls()
         events: Sequence[Event] = self._create_parser().close(finish_reason)

@@ -222,7 +222,7 @@ class _MessageReader:
 
 @lru_cache(maxsize=64)
 def _get_closed_format(format: Format, closers: tuple[str, ...]) -> Format:
-    """Return ``format`` with the template's result ending, so that this ending is escaped in text."""
+    """Return ``format``, but with the template's own result ending, so that this ending is escaped in text."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 

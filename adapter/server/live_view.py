@@ -156,7 +156,7 @@ class LiveView:
 
     async def _stream_events(self, http: HttpRequest) -> ASGIApp:
         if self._viewers >= MAX_VIEWERS:
-            raise RequestError(f"{MAX_VIEWERS} pages of this view are already open, the maximum; close one", status=503)
+            raise RequestError(f"the maximum of {MAX_VIEWERS} open pages is reached; close one", status=503)
         since = self._get_version(http)
 
         async def app(_scope: Scope, receive: Receive, send: Send) -> None:
@@ -216,7 +216,7 @@ async def _read_form_key(http: HttpRequest) -> str:
     """Return the key in a submitted form, or "" if the form has none. Raises RequestError if the form is too large."""
     announced = http.headers.get("content-length")  # llhttp has checked that it is digits
     if announced is None:
-        raise RequestError("the form has no Content-Length; submit it on the page of the view", status=411)
+        raise RequestError("the form has no Content-Length; submit it from the page of the live view", status=411)
     if len(announced) > 12 or int(announced) > MAX_FORM_BYTES:
         raise RequestError(f"the form has more than {MAX_FORM_BYTES:,} bytes", status=413)
     try:

@@ -186,5 +186,5 @@ def build_key(line: str) -> tuple[str, ...]:
 
 
 def _find_key(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the key of the first line that is no comment."""
+    """Return the key of the first line that is not a comment."""
     return build_key(next((line for line in lines if line and not COMMENT.match(line)), ""))

@@ -43,7 +43,7 @@ MAX_COMPARISONS = 60_000
 NEAR = 15
 """Number of document lines searched on each side, in addition to the number of context lines."""
 MAX_SHOWN = 40
-"""Maximum number of context lines that are used on each side. They are those nearest to the change."""
+"""Maximum number of context lines that are used on each side: the nearest to the change."""
 SKIPPED = 0.5
 """Bits deducted for each document line that is skipped between the location and a context line."""
 MIN_SIMILARITY = 70.0
@@ -267,7 +267,7 @@ class _Anchors:
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 
     def _is_in_scope(self, anchor: _Anchor) -> bool:
-        """Return whether the document has the change in the same function, section or key as the old text."""
+        """Return whether the location is in the same function, section or key as the change in the old text."""
         lines = self.search.document.lines
         owners = find_owners(self.old, _find_shallowest(self.old, anchor.rows))
         actual = find_owners(lines, _find_shallowest(lines, range(anchor.first, anchor.last + 1))) if owners else set()

@@ -134,7 +134,7 @@ def _indent_following_lines(new: str, indent: str) -> str:
 
 
 def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
-    """Return whether the lines after ``head`` are indented relative to ``head``, unlike those of a string."""
+    """Return whether the lines after ``head`` are indented relative to ``head``, unlike the lines of a string."""
     if any(head.count(quote) % 2 for quote in '"`'):
         return False
     if not all(line.startswith(indent) for line in rest):

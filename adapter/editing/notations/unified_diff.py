@@ -13,10 +13,11 @@ Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` 
 has nothing but one hunk. Line numbers are only hints. The line counts in ``@@`` lines are often wrong and are ignored,
 with these exceptions:
 
-- ``-3,0`` inserts after line 3. - Added lines without context are rejected if the counts claim that the hunk has
-context. - Changed lines that look like a header belong to the hunk if it is not complete yet. - A complete hunk may be
-followed by text that contains list items, a mail signature or half a header. - A file is new or deleted if one side has
-the time 0 and no lines.
+- ``-3,0`` inserts after line 3.
+- Added lines without context are rejected if the counts claim that the hunk has context.
+- Changed lines that look like a header belong to the hunk if it is not complete yet.
+- A complete hunk may be followed by text that contains list items, a mail signature or half a header.
+- A file is new or deleted if one side has the time 0 and no lines.
 
 Git's extended headers are parsed for new, deleted and renamed files. Copies and binary files are rejected.
 """
@@ -156,7 +157,7 @@ class _DiffParser:
         return self.edits
 
     def _read_header(self, number: int) -> Sequence[str]:
-        """Return the lines of the header that starts at a line: one or two, or none if there is no header."""
+        """Return the one or two lines of the header that starts here, or none if there is no header."""
         text, following, below = (*self.lines[number : number + 3], "", "")[:3]
         if _is_header(self.lines, number):
             is_in_hunk = self.old_left > 0 and parse_hunk_header(below) is None

@@ -192,7 +192,7 @@ def _may_open(part: str, quote: str) -> bool:
 
 
 def _are_pairs(text: str) -> bool:
-    """Return whether all escaped quotes form pairs, none of which is inside a string with another kind of quotes."""
+    """Return whether all escaped quotes form pairs outside strings with another kind of quotes."""
     if _QUOTE in _PAIR.sub("", text):
         return False
     lines = (line[: match.start()] for line in text.split("\n") for match in _PAIR.finditer(line))

@@ -1,4 +1,4 @@
-r"""Convert special characters in a patch to the spelling that the document uses: escaped (``\u2019``) or literal."""
+r"""Convert special characters in a patch to the document's spelling: escaped (``\u2019``) or literal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def match_unicode_escapes(old: str, new: str, view: str) -> tuple[str, str] | No
     line has to change.
 
     A line of the old text is changed only if the document contains it with the other spelling, and not as written.
-    Lines of the new text that the old text lacks are changed if all old lines with such a character are.
+    Lines that only the new text has are changed if all old lines with special characters are.
     """
     characters = {*_SPECIAL.findall(old), *_CONTROL}
     if "\\u" not in old and (not _SPECIAL.search(old) or "\\u" not in view):

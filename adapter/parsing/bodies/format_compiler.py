@@ -59,10 +59,10 @@ def compile_format(spec: FormatSpec) -> Format:
         )
     pairs = chain.from_iterable((*spec.reasoning.items(), *spec.answer_tags.items()))
     if not all((*pairs, *spec.ends, *spec.next_turns, *spec.results, *spec.stops)):
-        raise UnsupportedLayoutError("an empty text in place of a marker")
+        raise UnsupportedLayoutError("a marker is empty")
     markers = (*(opener.marker for opener in openers), *closers, *spec.markers)
     if odd := next((marker for marker in markers if len(marker.lower()) != len(marker)), ""):
-        raise UnsupportedLayoutError(f"the marker {odd!r}, whose lower case has another length")
+        raise UnsupportedLayoutError(f"the marker {odd!r} is not supported: its lower case has another length")
     if spec.keeps_space:
         openers = tuple(opener._replace(keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **spec.reasoning}

@@ -61,7 +61,7 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
     """,
     re.VERBOSE,
 )
-"""Matches text that may follow such a string if the string is the value of a named argument."""
+"""Matches text that may follow a named argument's value, if the value is a string with unescaped quotes."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _PREFIX = re.compile(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")

@@ -302,7 +302,7 @@ def _read_brackets(tool: Tool, source: BodySource, consumed: list[str]) -> Reade
 
 
 def _fits(result: BodyResult, tool: Tool) -> bool:
-    """Return whether the call has all required arguments by name, and no others than the tool has."""
+    """Return whether the call has all required arguments, and only arguments that the tool declares."""
     return "positional-arguments" not in result.fixes and all(
         {*tool.required} <= call.arguments.keys() <= tool.properties.keys() for call in result.calls
     )

@@ -385,6 +385,6 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
 
 @lru_cache(maxsize=64)
 def _build_with_parameter(tags: XmlInvokeTags, word: str) -> XmlInvokeReader:
-    """Return a parser of calls whose parameters are ``<word>`` elements. In other calls, such a tag is part of a
+    """Return a parser of calls whose parameters are ``<word>`` elements. In other calls, this tag is part of a
     value."""
     return XmlInvokeReader(tags._replace(parameter=(f"<{word}",), parameter_close=(f"</{word}>",)))

@@ -89,7 +89,7 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Return whether a parameter would be parsed back to another value. Values cannot be escaped."""
+    """Return whether a parameter would be parsed back to another value, because values cannot be escaped."""
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (
         (describe is None and reads_as_null(value))
