@@ -89,7 +89,7 @@ class _Merge:
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
         alike = self.pairs
-        if not any(old[index].strip() for index in alike):  # only wrapped lines, of which the first ones correspond
+        if not any(old[index].strip() for index in alike):  # only wrapped lines, whose first lines correspond
             found = (step for step in steps if not (step.is_unmentioned or step.is_missing or step.is_elided))
             alike = {step.old_start: step.line_start for step in found}
         samples = [(index, old[index], document.lines[line]) for index, line in alike.items()]

@@ -106,7 +106,7 @@ def _misses_type(value: Json, schema: Json) -> bool:
 
 
 def _explain_text(text: str, schema: Json) -> str:
-    """Return why ``text`` could not be converted to a list or an object. Return "" if ``schema`` allows text."""
+    """Return the reason why ``text`` could not be converted to a list or an object, or "" if ``schema`` allows text."""
     types = list_types(schema)
     if not types or not types <= _CONTAINERS or _SIGNS.isdisjoint(text):
         return ""

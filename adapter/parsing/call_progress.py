@@ -77,7 +77,7 @@ class CallProgress:
         fragment = self._stream.feed(text)
         if not fragment or self._stream.name is None:
             return [progress]
-        # Of no call's text: a later call, intact in the text of a damaged one, would get the same id.
+        # Not the text of any call: a later call that is intact inside a damaged one's text would get the same id.
         self._id = self._id or self._call_events.make_next_id(f"{self._start} {self._stream.name}")
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 

@@ -37,7 +37,7 @@ ESCAPED_QUOTE = '\\"'
 
 QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-"""Change of the nesting depth at each kind of bracket."""
+"""How much each kind of bracket changes the nesting depth."""
 
 _STRING_TEXT = {
     '"': r'(?:[^"\\]++|\\.)*+',
@@ -51,7 +51,7 @@ _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
 _CONTINUES = re.compile(r"[\s,]*[\"'\w]")
 _NESTED_OBJECT = re.compile(r"[:\[]\s*\{\s*\"[\w.-]+\"\s*:\s*\"")
 MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+([\w.-]+)\"\s*:")
-"""Matches another member after an object that was closed too early."""
+"""Matches another member of an object that was closed too early."""
 MAY_BE_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+[\w.-]*+(?:\"\s*+)?")
 _LOOKBEHIND = 40
 """Number of characters before and after a marker that determine whether a value ends at the marker."""

@@ -51,8 +51,8 @@ def build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
 
 
 def _build_last_characters(literals: Collection[str]) -> str:
-    """Return a pattern for the last three characters of each literal, or fewer if one of them is shorter. It rejects
-    most texts faster than all literals would."""
+    """Return a pattern for the last three characters of each literal (fewer if a literal is shorter). It rejects most
+    texts faster than a pattern for the whole literals."""
     length = min(3, *map(len, literals))
     return "".join(_build_class({literal[at] for literal in literals}) for at in range(-length, 0))
 

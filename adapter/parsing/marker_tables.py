@@ -170,7 +170,7 @@ def _collect_tool_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -
 
 
 def is_token(tag: str) -> bool:
-    """Return whether ``tag`` is a control token, which also ends unclosed reasoning, rather than ordinary XML."""
+    """Return whether ``tag`` is a control token, which also ends unclosed reasoning, rather than an XML tag."""
     return tag.startswith("<|")
 
 

@@ -27,7 +27,7 @@ _PROSE = re.compile(r"\s*+[^\W\d_][^<>{}\[\]()=|`\"\\]*+")
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
 _ENDS_IN_TAG = re.compile(r"<[/|][^<>]*>\s*\Z|<[^<>]*\|>\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})
-"""Repairs of a later call of a section, which is parsed here without its section."""
+"""Repairs that an intact call may have, because a section's later calls are parsed here without their section."""
 
 
 def give_back_next_call(

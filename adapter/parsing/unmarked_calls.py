@@ -145,8 +145,8 @@ class UnmarkedCallReader:
         return False
 
     def _hold_damaged_call(self, starts: str, error: str) -> Reader[bool]:
-        """Buffer a damaged call, with its ``error``. Return whether there is one: text that begins with a character of
-        ``starts`` and names a tool, up to the next start of a call."""
+        """Buffer a damaged call, with its ``error``: text that begins with a character of ``starts`` and names a tool,
+        up to the next call's start. Return whether there is one."""
         ahead: list[str] = []
         char = yield from self._source.skip_space(ahead)
         text = ""

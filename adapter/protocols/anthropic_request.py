@@ -165,7 +165,7 @@ class _ContentReader:
         ]
         rest = [part for block in blocks for part in self._convert_block(block, path)]
         reasoning = "\n".join(block["thinking"] for block in blocks if isinstance(block.get("thinking"), str))
-        if rest or calls or role == "assistant":  # without an empty answer, two messages of the user would follow
+        if rest or calls or role == "assistant":  # without an empty answer, two user messages would be consecutive
             yield {
                 "role": role,
                 "content": rest or "",

@@ -154,6 +154,6 @@ def convert_once(
 
 def _keep(tools: list[Json]) -> None:
     """Let `build_once` cache the objects that are built from ``tools``."""
-    _BUILT[id(tools)] = _BUILT.pop(id(tools), (tools, {}))  # with the list, so that no other one gets its id
+    _BUILT[id(tools)] = _BUILT.pop(id(tools), (tools, {}))  # with the list, so that its id is not reused
     if len(_BUILT) > MAX_KNOWN:
         _BUILT.pop(next(iter(_BUILT)), None)

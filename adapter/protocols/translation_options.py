@@ -100,7 +100,7 @@ class ConstraintSettings:
     mode: Constraint | None = None
     """A mode of `adapter.grammars.constraint_mode`. None enforces a call only if the request requires one."""
     enforce: ConstraintBuilder | None = None
-    """Function that builds the request fields for the server."""
+    """Builds the request fields that make the server enforce a call."""
     waits_for_calls: bool = False
     """True if the server is llama.cpp, whose grammars can apply only after a call begins."""
     grounded: bool = False

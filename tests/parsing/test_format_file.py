@@ -70,7 +70,7 @@ def test_gemma_notation_needs_a_quote_that_is_no_json(quote):
     [
         (PAIRS.replace('"<KEY>"', '" "'), "text before the first key"),
         (GEMMA.replace("<CALL>", "<\u0130>"), "lower case has another length"),
-        (GEMMA + 'ends = [""]\n', "empty text"),
+        (GEMMA + 'ends = [""]\n', "marker is empty"),
         ('name = "mine"\nbody = "labels"\nhead = "Action:"\n', "are not labels"),
     ],
 )

@@ -176,8 +176,8 @@ class PiecePlacer(PieceCandidates):
         return _contain_most_names(added, deleted.elements())
 
     def _assigns_again(self, piece: Piece, span: Placement, other: Placement) -> bool:
-        """Return whether one of the least indented lines that ``piece`` adds at ``span`` assigns a name that is new
-        there, but is assigned in a line that ``piece`` would delete only at ``other``."""
+        """Return whether a least indented line that ``piece`` adds at ``span`` assigns a name that is new there, and a
+        line that it would delete only at ``other`` assigns the same name."""
         added, removed = self._list_changed(piece, span)
         deleted = Counter(self._list_changed(piece, other)[1]) - Counter(removed)
         depth = min(map(measure_indent, filter(None, added)), default=0)

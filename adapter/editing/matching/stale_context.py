@@ -53,7 +53,7 @@ UNLIKE = 50.0
 MIN_SIZE = 250
 """Minimum document size, in lines, for computing line frequencies. A smaller document is assumed to have this size."""
 MARK_BITS = 2.0
-"""Maximum bits of a punctuation line. Each letter or digit adds one bit."""
+"""Maximum number of bits for a line of punctuation. Each letter or digit adds one bit."""
 
 
 class AnchoredChange(NamedTuple):

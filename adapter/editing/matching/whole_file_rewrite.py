@@ -116,7 +116,7 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
 
 
 def _build_edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:
-    """Build the edit for a change to whole lines. Inserted lines are placed before a line."""
+    """Build the edit for a change to whole lines. An insertion is placed at the start of a line."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.get_view_offset(change.start) if change.start < len(document.lines) else len(document.view)
     is_last = change.end >= len(document.lines)

@@ -99,8 +99,7 @@ def _strip_margins(text: str) -> str:
 
 
 def _take_element(tags: list[re.Match[str]], *, is_old: bool) -> tuple[re.Match[str], re.Match[str]]:
-    """Remove and return the first two tags, which open and close an old or a new text. Raises FormatError if they do
-    not."""
+    """Remove and return the first two tags. Raises FormatError unless they open and close an old or new text."""
     kind = "old" if is_old else "new"
     opening = tags.pop(0) if tags else None
     if opening is None or opening["close"] or (opening["old"] is not None) != is_old:

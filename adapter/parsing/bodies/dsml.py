@@ -57,7 +57,7 @@ def _build_tags(language: str, words: tuple[str, ...], *, opening: str = "<", en
 
 
 def _build_opening_tags(language: str, word: str) -> tuple[str, ...]:
-    """Return the starts of an opening tag, including the official spellings without their bracket."""
+    """Return the possible starts of an opening tag, including the official spellings without their bracket."""
     tags = _build_tags(language, (word, f" {word}"))
     return (*tags, *(tag[1:] for tag in tags[:2]))
 

@@ -33,7 +33,8 @@ from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 MAX_CLOSERS = 20
 """Maximum number of closing markers at which a body is tentatively parsed."""
 MAX_RETRIED = 20_000
-"""Maximum length of a damaged body, in characters, that is searched for the next call. Each call is parsed again."""
+"""Maximum length, in characters, of a damaged body that is searched for the next call, because its calls are parsed
+again."""
 
 _PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
 

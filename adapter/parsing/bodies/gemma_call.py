@@ -48,7 +48,7 @@ _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # the mark of an e
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
-"""Matches text that may become ``call:{``, without the tool's name, which the JSON may contain."""
+"""Matches text that may become ``call:{`` without a tool's name, which may be in the JSON."""
 
 _NAMED_HEAD = re.compile(r"\s*(?:default_api[.:])?([\w.:/-]+?)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
@@ -100,7 +100,7 @@ class GemmaCall:
         return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, consumed)
 
     def _holds_calls(self, text: str, marker: str) -> bool:
-        """Return whether a string in the call, which ``marker`` closes, seems to contain whole calls."""
+        """Return whether a string in the call that ``marker`` closes seems to contain whole calls."""
         first = self._ends.search(text, 0)
         lowered, opening, closing = text.lower(), self.opening.lower(), self.closing.lower()
         is_opened = first is not None and lowered.startswith(opening, first[0]) and marker.lower() == closing
@@ -204,7 +204,7 @@ _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
 _BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*[^\W\d][\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
 """Matches an unquoted value in an object, up to the next key."""
 _END_QUOTE = re.compile(r"[}\])\s]*+\Z|\s*+,\s*+(?:\w++\s*+[:=]|[}\]])")
-"""Matches the text after the last delimiter of a string that contains delimiters."""
+"""Matches the text that follows a string's last delimiter, if the string itself contains delimiters."""
 _OTHER_QUOTE = re.compile(r"([^\"'<>]*)[\"'](?=\s*,\s*\w+\s*:\s*\Z)")
 """Matches a string that ends with a different quote than it began with, up to the next string."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
@@ -216,7 +216,7 @@ _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
 class _GemmaReader:
-    """A recursive parser that reads the text once. ``closed`` states whether missing brackets may be added."""
+    """A recursive parser that reads the text once. ``closed``: whether missing brackets may be added."""
 
     def __init__(self, text: str, quote: str, closed: bool) -> None:
         self.text, self.quote, self.closed = text, quote, closed

@@ -252,8 +252,8 @@ class LiteralReader:
                 self.position += 1
 
     def decode_literal(self, written: str, text: str, quotes: int) -> str:
-        """Return the content of the string ``written`` with unknown escapes, as in ``"\\alpha \\theta"``: all of its
-        backslashes are literal, unless some clearly begin escapes. Its usual value is ``text``."""
+        """Return the content of the string ``written``, whose usual value is ``text``. If it has unknown escapes, as in
+        ``"\\alpha \\theta"``, all backslashes are literal, unless some clearly begin escapes."""
         content = written[quotes:-quotes]
         return text if LAYOUT_ESCAPE.search(content) else PUNCTUATION_ESCAPE.sub(r"\1", content)
 

@@ -113,7 +113,7 @@ class _PythonReader(LiteralReader):
         return BodyResult(tuple(calls), tuple(self.fixes))
 
     def is_argument_of(self, calls: list[DecodedCall]) -> bool:
-        """Return whether another argument of the last call follows, because the call was closed too early."""
+        """Return whether the last call was closed too early, so that another of its arguments follows."""
         key, tool = _KEY.match(self.text, self.position), self.tools.match(calls[-1].name) if calls else None
         return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 

@@ -75,7 +75,7 @@ class RawValue:
         self._later = MarkerSet(*closes, *call_closes, *call_opens)
         self._ends = MarkerSet(*closes, *outer_closes)
         self._inner = MarkerSet(*closes, *next_opens, *call_closes)
-        # A broken close is a beginning of the whole tag, so the set contains both and takes the longer.
+        # A broken close is a prefix of the whole tag, so the set contains both, and the longer one matches.
         whole_closes = closes if broken_closes else ()
         self._after_value = MarkerSet(
             *next_opens, *call_opens, *call_closes, *outer_closes, *stray_closes, *broken_closes, *whole_closes
@@ -291,7 +291,7 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
 
 
 def _find_tag_end(value: str, match: re.Match[str]) -> int:
-    """Return the end of the tag whose beginning ``match`` matches."""
+    """Return the end of the tag that ``match`` begins."""
     return match.end() if match.group().endswith(">") else value.find(">", match.end()) + 1
 
 

@@ -1,4 +1,4 @@
-"""Parse a call in no format's notation: words that announce the call, the tool's name, and the arguments.
+"""Parse a call in the notation of no format: words that announce the call, the tool's name, and the arguments.
 
 ::
 

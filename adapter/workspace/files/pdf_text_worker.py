@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pypdf
 
 _EMPTY_TABLE = b"\nstartxref\n0\n%%EOF\n"
-"""Makes pypdf search for the objects of a file without a cross-reference table, which it rejects otherwise."""
+"""Makes pypdf search for the objects of a file without a cross-reference table, instead of rejecting the file."""
 
 
 def run(data: bytes) -> Iterator[int | str]:
