@@ -37,7 +37,7 @@ ESCAPED_QUOTE = '\\"'
 
 QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-"""How much each kind of bracket changes the nesting depth."""
+"""The change in nesting depth at each kind of bracket."""
 
 _STRING_TEXT = {
     '"': r'(?:[^"\\]++|\\.)*+',
