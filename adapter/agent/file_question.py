@@ -156,13 +156,12 @@ def find_file_question(
     usable = [tool for name in find_change_tools(history, tools) if _writes_file(tool := tools[name], action)]
     if not usable or len(named) > MAX_FILES:
         return None
-    used = {value for call in history.calls if call.ok for value in call.values}
-    known = (path for path in named if path in used or any(list_known_lines(path, history)))
-    texts = {path: text for path in known if (text := read_file(path)) is not None}
+    found = {path: text for path in named if (text := read_file(path)) is not None}
+    texts = {path: text for path, text in found.items() if _has_seen(path, text, history)}
     if any(len(text) > MAX_FILE or "```" in text for text in texts.values()):
         return None
     if action == "create":
-        paths = [path for path in named[:1] if read_file(path) is None]
+        paths = [path for path in named[:1] if path not in found]
     else:
         changed = {value for call in history.recent if call.ok and call.changes for value in call.values}
         left = [path for path in named if path not in changed] or list_paths_with_replaced_names(history)
@@ -171,11 +170,20 @@ def find_file_question(
     return next((question for question in questions if question not in asked), None)
 
 
+def _has_seen(path: str, text: str, history: CallHistory) -> bool:
+    """Return whether a result or error has shown a line of the file to the model, or a call changed the file. Reading
+    other files may be forbidden."""
+    shown = {line.strip() for line in list_known_lines(path, history)}
+    is_changed = any(call.ok and call.changes and path in call.values for call in history.calls)
+    return is_changed or any(line.strip() in shown for line in text.splitlines() if line.strip())
+
+
 def read_short_file(workspace: Workspace, path: str) -> str | None:
     """Return a file's text, or None if it is missing, not text, or much longer than `MAX_FILE`."""
     with suppress(ToolError):
         read = workspace.read(ReadText(path, max_lines=MAX_FILE, max_line_characters=MAX_FILE))
-        return read.text if isinstance(read, FileText) and not read.truncated else None
+        if isinstance(read, FileText) and not read.truncated:
+            return read.text.replace("\r\n", "\n").replace("\r", "\n")
     return None
 
 

@@ -175,6 +175,23 @@ def test_very_small_model_is_asked_for_the_file(tmp_path, first, parameters, tex
     assert ("Rename x to y in a.py\n\nWrite the whole changed file a.py." in server.prompts[1]) == bool(limited)
 
 
+def test_file_that_only_other_tools_have_described_is_not_shown():
+    """A rule may forbid to read it."""
+    listed = PastCall("list_directory", {"path": "a.txt"}, "a.txt (4 bytes)")
+    history = CallHistory("Change x to y in a.txt", (listed,))
+    assert find_file_question(history, TOOLS, {"a.txt": "x\n"}.get, []) is None
+
+
+def test_line_endings_of_a_file_are_kept(tmp_path):
+    (tmp_path / "a.py").write_bytes(b"x = 1\r\nz = 3\r\n")
+    with (
+        TemplateServer("llama.cpp", CHATML, READ, "```\nx = 2\nz = 3\n```", "Done.", parameters=SMALL) as server,
+        Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
+    ):
+        agent.run("Change x to 2 in a.py")
+    assert (tmp_path / "a.py").read_bytes() == b"x = 2\r\nz = 3\r\n"
+
+
 def test_each_file_of_a_rename_is_asked_for(tmp_path):
     """Once all of them have been read, one after the other."""
     (tmp_path / "a.py").write_text("calc = 1\n")
