@@ -38,8 +38,8 @@ _NOTHING_CHANGED = "Nothing was changed."
 class AppliedPatch:
     """The lines that a patch was applied to: 1-based and inclusive, in the text that it was matched against.
 
-    ``strictness`` is ``exact``, ``whitespace`` or ``typography`` if the lines differ only in whitespace or typography,
-    or ``aligned`` for a fuzzy match.
+    ``strictness`` is ``exact``, ``whitespace`` or ``typography`` (the only difference between the lines), or
+    ``aligned`` (a fuzzy match).
     """
 
     strictness: str

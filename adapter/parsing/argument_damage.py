@@ -98,7 +98,7 @@ def _is_plain(value: Json, schema: Json) -> bool:
 
 
 def _misses_type(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` has another type than ``schema`` allows, or lacks a required member."""
+    """Return whether ``value`` has a type that ``schema`` does not allow, or lacks a required member."""
     types = list_types(schema)
     if types and not is_instance_of_types(value, types):
         return True

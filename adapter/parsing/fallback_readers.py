@@ -69,8 +69,8 @@ def read_call_or_text(
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
     """Merge two tables of openers by marker. At a marker that is in both tables, the parser of ``own`` is tried first.
-    A marker of ``others`` that is a marker of ``own`` with a space after it is left out, because it would hide the
-    shorter marker."""
+    A marker of ``others`` that only adds a space to a marker of ``own`` is left out, because it would hide the shorter
+    marker."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)

@@ -122,7 +122,7 @@ class ConvertedMessages:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedTemplateMessages:
-    """Messages for a chat template, one for each message of the client."""
+    """Messages for a chat template, one for each of the client's messages."""
 
     messages: list[JsonObject] = field(default_factory=list)
     calls: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -152,8 +152,8 @@ class ConversationCache:
         self._max_bytes = max_bytes
 
     def continue_longest(self, conversation: Conversation) -> Conversation:
-        """Let ``conversation`` reuse the data of its longest cached prefix, and return it. Values such as 1 and True
-        count as equal."""
+        """Let ``conversation`` reuse the data of its longest cached prefix, and return the conversation. Values such as
+        1 and True count as equal."""
         compared, longest = conversation.compared, 0
         for each in self._conversations[0]:
             known, count = each.compared, len(each.compared)

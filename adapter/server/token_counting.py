@@ -51,7 +51,7 @@ def estimate_prompt_tokens(body: JsonObject) -> int:
 
 
 SAMPLE = 20_000
-"""Maximum number of characters tokenized for an estimate, which takes a few milliseconds of the client's time."""
+"""Maximum number of characters tokenized for an estimate. This takes a few milliseconds."""
 
 _FRAME = 5
 """Number of tokens added by a template to each message."""

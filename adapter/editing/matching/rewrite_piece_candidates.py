@@ -140,8 +140,8 @@ class PieceCandidates:
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
     def _find_similar(self, lines: Sequence[str], place: int, anchor: int) -> Sequence[int]:
-        """Return the file lines near ``place`` that the first of ``lines`` may replace: the most similar one, the
-        nearest similar one and, if ``lines`` may also be a new block that ends at ``anchor``, the line ``anchor``."""
+        """Return the file's lines near ``place`` that ``lines[0]`` may replace: the most similar line and the nearest
+        similar one. If ``lines`` may also be a new block that ends at ``anchor``, return ``anchor`` too."""
         near = range(max(0, place - NEAR), min(len(self._old), place + NEAR + 1))
         likeness = [(ratio(lines[0].strip(), self._old[at].strip()), -abs(at - place), at) for at in near]
         best, _, at = max(likeness, default=(0.0, 0, 0))

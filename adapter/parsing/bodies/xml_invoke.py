@@ -201,7 +201,7 @@ class XmlInvokeReader:
         return True
 
     def _holds_text(self, source: BodySource, call: PendingCall) -> Reader[bool]:
-        """Return whether the call holds text in place of parameters, up to a closing tag that ends its line."""
+        """Return whether the call contains text instead of parameters, up to a closing tag at the end of a line."""
         if not call.find_loose_parameter() or not (source.at_line_start or source.after_call):
             return False
         if not (yield from source.peek_marker(self._markers, TEXT_LIMIT)):

@@ -105,7 +105,7 @@ def read_singular(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the start of a known tool's name and the marker before its arguments."""
+    """Return whether ``ahead`` may be the start of a known tool's name and of the marker after it."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and tools.has_prefix(word)
 
