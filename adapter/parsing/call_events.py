@@ -69,8 +69,8 @@ class CallEventFactory:
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
     def are_undamaged(self, result: BodyResult) -> bool:
-        """Return whether all calls name one of this session's tools and have their arguments in one object, and only
-        markers are missing."""
+        """Return whether all calls name the session's tools, have their arguments in one object, and lack only
+        markers."""
         return {*result.fixes} <= {"no-markers"} and all(
             self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
         )

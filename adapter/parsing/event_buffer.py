@@ -40,8 +40,7 @@ class EventBuffer:
     # -------------------------------------------------------- text and markup
 
     def consume_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
-        """Process ``piece``, which contains no markers, and return the event that `add_text` or `add_reasoning` would
-        add."""
+        """Add ``piece``, which has no markers, and return the event that `add_text` or `add_reasoning` would add."""
         if not piece:
             return []
         state = self.state

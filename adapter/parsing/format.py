@@ -101,8 +101,8 @@ class BodySource(StreamBuffer):
         return None if match is None or (match[1] and self.tools.match(match[1]) is None) else match
 
     def read_cut_head(self, consumed: list[str], limit: int) -> BodyResult:
-        """Return an error if the text ends within a call's first word. Otherwise, return `TEXT`, because the marker was
-        only mentioned."""
+        """Return an error if the text ends within a call's first word. Otherwise, the marker was only mentioned: return
+        `TEXT`."""
         rest = self.text[self.position : self.position + limit + 1]
         if not self.final or len(rest) > limit or len(rest.split()) > 1:
             return TEXT

@@ -60,8 +60,7 @@ def _reject_ambiguous_division(names: ParameterNames) -> Rejection:
 
 
 def _has_divider(text: str) -> bool:
-    """Return whether ``text`` has a ``=======`` line that may be a divider, because it is too short to underline the
-    line above."""
+    """Return whether ``text`` has a ``=======`` line that may be a divider: too short to underline the line above."""
     pairs = pairwise(["", *split_view_lines(text)])
     return any(line.startswith("=======") and not line.strip("=") and len(above) > len(line) for above, line in pairs)
 

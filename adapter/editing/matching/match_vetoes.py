@@ -22,8 +22,7 @@ VERBATIM_REACH = 8
 
 
 def check_already_there(task: MatchTask, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-    """Reject the patch if its new text contains its old text, and the match is already inside a copy of the new
-    text."""
+    """Reject the patch if its new text contains its old text and the match is inside a copy of the new text."""
     if not interpretation.new.strip():
         return None
     line = find_enclosing_new_text(task.search, match, interpretation.old, interpretation.new, task.patch.replace_all)

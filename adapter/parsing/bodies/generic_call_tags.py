@@ -112,8 +112,7 @@ def _read_attributes(tag: str, source: BodySource, consumed: list[str]) -> Reade
 
 
 def begins_with_json(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
-    """Return whether JSON follows the ``<TAG `` just consumed. If attributes follow, put back the space that they begin
-    with."""
+    """Return whether JSON follows the ``<TAG `` just consumed. If attributes follow, put back the space before them."""
     if (yield from source.skip_space(consumed)) == "{":
         return True
     start = len(consumed[0].rstrip())

@@ -258,8 +258,7 @@ class LiteralReader:
         return text if LAYOUT_ESCAPE.search(content) else PUNCTUATION_ESCAPE.sub(r"\1", content)
 
     def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
-        """Return whether a triple-quoted string begins at ``start``, rather than a string whose text begins with
-        quotes."""
+        """Return whether a triple-quoted string begins at ``start``, rather than one whose text begins with quotes."""
         end = self.text.find(quotes, start)
         following = self.text[end + 3 : end + 3 + QUOTE_CONTEXT]
         has_four = self.text.startswith(quotes[0], start)

@@ -76,8 +76,7 @@ class PendingCall:
         self.fixes.update(dict.fromkeys(names))
 
     def add_text(self, key: str, text: str, schema: JsonObject | None = None) -> None:
-        """Add an argument written as ``text``. ``schema`` gives the type of parameters that the tool does not
-        declare."""
+        """Add an argument written as ``text``. ``schema`` gives the type if the tool does not declare the parameter."""
         self.keys.add(key)
         self.check_cdata(key, text)
         add_text(self.arguments, key, text, self.find_schema(key) or schema, self.fixes)
