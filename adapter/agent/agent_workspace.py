@@ -24,8 +24,8 @@ def open_workspace(
     tools: Sequence[Tool | Callable[..., object]],
     host: Host | None,
 ) -> Workspace:
-    """Return ``workspace``, or open one in this folder or, if it is None, in a temporary folder without its own tools.
-    ``resources`` closes what was opened. Raises UsageError if the arguments conflict."""
+    """Return ``workspace`` if it is open. Otherwise, open one in this folder or, if it is None, in a temporary folder
+    without a dialect's tools. ``resources`` closes what was opened. Raises UsageError if the arguments conflict."""
     if isinstance(workspace, Workspace):
         if dialect is not None or approve is not None or tools or host is not None:
             raise UsageError(

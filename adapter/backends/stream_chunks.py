@@ -67,7 +67,7 @@ def _get_choice(raw: JsonObject) -> JsonObject:
 
 
 class NativeCallWriter:
-    """Converts the calls that a server parsed to text in ``format``. Each stream needs its own instance."""
+    """Converts calls that a server has parsed back to text in ``format``. Each stream needs its own instance."""
 
     def __init__(self, format: Format) -> None:
         self._format, self._native = format, NativeCalls()

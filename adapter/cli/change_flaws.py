@@ -292,9 +292,9 @@ class Comparison:
             yield from (f"{name} in {path}" for name in [*sorted(names), *left])
 
     def _find_replaced_names(self) -> tuple[set[str], dict[str, set[str]]]:
-        """Return the names and numbers of the task that the changes replaced by others of the task.
+        """Return the task's names and numbers that the changes replaced with others from the task.
 
-        The second value maps the path of a file to the replaced names that may remain in this file.
+        The second value maps each file's path to the replaced names that may remain in it.
         """
         asked, replaced, written = _find_names_and_numbers(self.task) - STOP_WORDS, set[str](), set[str]()
         own: dict[str, set[str]] = {}

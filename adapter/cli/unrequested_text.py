@@ -129,7 +129,7 @@ class TextComparison:
         return next((sentence for sentence, words in found if words and words.isdisjoint(self.task_words)), "")
 
     def _find_unrequested_changes(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-        """Describe the changed lines that have no word of the task, if other lines explain all of its words.
+        """Describe the changed lines that share no word with the task, if other changed lines explain all its words.
 
         A changed line explains its words if all of its new words are in the task. If the task names a value and a
         place, only the line at this place has both.

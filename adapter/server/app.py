@@ -133,7 +133,7 @@ def serve(settings: ServerSettings) -> None:
         )
     if not settings.host:
         raise UsageError(
-            "--host is empty: expected a name or an address, such as 127.0.0.1, or 0.0.0.0 for all networks"
+            "--host is empty: expected a host name or address, such as 127.0.0.1, or 0.0.0.0 for all interfaces"
         )
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET

@@ -159,7 +159,7 @@ def _split_words(text: str) -> set[str]:
 
 @dataclass(slots=True)
 class SentMessages:
-    """The guardrails' messages to a model, to recognize copies of them in answers and arguments."""
+    """Guardrail messages sent to a model, kept to recognize copies in its answers and arguments."""
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
     _sentences: set[str] = field(default_factory=set)

@@ -113,9 +113,9 @@ def list_first_paths(request: str) -> list[str]:
 
 
 def find_started_action(history: CallHistory) -> str:
-    """Return the action that `find_file_action` finds, or ``edit`` if the request begins with no known verb, but seems
-    to ask for a change: the model has tried to edit a file that the request names, or such a file was read and lacks a
-    quoted text or number of the request."""
+    """Return the action from `find_file_action`, or ``edit`` if the request starts with no known verb, but seems to ask
+    for a change: the model tried to edit a file that the request names, or read one that lacks a number or quoted text
+    from the request."""
     action, paths = find_file_action(history.request), find_paths(history.request)
     if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
         return action

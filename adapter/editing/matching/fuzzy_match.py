@@ -47,7 +47,7 @@ MAX_WHOLE_CELLS = 300
 class MatchCandidate:
     """A possible match. ``score`` is 1 if the document has every line.
 
-    ``compared`` maps each old line that was found, by its index, to its comparison with the document's line.
+    ``compared`` maps the index of each old line that was found to its comparison with the document's line.
     """
 
     steps: tuple[LineMapping, ...]

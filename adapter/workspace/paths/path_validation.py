@@ -81,7 +81,7 @@ def build_temp_name(name: str, suffix: str) -> str:
 
 
 def is_own_temp_file(name: str) -> bool:
-    """Return whether ``name`` is a temporary file of a change, which tools neither see nor open."""
+    """Return whether ``name`` is a temporary file made during a change. Such files are hidden from tools."""
     return name[: len(OWN_PREFIX)].casefold() == OWN_PREFIX and _OWN_NAME.fullmatch(name) is not None
 
 

@@ -222,8 +222,8 @@ def write_all(descriptor: int, data: bytes) -> None:
 def rename_no_replace(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
     """Rename ``name`` to ``new``, but raise FileExistsError if ``new`` exists.
 
-    A file is hard linked and then unlinked, because a hard link fails if the name is taken. If the process is killed in
-    between, both names are the same file. A directory is renamed, which replaces at most an empty directory.
+    A file is hard-linked to ``new``, which fails if that exists; then ``name`` is unlinked. If the process is killed in
+    between, both names refer to the same file. A directory is renamed, which can replace only an empty directory.
     """
     status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):

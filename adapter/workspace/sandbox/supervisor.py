@@ -435,10 +435,10 @@ def _become_subreaper() -> None:
 
 
 def _limit_resources(processes: int) -> None:
-    """Forbid core dumps, very large files, and more new threads of the user than twice ``processes``.
+    """Forbid core dumps and very large files, and limit the user's new threads to twice ``processes``.
 
-    If the limit were ``processes``, forks would fail at it, and the supervisor, which ends a program with more
-    processes, would never notice a fork bomb. Address space is not limited, since runtimes reserve much more than they
+    If the limit were ``processes``, forks would fail there, and the supervisor, which ends a program that exceeds it,
+    would never notice a fork bomb. Address space is not limited, since runtimes reserve much more than they
     use.
     """
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, MAX_FILE_BYTES)]
