@@ -35,7 +35,7 @@ class ChoiceDeltas:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
-        self.was_reasoning = 0
+        self.reasoning_length = 0
         """Length of the leading content that turned out to be reasoning."""
         self.was_content = False
         """True if all of the reasoning turned out to be content."""
@@ -263,7 +263,7 @@ class ChoiceDeltas:
 
     def _remember(self) -> None:
         content, verbatim = (
-            str(self._content)[self.was_reasoning if self._is_whole else 0 :],
+            str(self._content)[self.reasoning_length if self._is_whole else 0 :],
             self._verbatim.build_text(),
         )
         is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # calls may have been dropped

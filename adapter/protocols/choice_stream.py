@@ -161,7 +161,7 @@ class ChoiceStream(FollowedChoice):
     def _build_ending(self, finish_reason: str) -> list[JsonObject | str]:
         """Return the deltas for the end of the answer. If the answer is only reasoning, the client gets it as text,
         because most clients show an empty answer otherwise."""
-        shown = self._content.size - (self.was_reasoning if self._is_whole else 0)
+        shown = self._content.size - (self.reasoning_length if self._is_whole else 0)
         is_excluded = any(each.guardrail == EXCLUDED for each in self._dropped)
         if finish_reason in CUT_REASONS or shown or len(self._calls) > 0 or is_excluded:
             return [self._finish(finish_reason)]
@@ -285,7 +285,7 @@ class ChoiceStream(FollowedChoice):
                 self._watch_reasoning(text)
                 return self._send_reasoning(text)
             case ContentReclassified():
-                self.reasoned = self.was_reasoning = self._content.size
+                self.reasoned = self.reasoning_length = self._content.size
             case ReasoningReclassified():
                 self.was_content, self.reasoned = True, 0
                 return self._send_text(

@@ -327,7 +327,7 @@ def _fold_deltas(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> Js
         reasoning += delta.get("reasoning_content") or ""
         calls += [{key: call[key] for key in call if key != "index"} for call in delta.get("tool_calls") or ()]
         legacy = delta.get("function_call") or legacy
-    content, reasoning = content[choice.was_reasoning :], content[: choice.was_reasoning] + reasoning
+    content, reasoning = content[choice.reasoning_length :], content[: choice.reasoning_length] + reasoning
     message: JsonObject = {"role": "assistant", "content": content if content or not (calls or legacy) else None}
     if reasoning and not choice.was_content:
         message["reasoning_content"] = reasoning
@@ -341,7 +341,7 @@ def _fold_deltas(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> Js
 def _join_content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject | None:
     """Return the logprobs of the content's tokens, or None if text was moved between content and reasoning."""
     tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
-    return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
+    return None if choice.reasoning_length or choice.was_content else {"content": tokens, "refusal": None}
 
 
 def _select_other_fields(answer: JsonObject, ours: Collection[str]) -> JsonObject:
