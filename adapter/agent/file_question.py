@@ -171,11 +171,12 @@ def find_file_question(
 
 
 def _has_seen(path: str, text: str, history: CallHistory) -> bool:
-    """Return whether a result or error has shown a line of the file to the model, or a call changed the file. Reading
+    """Return whether a result or error has shown a line of the file to the model, or a call wrote a text to it. Reading
     other files may be forbidden."""
     shown = {line.strip() for line in list_known_lines(path, history)}
-    is_changed = any(call.ok and call.changes and path in call.values for call in history.calls)
-    return is_changed or any(line.strip() in shown for line in text.splitlines() if line.strip())
+    writes = (call for call in history.calls if call.ok and find_text(call, (*OLD_TEXT, *CONTENT)))
+    is_written = any(path in call.values for call in writes)
+    return is_written or any(line.strip() in shown for line in text.splitlines() if line.strip())
 
 
 def read_short_file(workspace: Workspace, path: str) -> str | None:

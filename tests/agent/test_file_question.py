@@ -175,11 +175,13 @@ def test_very_small_model_is_asked_for_the_file(tmp_path, first, parameters, tex
     assert ("Rename x to y in a.py\n\nWrite the whole changed file a.py." in server.prompts[1]) == bool(limited)
 
 
-def test_file_that_only_other_tools_have_described_is_not_shown():
+def test_file_that_was_only_listed_or_moved_is_not_shown():
     """A rule may forbid to read it."""
     listed = PastCall("list_directory", {"path": "a.txt"}, "a.txt (4 bytes)")
-    history = CallHistory("Change x to y in a.txt", (listed,))
-    assert find_file_question(history, TOOLS, {"a.txt": "x\n"}.get, []) is None
+    moved = PastCall("move_file", {"source": "b.txt", "destination": "a.txt"}, "Moved.", changes=True)
+    for call in (listed, moved):
+        history = CallHistory("Change 1 to 2 in a.txt", (call,), turn_start=1)
+        assert find_file_question(history, TOOLS, {"a.txt": "1\n"}.get, []) is None
 
 
 def test_line_endings_of_a_file_are_kept(tmp_path):
