@@ -80,10 +80,11 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _work(self, step: AskModel | RunTools | Finished) -> Finished:
+    def _work(self, query: AskModel) -> Finished:
         assert self._session is not None
         results: list[ToolResult] = []
         try:
+            step: AskModel | RunTools | Finished = self._classify(query)
             while not isinstance(step, Finished):
                 self._observe(step)
                 if isinstance(step, AskModel):
@@ -102,6 +103,15 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             return stopped
         self._observe(step)
         return step
+
+    def _classify(self, query: AskModel) -> AskModel:
+        """Let a very small model classify an unclear request, before the first ``query``."""
+        question = self._build_classification()
+        if question is None or self._client is None:
+            return query
+        messages, fields = question
+        answer = "".join(chunk.text for chunk in self._client.stream(messages, extra=fields))
+        return self._apply_classification(query, answer)
 
     def _ask(self, query: AskModel) -> AnswerReader:
         """Query the model once, and return its parsed answer."""

@@ -110,11 +110,12 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         if not self._is_connected:
             await asyncio.to_thread(self._connect)
 
-    async def _work(self, step: AskModel | RunTools | Finished) -> Finished:
+    async def _work(self, query: AskModel) -> Finished:
         assert self._session is not None
         results: list[ToolResult] = []
         self._callbacks.begin()
         try:
+            step: AskModel | RunTools | Finished = await self._classify(query)
             while not isinstance(step, Finished):
                 await self._report(step)
                 if isinstance(step, AskModel):
@@ -147,6 +148,15 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     def _run_into(self, results: list[ToolResult], call: ToolCall) -> None:
         results.append(self._run_call(call))
+
+    async def _classify(self, query: AskModel) -> AskModel:
+        """Let a very small model classify an unclear request, before the first ``query``."""
+        question = self._build_classification()
+        if question is None or self._client is None:
+            return query
+        messages, fields = question
+        chunks = AsyncChatClient(self._client).stream(messages, extra=fields)
+        return self._apply_classification(query, "".join([chunk.text async for chunk in chunks]))
 
     async def _ask(self, query: AskModel) -> AnswerReader:
         """Query the model once, and return its parsed answer."""

@@ -47,6 +47,7 @@ from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
+from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_validation import is_valid
@@ -123,7 +124,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             raise UsageError(
                 "max_tools and system cannot be combined, because system already describes the tools; pass one of them"
             )
-        self._max_tools = max_tools
+        self.max_tools = max_tools
         self._shortlist: ToolShortlist | None = None
         self._guardrails = parse_guardrails(guardrails)
         self._retries, self._steps = validate_retries(retries), parse_steps(steps)
@@ -217,7 +218,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._client is not None and not (self._own or style or system):
             self._guided_choice = find_guided_choice(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._guided_choice is None else None
-        is_free = self._constraint is None and self._max_tools is None and self._steps == NO_STEPS
+        is_free = self._constraint is None and self.max_tools is None and self._steps == NO_STEPS
         self._offered = self.workspace.tools
         if self._is_very_small and self._own is not None and is_free:
             self._offered = tools = select_basic_tools(self.workspace)
@@ -234,7 +235,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _shorten_tools(self, task: str) -> None:
         """Limit the prompt to ``max_tools`` tools: those most relevant to ``task``."""
-        tools, most = self.workspace.tools, self._max_tools
+        tools, most = self.workspace.tools, self.max_tools
         self._shortlist = None if most is None else shortlist_tools(tools, [UserRequest(task)], most)
         if self._shortlist is None:
             return
@@ -248,7 +249,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return system_prompt(self.workspace.dialect, self.format, style, tools=tools, session=create_prompt_session())
 
     @property
-    def _tools(self) -> ToolSet:
+    def tools(self) -> ToolSet:
         """All tools that the model can call."""
         return self._offered if self._shortlist is None else self._shortlist.all
 
@@ -285,8 +286,13 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _create_session(self, task: str) -> Session:
         self._shorten_tools(task)
         self._is_constrained, self._asked_files = self._constraint in ("prefer", "required"), []
-        shows_calls, rails = self._own is not None, self.guardrails
-        return Session(self.system, self.format, self._tools, self.limits, shows_calls=shows_calls, guardrails=rails)
+        shows_calls, rails = self.shows_calls, self.guardrails
+        return Session(self.system, self.format, self.tools, self.limits, shows_calls=shows_calls, guardrails=rails)
+
+    @property
+    def shows_calls(self) -> bool:
+        """True if the messages contain structured calls, because the model's chat template describes the tools."""
+        return self._own is not None
 
     @property
     def guardrails(self) -> Guardrails:
@@ -295,7 +301,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         is_free = self._constraint not in ("prefer", "required") and self._guided_choice is None
         always = BY_STEPS | WITHIN_ANSWER | COPIES | {"repeated_call", "cycle"}
         return Guardrails(
-            self._tools,
+            self.tools,
             on=self._guardrails if is_free else self._guardrails & always,
             steps=self._steps,
             retries=self._retries,
@@ -308,8 +314,27 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_first_turn, self._message = True, message
         return self._start(message) if self._session is None else self._session.send(message)
 
+    def _build_classification(self) -> tuple[list[Message], JsonObject] | None:
+        """Return the messages and fields to classify the user's message, or None if that is not needed."""
+        is_free = self._constraint is None and self._guided_choice is None
+        if self._client is None or not (self._is_very_small and is_free):
+            return None
+        from adapter.agent.request_classification import build_classification, needs_classification
+
+        kind = self._client.endpoint.kind
+        return build_classification(kind, self._message, self.format) if needs_classification(self._message) else None
+
+    def _apply_classification(self, query: AskModel, answer: str) -> AskModel:
+        from adapter.agent.file_question import read_short_file
+        from adapter.agent.request_classification import read_classification
+
+        assert self._session is not None
+        path = find_paths(self._message)[0]
+        action = read_classification(answer, file_exists=read_short_file(self.workspace, path) is not None)
+        return self._session.classify_request(query, action)
+
     def _create_answer_reader(self, query: AskModel) -> AnswerReader:
-        tools, turn = self._tools, str(query.number)
+        tools, turn = self.tools, str(query.number)
         self._guided_request = None
         if self._guided_choice is not None and self._client is not None:
             self._guided_request = build_guided_request(
@@ -331,7 +356,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _is_flood(self, text: str) -> bool:
         """Return whether an answer that begins with ``text`` has too many calls, or only repeats itself."""
         assert self._session is not None
-        turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
+        turn = parse(text, self.tools, resolve_format(self.format.name), policy=APPROVED)
         return self._session.is_flood(text, turn)
 
     def _find_generation_prompt(self) -> str | None:
@@ -348,7 +373,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _take_next_step(self, answer: AnswerReader) -> AskModel | RunTools | Finished:
         assert self._session is not None
         if self._guided_request is not None:
-            add_further_calls(answer, self._message, self._tools, self.format)
+            add_further_calls(answer, self._message, self.tools, self.format)
         turn, usage = answer.finish()
         self._answer = None
         self._observe(turn)
@@ -368,7 +393,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
         if not isinstance(step, AskModel) or self._client is None or self._constraint == "off" or self._session is None:
             return False
-        tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
+        tools = ToolSet([self.tools[name] for name in step.held_to if name in self.tools])
         history, is_small = self._session.history, self._is_very_small
         self._constraint_fields = build_retry_constraint(
             self._client, self.format.name, history, tools, is_small=is_small
@@ -385,7 +410,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return
         from adapter.agent.file_question import find_file_question, needs_file_question, read_short_file
 
-        history, tools = self._session.history, self._tools
+        history, tools = self._session.history, self.tools
         if query.held_to or needs_file_question(history, tools):
             read_file = partial(read_short_file, self.workspace)
             self._file_question = find_file_question(history, tools, read_file, self._asked_files)

@@ -151,7 +151,8 @@ def find_file_question(
     of them is long or contains a code fence, there is no question.
     """
     action, named = find_needed_action(history), find_paths(history.request)
-    if action != "create" and not find_file_action(history.request) and not find_values(history.request):
+    is_change = history.classified or find_file_action(history.request) or find_values(history.request)
+    if action != "create" and not is_change:
         return None
     usable = [tool for name in find_change_tools(history, tools) if _writes_file(tool := tools[name], action)]
     if not usable or len(named) > MAX_FILES:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from adapter.agent.answer_reader import AgentEvent
 from adapter.conversation.guardrails.call_history import PastCall
 from adapter.conversation.guardrails.requested_file_changes import find_text
+from adapter.conversation.session_steps import AskModel
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.resolved_edits import NEEDLESS
 from adapter.editing.syntax_check import NO_LONGER_PARSES
@@ -47,10 +48,15 @@ class CallTally:
     broken: dict[str, None] = field(default_factory=dict)
     """Paths of files whose syntax was valid before a change and is invalid after it."""
 
+    classified: str = ""
+    """The change that the task was classified as; see `AskModel`."""
+
     _arguments: dict[str, JsonObject] = field(default_factory=dict)
 
     def __call__(self, event: AgentEvent) -> None:
         match event:
+            case AskModel():
+                self.classified = event.classified
             case InvalidToolCall():
                 self.unreadable += 1
             case ToolCall():

@@ -109,6 +109,11 @@ class Session:
         self._add_message(message)
         return self._build_query()
 
+    def classify_request(self, query: AskModel, action: str) -> AskModel:
+        """Remember the action that the user's message was classified as, and return ``query`` with it."""
+        self._history = replace(self._history, classified=action)
+        return replace(query, classified=action)
+
     def add_note(self, text: str) -> None:
         """Add a note about events outside the conversation to the user's next message."""
         self._notes.append(text)
@@ -368,7 +373,8 @@ class Session:
         note = self._fit() if self.limits.context_tokens is not None else ""
         self._tokens = sum(entry.tokens for entry in self._entries)
         messages = self.messages if self.shows_calls else merge_consecutive_roles(self.messages)
-        return AskModel(tuple(messages), self._queries, note, holds_text=self._is_corrected)
+        classified = self._history.classified
+        return AskModel(tuple(messages), self._queries, note, holds_text=self._is_corrected, classified=classified)
 
     def _fit(self) -> str:
         """Trim the conversation to the context size. Return a note for the user, or "" if nothing was cut."""

@@ -81,6 +81,8 @@ class AskModel:
     """True to withdraw the tools for this query: the model has results, but repeats a call or makes no progress."""
     holds_text: bool = False
     """True to show the answer's text only after it was accepted, because it may be a copy of a guardrail's message."""
+    classified: str = ""
+    """The change that the user's request was classified as, as in `CallHistory`."""
 
 
 @dataclass(frozen=True, slots=True)

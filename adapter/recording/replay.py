@@ -17,7 +17,7 @@ from pathlib import Path
 from adapter.agent.agent import Agent
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session_steps import SessionLimits
+from adapter.conversation.session_steps import AskModel, SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.redaction import REDACTED
@@ -32,11 +32,14 @@ from adapter.recording.transcript_lines import (
     CallLine,
     ChunkLine,
     EndLine,
+    Header,
     Line,
     NestedCallLine,
+    RequestLine,
     ResultLine,
 )
 from adapter.tools.operations.permissions import PermissionRule
+from adapter.tools.tool_set import ToolSet
 
 
 def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
@@ -100,11 +103,12 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
         workspace.apply_parent_settings(header)
         if commands is not None:
             workspace.allow_programs(commands)
-        agent = Agent(
+        agent = _ReplayAgent(
             workspace,
             _ReplayChat(transcript),
             format=header.format,
-            system=header.system,
+            system=None if header.max_tools else header.system,
+            max_tools=header.max_tools,
             limits=SessionLimits(
                 turns=header.max_turns,
                 calls=header.max_calls,
@@ -116,10 +120,39 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
             retries=header.retries,
             steps=header.steps,
         )
+        agent.recorded = header
+        agent.request = next((line for line in transcript.lines if isinstance(line, RequestLine)), None)
         recording.begin(agent, header.task, approve=header.approve)
         with suppress(TransportError):  # the failure is recorded as the end of the run
             agent.run(header.task)
     return Transcript.from_text("".join(written))
+
+
+class _ReplayAgent(Agent):
+    """An agent with the recorded properties, instead of those that depend on the model server."""
+
+    recorded: Header
+    request: RequestLine | None = None
+    """The first request."""
+
+    @property
+    def shows_calls(self) -> bool:
+        return self.recorded.shows_calls
+
+    @property
+    def tools(self) -> ToolSet:
+        tools, offered = super().tools, self.recorded.offered
+        return ToolSet(tools[name] for name in offered if name in tools) if offered else tools
+
+    def _shorten_tools(self, task: str) -> None:
+        super()._shorten_tools(task)
+        first = self.request.messages[:1] if self.request is not None else ()
+        self.system = next((str(message["content"]) for message in first if message["role"] == "system"), self.system)
+
+    def _classify(self, query: AskModel) -> AskModel:
+        if self.request is None or not self.request.classified or self._session is None:
+            return query
+        return self._session.classify_request(query, self.request.classified)
 
 
 class _ReplayChat:

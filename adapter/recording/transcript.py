@@ -143,7 +143,13 @@ class TranscriptWriter:
     def write_request(self, query: AskModel, kept: int = 0) -> None:
         messages = tuple(dict(message) for message in query.messages[kept:])
         self.write_line(
-            transcript_lines.RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._measure_time_s())
+            transcript_lines.RequestLine(
+                number=query.number,
+                messages=messages,
+                kept=kept,
+                classified=query.classified,
+                at_s=self._measure_time_s(),
+            )
         )
 
     def write_chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:

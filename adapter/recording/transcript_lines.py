@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, TypeAdapter, model_serializer
 
 from adapter.conversation.guardrails.guardrails import MAX_CALLS, RETRIES
 from adapter.conversation.session_steps import SessionLimits
@@ -15,8 +15,16 @@ from adapter.tools.operations.permissions import ApprovalDecision
 VERSION = 1
 
 
+OPTIONAL = ("classified", "max_tools", "offered", "shows_calls")
+"""Fields that a line omits if they have no value. Older transcripts lack them."""
+
+
 class _Line(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @model_serializer(mode="wrap")
+    def _omit_empty_fields(self, dump: SerializerFunctionWrapHandler) -> JsonObject:
+        return {name: value for name, value in dump(self).items() if value or name not in OPTIONAL}
 
 
 class StoredFile(_Line):
@@ -51,6 +59,12 @@ class Header(_Line):
     format: str
     """Format in which earlier calls are shown to the model. The model's text may contain calls in any format."""
     tools: tuple[str, ...]
+    offered: tuple[str, ...] = ()
+    """Names of the tools that the model could call, if these were not all of ``tools``."""
+    max_tools: int | None = None
+    """Maximum number of tools in the prompt; None for no limit. The requests contain the prompt."""
+    shows_calls: bool = False
+    """Whether the messages contain structured calls, for the model's chat template; see `Session`."""
     model: str = ""
     server: str = ""
     max_turns: int = SessionLimits().turns
@@ -90,6 +104,8 @@ class RequestLine(_Line):
     messages: tuple[JsonObject, ...]
     kept: int = 0
     """Number of leading messages that are the same as in the previous request. This line omits them."""
+    classified: str = ""
+    """The change that the model took the task for; see `adapter.agent.request_classification`."""
     at_s: float | None = None
     """Seconds since the conversation began; None if there was no clock, as in a replay."""
 

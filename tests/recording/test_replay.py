@@ -29,6 +29,7 @@ from adapter.workspace.capabilities.host_capabilities import Host, HostEvent
 from adapter.workspace.sandbox import sandbox
 from adapter.workspace.sandbox.sandbox import UnavailableReason, find_unavailable_reason
 from tests.model_text import Script, call
+from tests.template_server import CHATML, TemplateServer
 
 SHIPPED = sorted((package_data.find_data_directory("fixtures") / "transcripts").glob("*.jsonl"))
 
@@ -534,3 +535,29 @@ def test_impossible_recorded_file_is_an_error(tmp_path, name, stored, message):
     difference = replay_file(file).difference
     assert difference.startswith("cannot be replayed")
     assert message in difference
+
+
+ANSWERS = ('<tool_call>{"name": "read_file", "arguments": {"path": "a.txt"}}</tool_call>', "It says hi.")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "settings"),
+    [(0, {}), (500_000_000, {}), (0, {"prompt": "words"}), (0, {"max_tools": 3})],
+    ids=["own prompt", "very small model", "text prompt", "shortlist"],
+)
+def test_recording_of_each_prompt_can_be_replayed(tmp_path, parameters, settings):
+    """With the model's own chat template, the messages contain structured calls. A very small model has fewer tools."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    (folder / "a.txt").write_text("hi\n")
+    written: list[str] = []
+    recorder = SessionRecorder(TranscriptWriter(written.append), folder)
+    with (
+        TemplateServer("llama.cpp", CHATML, *ANSWERS, parameters=parameters) as server,
+        Agent(folder, base_url=server.url, approve="yolo", observe=recorder, **settings) as agent,
+    ):
+        recorder.begin(agent, "What does a.txt say?", approve="yolo")
+        agent.run("What does a.txt say?")
+    result = replay(Transcript.from_text("".join(written)))
+    assert not result.difference, result.difference
+    assert result.calls == 1

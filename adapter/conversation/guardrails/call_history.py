@@ -62,6 +62,9 @@ class CallHistory:
     """Index of the first call after ``request``."""
     messages: tuple[tuple[str, str], ...] = ()
     """Role and text of the messages before the answer, without results."""
+    classified: str = ""
+    """The change that the model itself takes the request for: ``edit``, ``create`` or "" (see
+    `adapter.agent.request_classification`)."""
 
     @property
     def recent(self) -> tuple[PastCall, ...]:

@@ -113,10 +113,10 @@ def list_first_paths(request: str) -> list[str]:
 
 
 def find_started_action(history: CallHistory) -> str:
-    """Return the action from `find_file_action`, or ``edit`` if the request starts with no known verb, but seems to ask
-    for a change: the model tried to edit a file that the request names, or read one that lacks a number or quoted text
-    from the request."""
-    action, paths = find_file_action(history.request), find_paths(history.request)
+    """Return the action from `find_file_action` or from the request's classification. Otherwise, return ``edit`` if the
+    request starts with no known verb, but seems to ask for a change: the model tried to edit a file that the request
+    names, or read one that lacks a number or quoted text from the request."""
+    action, paths = find_file_action(history.request) or history.classified, find_paths(history.request)
     if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
@@ -279,7 +279,7 @@ def _takes_file(tool: Tool) -> bool:
 def find_tools_for_omitted_change(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools for the next step of the requested change. Return () if a change was made, or if the answer
     explains why none was made."""
-    action = find_file_action(history.request)
+    action = find_file_action(history.request) or history.classified
     makers = _find_tools(action, tools) if action else ()  # whose effect may not be declared
     is_made = has_changed(history) or not action or any(call.ok and call.name in makers for call in history.recent)
     return () if is_made or _EXPLAINS.search(content) else find_next_tools(history, tools)
@@ -308,10 +308,9 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
         is_needed &= not asks_for(history.user_text, "delete")
         is_only = len(named) == 1
         return bool(paths) and (is_needed or (is_only and all(_is_inside(path, history.request) for path in paths)))
-    action = find_file_action(history.request)
-    is_change = action == "edit" or (
-        not find_requested_action(history.request)[0] and not asks_for(history.user_text, "add", "create")
-    )
+    action = find_file_action(history.request) or history.classified
+    verb = action or find_requested_action(history.request)[0]
+    is_change = action == "edit" or not (verb or asks_for(history.user_text, "add", "create"))
     if is_change and "\n" not in history.user_text.strip() and not paths.isdisjoint(find_unread_paths(history)):
         return True
     if action not in ("add", "edit") and not is_question(history.request):
