@@ -64,7 +64,7 @@ class Header(_Line):
     max_tools: int | None = None
     """Maximum number of tools in the prompt; None for no limit. The requests contain the prompt."""
     shows_calls: bool = False
-    """Whether the messages contain structured calls, for the model's chat template; see `Session`."""
+    """True if the messages contain structured calls, for the model's chat template; see `Session`."""
     model: str = ""
     server: str = ""
     max_turns: int = SessionLimits().turns
