@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from rapidfuzz import fuzz
 
 from adapter.backends.constraint_fields import build_grammar_fields
 from adapter.backends.endpoint_discovery import Kind
@@ -23,6 +26,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_text,
     find_unread_paths,
     find_values,
+    is_renaming,
     list_known_lines,
     list_paths_with_replaced_names,
 )
@@ -34,12 +38,14 @@ from adapter.grammars.gbnf import build_code_fence_grammar
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
 from adapter.prompting.intent.text_values import find_paths
-from adapter.prompting.intent.verbs import find_requested_action, is_stop_word
+from adapter.prompting.intent.verbs import is_stop_word
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT, PATH
 from adapter.tools.operations import FileText, ReadText
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
+
+Replaces: TypeAlias = Literal["", "names", "misspellings"]
 
 MAX_FILE = 3_000
 """Maximum length, in characters, of a file whose new text is requested."""
@@ -48,8 +54,13 @@ MAX_FILES = 4
 MAX_TOKENS = 1_500
 """Maximum number of tokens of an answer."""
 _SYSTEM = "You edit one file. Change only what the user asks for, and keep all other lines."
-MAX_RENAMED = 60
-"""Maximum number of texts among which the model chooses for a rename."""
+MAX_VERSIONS = 60
+"""Maximum number of texts among which the model chooses."""
+MIN_SIMILARITY = 75
+"""Minimum similarity of a misspelled word and its correction, in percent."""
+_CHANGE: tuple[Replaces, ...] = ("", "misspellings")
+"""If the model changes nothing, it may have copied the misspelling that it should correct."""
+_RENAMING: tuple[Replaces, ...] = ("names",)
 _NAME = re.compile(r"[^\W\d]\w*")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 
@@ -57,12 +68,13 @@ _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 @dataclass(frozen=True, slots=True)
 class FileQuestion:
     """A request for the new text of the file ``path``, to be written by ``tool``. ``files`` maps the paths of existing
-    files that the user's request names to their texts."""
+    files that the user's request names to their texts. ``replaces`` limits the text; see `list_versions`."""
 
     path: str
     files: Mapping[str, str]
     tool: Tool
     request: str
+    replaces: Replaces = ""
 
     @property
     def text(self) -> str:
@@ -79,25 +91,29 @@ class FileQuestion:
         content = escape_control_tokens("\n\n".join([*parts, self.request, aim]), format)
         messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": content}]
         fields = {"max_tokens": MAX_TOKENS, "temperature": 0}  # a file should be copied, not varied
-        grammar = build_code_fence_grammar(f"{text.rstrip()}\n" for text in self.list_renamed())
+        grammar = build_code_fence_grammar(f"{text.rstrip()}\n" for text in self.list_versions())
         return messages, {**build_grammar_fields(kind, grammar), **fields}
 
-    def list_renamed(self) -> list[str]:
-        """For a request to rename something, return one version of the file for each pair of names in it, with one name
-        replaced by the other. Return [] for other requests, or if there are too many versions."""
-        if find_requested_action(self.request)[0] != "move":
+    def list_versions(self) -> list[str]:
+        """Return the texts among which the model chooses, or [] if it may write any text, or if there are too many.
+
+        In each text, one word of the request that the file contains is replaced by another one that it lacks. To
+        correct misspellings, the words must be similar.
+        """
+        if not self.replaces:
             return []
         request, present = self.request, {*_NAME.findall(self.text)}
         for path in find_paths(request):
             request = request.replace(path, " ")
         names = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+        limit = MIN_SIMILARITY if self.replaces == "misspellings" else 0
         texts = [
             re.sub(rf"\b{old}\b", new, self.text)
             for old in names
             for new in names
-            if old in present and new not in present
+            if old in present and new not in present and fuzz.ratio(old, new) >= limit
         ]
-        is_long = len(texts) > MAX_RENAMED
+        is_long = len(texts) > MAX_VERSIONS
         return [] if is_long else [each for each in texts if not find_new_syntax_error(self.text, each, self.path)]
 
     def build_arguments(self, answer: str) -> JsonObject | None:
@@ -167,8 +183,10 @@ def find_file_question(
         changed = {value for call in history.recent if call.ok and call.changes for value in call.values}
         left = [path for path in named if path not in changed] or list_paths_with_replaced_names(history)
         paths = [path for path in left if path in texts]
-    questions = (FileQuestion(path, texts, usable[0], history.request) for path in paths)
-    return next((question for question in questions if question not in asked), None)
+    kinds = _RENAMING if is_renaming(history) else _CHANGE
+    questions = (FileQuestion(path, texts, usable[0], history.request, kind) for path in paths for kind in kinds)
+    new = (question for question in questions if question not in asked)
+    return next((each for each in new if each.replaces != "misspellings" or each.list_versions()), None)
 
 
 def _has_seen(path: str, text: str, history: CallHistory) -> bool:

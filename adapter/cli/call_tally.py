@@ -49,7 +49,7 @@ class CallTally:
     """Paths of files whose syntax was valid before a change and is invalid after it."""
 
     classified: str = ""
-    """The change that the task was classified as; see `AskModel`."""
+    """The kind of the task; see `AskModel`."""
 
     _arguments: dict[str, JsonObject] = field(default_factory=dict)
 

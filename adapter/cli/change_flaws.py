@@ -27,7 +27,7 @@ from adapter.cli.unrequested_text import TextComparison
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.invented_file_text import is_invented
-from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer
+from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, expects_information
 from adapter.conversation.guardrails.requested_file_changes import (
     ABOUT,
     CHANGES,
@@ -100,6 +100,10 @@ class Comparison:
         return find_paths(self.task)
 
     @cached_property
+    def is_renaming(self) -> bool:
+        return find_requested_action(self.task)[0] == "move" or self.tally.classified == "rename"
+
+    @cached_property
     def task_words(self) -> set[str]:
         """The words of the task, except its paths."""
         return find_words(re.sub("|".join(map(re.escape, self.paths)) or r"\Z", " ", self.task))
@@ -145,7 +149,8 @@ class Comparison:
         yield from self._find_unrequested_deletions()
         new, old = self.added_words, find_words(self.texts.removed)
         if self.task_words.isdisjoint(new - old or old) and not done:
-            if is_question(self.task) and not asks_for(self.task, *CHANGING):
+            is_asked = is_question(self.task) or expects_information(self.task)
+            if is_asked and not asks_for(self.task, *CHANGING):
                 yield from (f"{change.path} was changed, although the task is a question" for change in self.changes)
             if self.is_stuck and self.added:
                 yield "no change has a word of the task"
@@ -157,6 +162,8 @@ class Comparison:
                 yield f"the new text of {change.path} has no word of the task"
             if line := self._find_lost_line(change, is_addition=action == "add"):
                 yield f"{change.path} lost a line that the task does not mention ({line})"
+            if word := self._find_lost_template_word(change):
+                yield f"{change.path} lost a word that the task does not mention ({word})"
             if number := self._find_other_number(change):
                 yield f"{change.path} got {number}, which is not in the task"
         yield from (f"{path} is empty, although the task states its text" for path in self._find_empty_files())
@@ -238,6 +245,13 @@ class Comparison:
                 return other
         return ""
 
+    def _find_lost_template_word(self, change: DiffedFile) -> str:
+        """Return a word next to a filled template variable that was lost with it, or ""."""
+        variables = [name for name in _VARIABLE.findall(self.task) if self._is_filled(name)]
+        lines = [line for line in change.removed if any(name in line for name in variables)]
+        text = re.sub("|".join(map(re.escape, variables)) or r"\Z", " ", "\n".join(lines))
+        return min(find_words(text) - self.added_words - self.task_words, default="")
+
     def _find_other_number(self, change: DiffedFile) -> str:
         """Return a number that took the place of another one, is not in the task and does not follow from a number
         there (by a unit, a difference or a percentage), or ""."""
@@ -281,11 +295,10 @@ class Comparison:
         if _EXCEPT.search(self.task) or not self.changes:
             return
         replaced, own = self._find_replaced_names()
-        is_renaming = find_requested_action(self.task)[0] == "move"
         variables = _VARIABLE.findall(self.task)
         is_filled = any(map(self._is_filled, variables))
         variables = [name for name in variables if (name in self.added) == (name in self.texts.removed)]
-        for path in dict.fromkeys([*self.paths, *(change.path for change in self.changes if is_renaming)]):
+        for path in dict.fromkeys([*self.paths, *(change.path for change in self.changes if self.is_renaming)]):
             text = self.read_file(path)
             names = (replaced - own.get(path, set())) & _find_names_and_numbers(text)
             left = [name for name in variables if name in text and (is_filled or name[0] == "{")]
@@ -298,13 +311,12 @@ class Comparison:
         """
         asked, replaced, written = _find_names_and_numbers(self.task) - STOP_WORDS, set[str](), set[str]()
         own: dict[str, set[str]] = {}
-        is_renaming = find_requested_action(self.task)[0] == "move"
         is_explained = self.texts.values <= find_words(f"{self.texts.removed}\n{self.added}")
         pairs = [(change.path, pair) for change in self.changes for pair in change.pairs]
         for path, pair in pairs:
             old, new = (_find_names_and_numbers(text) & asked for text in pair)
             is_code = (is_explained or any("_" in name for name in old ^ new)) and not re.search(r"\d", self.task)
-            own.setdefault(path, set()).update(set() if is_renaming or is_code else old - new)
+            own.setdefault(path, set()).update(set() if self.is_renaming or is_code else old - new)
             replaced |= old - new if new - old else set()
             written |= find_names(pair[1]) - find_names(pair[0])
         return replaced - written, own

@@ -69,12 +69,12 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
     if tally.unreadable and not tally.calls:
         calls = "call" if tally.unreadable == 1 else "calls"
         return f"nothing was done: the model's {calls} could not be parsed: {HINTS['unreadable']}"
-    may_be_answered = done.reason == "answered" and bool(tally.results) and asks_for_answer(task)
+    may_be_answered = done.reason == "answered" and bool(tally.results) and _asks_for_answer(task, tally)
     if (tally.stopped and not may_be_answered) or (tally.calls and tally.refused == tally.calls):
         return f"nothing was done: {counts}"
     if done.reason == "unsuccessful":
         return ""
-    if find_file_action(task) or tally.classified:
+    if find_file_action(task) or tally.classified not in ("", "answer"):
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
     asks_to_run = RUNS.match(task) or (RUNS.search(task) and find_requested_action(task)[0] == "run")
@@ -84,16 +84,20 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
         return f"nothing was done, although the task names a file: {NO_CALL_HINT}"
     if done.reason == "answered" and (value := _find_new_value(task, tally)):
         return f"nothing was changed, although the task names the new value {value}: {NO_CALL_HINT}"
-    is_answer = asks_for_answer(task) or _informs(done.content, task, tally)
+    is_answer = _asks_for_answer(task, tally) or _informs(done.content, task, tally)
     if done.reason == "answered" and tally.calls and task and not is_answer:
         return f"nothing was changed, and the answer says nothing about the files: {counts}: {NO_CALL_HINT}"
     return ""
 
 
+def _asks_for_answer(task: str, tally: CallTally) -> bool:
+    return asks_for_answer(task) or tally.classified == "answer"
+
+
 def _find_new_value(task: str, tally: CallTally) -> str:
     """Return a quoted text or a name of code that the task states for a file, and that no result contains, or ""."""
     paths = find_paths(task)
-    if not paths or asks_for_answer(_CODE_NAME.sub("it", task)):
+    if not paths or _asks_for_answer(_CODE_NAME.sub("it", task), tally):
         return ""
     known = "\n".join([*paths, *tally.results])
     return next((value for value in (*find_quoted(task), *_CODE_NAME.findall(task)) if value not in known), "")

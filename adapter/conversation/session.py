@@ -45,7 +45,6 @@ from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
-from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool_set import ToolSet
 
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
@@ -109,10 +108,10 @@ class Session:
         self._add_message(message)
         return self._build_query()
 
-    def classify_request(self, query: AskModel, action: str) -> AskModel:
-        """Remember the action that the user's message was classified as, and return ``query`` with it."""
-        self._history = replace(self._history, classified=action)
-        return replace(query, classified=action)
+    def classify_request(self, query: AskModel, kind: str) -> AskModel:
+        """Remember the kind of the user's message, as in `CallHistory.classified`, and return ``query`` with it."""
+        self._history = replace(self._history, classified=kind)
+        return replace(query, classified=kind)
 
     def add_note(self, text: str) -> None:
         """Add a note about events outside the conversation to the user's next message."""
@@ -212,14 +211,14 @@ class Session:
 
     def _exclude_changes(self, held_to: tuple[str, ...]) -> tuple[str, ...]:
         """Return ``held_to``, but after a question only the tools that change no files."""
-        is_asked = is_question(self._history.request)
+        is_asked = self._history.is_question
         return tuple(name for name in held_to if not is_asked or self.tools[name].effect not in ("write", "delete"))
 
     @property
     def _may_have_answer(self) -> bool:
         """True if the user asked a question, and there are results."""
         has_results = any(call.ok and not call.changes for call in self._history.recent)
-        return has_results and (is_question(self._history.request) or expects_information(self._history.request))
+        return has_results and (self._history.is_question or expects_information(self._history.request))
 
     def _give_up(self, reason: Reason) -> Step:
         """End the turn. If the results may answer a question, first query the model once more, without tools."""

@@ -82,7 +82,7 @@ class AskModel:
     holds_text: bool = False
     """True to show the answer's text only after it was accepted, because it may be a copy of a guardrail's message."""
     classified: str = ""
-    """The change that the user's request was classified as, as in `CallHistory`."""
+    """The kind of the user's request, as in `CallHistory`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class RequestLine(_Line):
     kept: int = 0
     """Number of leading messages that are the same as in the previous request. This line omits them."""
     classified: str = ""
-    """The change that the model took the task for; see `adapter.agent.request_classification`."""
+    """The kind of the task by the model's judgement; see `adapter.agent.request_classification`."""
     at_s: float | None = None
     """Seconds since the conversation began; None if there was no clock, as in a replay."""
 

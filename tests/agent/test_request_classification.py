@@ -47,8 +47,12 @@ def test_only_unclear_requests_for_files_are_classified(request_, is_needed):
         ("edit", False, ""),
         ("create", False, "create"),
         ("create", True, ""),
+        ("rename", True, "rename"),
+        ("rename", False, ""),
         ("delete", True, ""),
-        ("answer", True, ""),
+        ("move", True, ""),
+        ("answer", True, "answer"),
+        ("answer", False, "answer"),
         ("", True, ""),
     ],
 )
@@ -57,9 +61,7 @@ def test_classification_must_fit_the_file(answer, file_exists, action):
     assert read_classification(answer, file_exists=file_exists) == action
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"), [("edit", "- Opa\n- Oma\n"), ("answer", "- Opa\n"), ("delete", "- Opa\n")], ids=str
-)
+@pytest.mark.parametrize(("kind", "text"), [("edit", "- Opa\n- Oma\n"), ("answer", "- Opa\n"), ("delete", "- Opa\n")])
 def test_very_small_model_makes_the_change_it_classified(tmp_path, kind, text):
     """Its answer in words does not end the run."""
     (tmp_path / "a.txt").write_text("- Opa\n")
@@ -102,6 +104,32 @@ def test_missing_file_is_created(tmp_path):
     ):
         agent.run("hello.py that prints hi, please")
     assert (tmp_path / "hello.py").read_text() == "print('hi')\n"
+
+
+def test_question_without_a_question_mark_is_answered_from_the_file(tmp_path):
+    """Qwen2.5-Coder-0.5B explained what read_file does."""
+    (tmp_path / "party.txt").write_text("salad: Viktor\n")
+    call = '<tool_call>{"name": "read_file", "arguments": {"path": "party.txt"}}</tool_call>'
+    with (
+        TemplateServer(
+            "llama.cpp", CHATML, "answer", "The tool reads files.", call, "Viktor.", parameters=SMALL
+        ) as server,
+        Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
+    ):
+        assert agent.run("I'd like to know who brings the salad, it's in party.txt").content == "Viktor."
+
+
+def test_renaming_is_limited_to_names_of_the_request(tmp_path):
+    (tmp_path / "a.py").write_text("foo = 1\nprint(foo)\n")
+    call = READ.replace("a.txt", "a.py")
+    answers = ("rename", call, "```\nbar = 1\nprint(bar)\n```", "Done.")
+    with TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL) as server:
+        with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
+            agent.run("foo in a.py is a bad name, bar says more")
+        grammars = [body["grammar"] for _, body in server.bodies if "```" in body.get("grammar", "")]
+    assert len(grammars) == 1
+    assert "print(bar)" in grammars[0]
+    assert (tmp_path / "a.py").read_text() == "bar = 1\nprint(bar)\n"
 
 
 def test_replay_uses_the_recorded_classification(tmp_path):

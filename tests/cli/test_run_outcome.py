@@ -222,6 +222,8 @@ INCOMPLETE = "the change is incomplete; left to change: "
         ("Add a retry to a.txt", "build", "for _ in range(3):\n    go()", ""),
         ("Replace all of a.txt with: hello", "one\ntwo", "hello", ""),
         ("Remove all comments from a.txt", "# one\nmake\n# two", "make", ""),
+        ("Fülle a.txt aus: [DAY] ist Montag", "Bis [DAY], Ole", "Montag", "lost a word that the task does not mention"),
+        ("Fülle a.txt aus: [DAY] ist Montag", "Bis [DAY], Ole", "Bis Montag, Ole", ""),
         # another number
         ("Mets le volume à 35 dans a.txt", "volume: 80", "volume: 53", "got 53, which is not in the task"),
         ("Mets le volume à 35 dans a.txt", "volume: 80", "volume: 35", ""),
@@ -239,6 +241,7 @@ INCOMPLETE = "the change is incomplete; left to change: "
         ("The list is in a.txt. Delete a.txt.", "- lea", None, ""),
         ("a.txt: get rid of it", "- lea", None, ""),
         ("When does the warranty in a.txt end?", "until 2027", "notice added", "although the task is a question"),
+        ("Run b.txt and tell me what the warranty is", "until 2027", "notice added", "although the task is a question"),
         ("When does the warranty in a.txt end? Correct the year.", "until 2027", "until 2028", ""),
         # a new text is invented
         ("Write the word copper into a new file a.txt", None, "This is a test file.", "no word of the task"),

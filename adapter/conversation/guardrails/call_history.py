@@ -10,7 +10,7 @@ from functools import lru_cache
 from adapter.conversation.message_content import get_text
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
-from adapter.prompting.intent.verbs import sounds_like_change
+from adapter.prompting.intent.verbs import is_question, sounds_like_change
 from adapter.tools.tool_set import ToolSet
 
 _FAILED = re.compile(
@@ -63,8 +63,12 @@ class CallHistory:
     messages: tuple[tuple[str, str], ...] = ()
     """Role and text of the messages before the answer, without results."""
     classified: str = ""
-    """The change that the model itself takes the request for: ``edit``, ``create`` or "" (see
-    `adapter.agent.request_classification`)."""
+    """Kind of the request by the model's own judgement: ``edit``, ``rename``, ``create``, ``answer`` or "" if unknown
+    (see `adapter.agent.request_classification`)."""
+
+    @property
+    def is_question(self) -> bool:
+        return is_question(self.request) or self.classified == "answer"
 
     @property
     def recent(self) -> tuple[PastCall, ...]:

@@ -75,7 +75,7 @@ def is_empty_answer(content: str, history: CallHistory) -> bool:
         return True
     is_null = len(content) <= MAX_NULL and _NULL.fullmatch(content) is not None
     is_asked = is_dictated(content, history.request) or _NOTHING.search(history.request)
-    return is_null and not is_asked and not is_question(history.request) and not expects_information(history.request)
+    return is_null and not is_asked and not history.is_question and not expects_information(history.request)
 
 
 def is_dictated(content: str, request: str) -> bool:

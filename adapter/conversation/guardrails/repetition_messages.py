@@ -19,7 +19,6 @@ from adapter.conversation.guardrails.requested_file_changes import (
 from adapter.conversation.guardrails.retry_messages import Encode
 from adapter.conversation.guardrails.verdicts import Violation
 from adapter.core.events import JsonObject
-from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool_set import ToolSet
 
 _PROPOSED = re.compile(r"(?P<old>[^\s'\"]{1,200}) does not exist \(did you mean '(?P<new>[^'\n]{1,200})'\?\)")
@@ -51,7 +50,7 @@ def describe_repetition(
         words = retry_messages.render_message("unfinished_change", tool=call.name, rest=rest, tools=tools_text)
         return Violation("made_already" if is_repeated else "failed_already", words, next_tools)
     if is_repeated or (failed and has_changed(history)):
-        is_asked = is_question(history.request) or expects_information(history.request)
+        is_asked = history.is_question or expects_information(history.request)
         question = history.request if is_asked and len(history.request) <= MAX_QUESTION else ""
         words = retry_messages.build_repeated_call_message(call.name, 1, next_calls, question)[:1]
         return Violation("made_already", words, next_tools)

@@ -17,7 +17,7 @@ from adapter.conversation.guardrails.refusals_and_claims import expects_informat
 from adapter.core.events import JsonObject
 from adapter.core.text.word_stems import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
-from adapter.prompting.intent.verbs import READS, asks_for, find_requested_action, is_question, sounds_like
+from adapter.prompting.intent.verbs import READS, asks_for, find_requested_action, sounds_like
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, PATH, SOURCE
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
@@ -77,6 +77,8 @@ _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))
 _PATCHES = ("diff", "edits", "patch", "patches")
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
+_CLASSIFIED = {"edit": "edit", "rename": "edit", "create": "create"}
+"""The actions of requests that the model classified."""
 
 
 def find_file_action(request: str) -> str:
@@ -116,8 +118,11 @@ def find_started_action(history: CallHistory) -> str:
     """Return the action from `find_file_action` or from the request's classification. Otherwise, return ``edit`` if the
     request starts with no known verb, but seems to ask for a change: the model tried to edit a file that the request
     names, or read one that lacks a number or quoted text from the request."""
-    action, paths = find_file_action(history.request) or history.classified, find_paths(history.request)
-    if action or not paths or is_question(history.request) or find_requested_action(history.request)[0]:
+    action, paths = (
+        find_file_action(history.request) or _CLASSIFIED.get(history.classified, ""),
+        find_paths(history.request),
+    )
+    if action or not paths or history.is_question or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
     if any(find_text(call, PATH).removeprefix("./") in paths for call in edits):
@@ -181,13 +186,18 @@ def find_replaced_names(history: CallHistory) -> set[str]:
     one of two sections.
     """
     asked, replaced = find_names(history.request), set[str]()
-    if find_requested_action(history.request)[0] != "move":
+    if not is_renaming(history):
         return replaced
     for call in history.recent:
         old, new = (find_names(find_text(call, names)) for names in (OLD_TEXT, NEW_TEXT))
         if call.ok and call.changes and (new - old) & asked:
             replaced |= (old - new) & asked
     return replaced
+
+
+def is_renaming(history: CallHistory) -> bool:
+    """Return whether the request may ask to rename something in files."""
+    return find_requested_action(history.request)[0] == "move" or history.classified == "rename"
 
 
 def find_text(call: PastCall, names: Collection[str]) -> str:
@@ -208,7 +218,7 @@ def find_needed_action(history: CallHistory) -> str:
     missing, and the request adds something to it or states a text but no other action."""
     action, path = find_started_action(history), next(iter(find_paths(history.request)), "")
     states_text = bool(find_quoted(history.request)) or ": " in history.request
-    is_other = is_question(history.request) or find_requested_action(history.request)[0] != ""
+    is_other = history.is_question or find_requested_action(history.request)[0] != ""
     if action == "add" or (action == "" and path and states_text and not is_other):
         failed = (call.result for call in history.recent if not call.ok)
         return "create" if any(path in error and _MISSING.search(error) for error in failed) else action
@@ -246,7 +256,7 @@ def find_next_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """
     change_tools = find_change_tools(history, tools)
     unread = find_unread_paths(history)
-    if unread and (is_question(history.request) or find_requested_action(history.request)[0] in READS):
+    if unread and (history.is_question or find_requested_action(history.request)[0] in READS):
         return find_readers(tools)
     is_known = not unread or len(find_quoted(history.request)) > 1
     if not change_tools or is_known or find_needed_action(history) not in CHANGES:
@@ -279,7 +289,7 @@ def _takes_file(tool: Tool) -> bool:
 def find_tools_for_omitted_change(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools for the next step of the requested change. Return () if a change was made, or if the answer
     explains why none was made."""
-    action = find_file_action(history.request) or history.classified
+    action = find_file_action(history.request) or _CLASSIFIED.get(history.classified, "")
     makers = _find_tools(action, tools) if action else ()  # whose effect may not be declared
     is_made = has_changed(history) or not action or any(call.ok and call.name in makers for call in history.recent)
     return () if is_made or _EXPLAINS.search(content) else find_next_tools(history, tools)
@@ -303,17 +313,17 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
     if not paths or is_deletion:
-        is_needed = is_question(history.request) or find_requested_action(history.request)[0] not in ("", "delete")
+        is_needed = history.is_question or find_requested_action(history.request)[0] not in ("", "delete")
         is_needed |= len(named) == 1 and asks_for(history.user_text, "add", "edit")
         is_needed &= not asks_for(history.user_text, "delete")
         is_only = len(named) == 1
         return bool(paths) and (is_needed or (is_only and all(_is_inside(path, history.request) for path in paths)))
-    action = find_file_action(history.request) or history.classified
+    action = find_file_action(history.request) or _CLASSIFIED.get(history.classified, "")
     verb = action or find_requested_action(history.request)[0]
     is_change = action == "edit" or not (verb or asks_for(history.user_text, "add", "create"))
     if is_change and "\n" not in history.user_text.strip() and not paths.isdisjoint(find_unread_paths(history)):
         return True
-    if action not in ("add", "edit") and not is_question(history.request):
+    if action not in ("add", "edit") and not history.is_question:
         return False
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
@@ -356,7 +366,7 @@ def find_readers_for_invented_content(content: str, history: CallHistory, tools:
     number or quotation ("it says ...") that does not occur in the conversation. A short answer without a reason also
     counts as invented, unless the question asks how to do something, or what a value means.
     """
-    if history.recent or not is_question(history.request) or not find_paths(history.request):
+    if history.recent or not history.is_question or not find_paths(history.request):
         return ()
     plain = re.sub("|".join(f"`{re.escape(path)}`" for path in find_paths(history.request)), "", content)
     is_general = _HOW_TO.search(history.request) or _EXPLAINS.search(content)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.call_history import CallHistory, may_change
 from adapter.core.text.word_stems import split_words, stem_word
-from adapter.prompting.intent.verbs import ACTIONS, VERB_STEMS, find_requested_action, is_question
+from adapter.prompting.intent.verbs import ACTIONS, VERB_STEMS, find_requested_action
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -40,7 +40,7 @@ def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool
         runners = [tool for tool in tools.values() if tool.effect == "execute"]
         if len(runners) == 1:
             return runners[0]
-    if is_question(history.request):
+    if history.is_question:
         has_invented = any(number not in history.text for number in re.findall(r"\d+", content))
         found = (name for name in tools if has_invented and not may_change(name, tools))
         return next((tools[name] for name in found if not asked.isdisjoint(_find_object(name, prefixes))), None)

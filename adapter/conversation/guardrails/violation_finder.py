@@ -58,7 +58,7 @@ from adapter.conversation.guardrails.verdicts import Violation
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall
 from adapter.core.text.word_stems import stem_words
 from adapter.prompting.intent.tool_ranking import ToolRanking
-from adapter.prompting.intent.verbs import act_alike, is_question, sounds_destructive, sounds_like
+from adapter.prompting.intent.verbs import act_alike, sounds_destructive, sounds_like
 from adapter.tools.call_normalization import find_tool_with_arguments
 from adapter.tools.call_validation import is_valid
 from adapter.tools.schema_violation_messages import find_schema_errors
@@ -270,7 +270,7 @@ class ViolationFinder:
         if invalid.name and tool is None:
             return self._build_unknown_tool(history, invalid.name, find_arguments(invalid.raw), examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
-        if tool and is_question(history.request) and may_change(tool.name, self.tools):
+        if tool and history.is_question and may_change(tool.name, self.tools):
             held_to = ()  # a forced change of what the user only asks about
         example = examples.describe(tool, find_arguments(invalid.raw))
         words = render_message("unreadable_call", reason=describe_error(invalid.error), example=example)
