@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -47,7 +46,6 @@ from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
-from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_validation import is_valid
@@ -58,7 +56,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host_capabilities import Host
 
 if TYPE_CHECKING:
-    from adapter.agent.file_question import FileQuestion
+    from adapter.agent.small_model_help import SmallModelHelp
     from adapter.backends.chat_client import ChatClient
     from adapter.protocols.translated_request import TranslatedRequest
 
@@ -131,8 +129,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._guide = guide
         self._guided_choice: GuidedChoiceSettings | None = None
         self._guided_request: TranslatedRequest | None = None
-        self._file_question: FileQuestion | None = None
-        self._asked_files: list[FileQuestion] = []
+        self._help: SmallModelHelp | None = None
         self._message = ""
         self._is_first_turn = True
         self._resources, self._working = ExitStack(), Lock()
@@ -218,6 +215,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._client is not None and not (self._own or style or system):
             self._guided_choice = find_guided_choice(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._guided_choice is None else None
+        is_free = self._constraint is None and self._guided_choice is None
+        if self._client is not None and self._is_very_small and is_free:
+            from adapter.agent.small_model_help import SmallModelHelp
+
+            self._help = SmallModelHelp(self._client.endpoint.kind, self.format, self.workspace)
         is_free = self._constraint is None and self.max_tools is None and self._steps == NO_STEPS
         self._offered = self.workspace.tools
         if self._is_very_small and self._own is not None and is_free:
@@ -285,7 +287,9 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _create_session(self, task: str) -> Session:
         self._shorten_tools(task)
-        self._is_constrained, self._asked_files = self._constraint in ("prefer", "required"), []
+        self._is_constrained = self._constraint in ("prefer", "required")
+        if self._help is not None:
+            self._help.begin()
         shows_calls, rails = self.shows_calls, self.guardrails
         return Session(self.system, self.format, self.tools, self.limits, shows_calls=shows_calls, guardrails=rails)
 
@@ -316,22 +320,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _build_classification(self) -> tuple[list[Message], JsonObject] | None:
         """Return the messages and fields to classify the user's message, or None if that is not needed."""
-        is_free = self._constraint is None and self._guided_choice is None
-        if self._client is None or not (self._is_very_small and is_free):
-            return None
-        from adapter.agent.request_classification import build_classification, needs_classification
-
-        kind = self._client.endpoint.kind
-        return build_classification(kind, self._message, self.format) if needs_classification(self._message) else None
+        return self._help.build_classification(self._message) if self._help is not None else None
 
     def _apply_classification(self, query: AskModel, answer: str) -> AskModel:
-        from adapter.agent.file_question import read_short_file
-        from adapter.agent.request_classification import read_classification
-
         assert self._session is not None
-        path = find_paths(self._message)[0]
-        action = read_classification(answer, file_exists=read_short_file(self.workspace, path) is not None)
-        return self._session.classify_request(query, action)
+        assert self._help is not None
+        return self._session.classify_request(query, self._help.read_classification(self._message, answer))
 
     def _create_answer_reader(self, query: AskModel) -> AnswerReader:
         tools, turn = self.tools, str(query.number)
@@ -340,7 +334,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._guided_request = build_guided_request(
                 query, self._client, self._guided_choice, self.format.name, self.workspace, is_first=self._is_first_turn
             )
-        self._adjust_for_very_small_model(query)
+        self._help_with_change(query)
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
@@ -349,7 +343,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return self._answer
         prompt = self._find_generation_prompt()
         parser = Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt)
-        convert = self._file_question.create_converter(self.format) if self._file_question else None
+        question = self._help.question if self._help is not None else None
+        convert = question.create_converter(self.format) if question is not None else None
         self._answer = AnswerReader(parser, self._observe, self._is_flood, self.format, convert)
         return self._answer
 
@@ -402,21 +397,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)
 
-    def _adjust_for_very_small_model(self, query: AskModel) -> None:
+    def _help_with_change(self, query: AskModel) -> None:
         """Replace or constrain the next answer of a very small model, if it needs help with the requested change."""
-        self._file_question = None
-        is_free = self._constraint is None and self._guided_choice is None
-        if self._client is None or self._session is None or not (self._is_very_small and is_free):
+        if self._help is None or self._client is None or self._session is None:
             return
-        from adapter.agent.file_question import find_file_question, needs_file_question, read_short_file
-
         history, tools = self._session.history, self.tools
-        if query.held_to or needs_file_question(history, tools):
-            read_file = partial(read_short_file, self.workspace)
-            self._file_question = find_file_question(history, tools, read_file, self._asked_files)
-        if self._file_question is not None:
-            self._asked_files.append(self._file_question)
-        elif not self._is_constrained:
+        if self._help.choose_question(query, history, tools) is None and not self._is_constrained:
             self._constraint_fields = build_edit_constraint(self._client, self.format.name, history, tools)
             self._is_constrained = bool(self._constraint_fields)
 
@@ -426,8 +412,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             body = dict(self._guided_request.body)
             body.pop("stop", None)
             return body.pop("messages"), body
-        if self._client is not None and self._file_question is not None:
-            return self._file_question.build_request(self._client.endpoint.kind, self.format)
+        if self._help is not None and (question := self._help.build_request()):
+            return question
         fields = self._constraint_fields if self._is_constrained else self._free_fields
         if self._is_very_small and self._own is not None and query.in_words and self._is_constrained:
             messages = build_plain_question(query.messages, self._message)

@@ -1,0 +1,56 @@
+"""Help for a very small model, which can neither phrase edits nor be understood from its first calls alone."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.agent.file_question import FileQuestion, find_file_question, needs_file_question, read_short_file
+from adapter.agent.request_classification import build_classification, needs_classification, read_classification
+from adapter.backends.endpoint_discovery import Kind
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.message_rendering import Message
+from adapter.conversation.session_steps import AskModel
+from adapter.core.events import JsonObject
+from adapter.parsing.format import Format
+from adapter.prompting.intent.text_values import find_paths
+from adapter.tools.tool_set import ToolSet
+from adapter.workspace import Workspace
+
+
+class SmallModelHelp:
+    """Decides when a very small model classifies the user's message, or writes a file's new text instead of a call.
+
+    ``question`` is the question that replaces the current query, if any.
+    """
+
+    def __init__(self, server: Kind, format: Format, workspace: Workspace) -> None:
+        self._server, self._format, self._workspace = server, format, workspace
+        self._asked: list[FileQuestion] = []
+        self.question: FileQuestion | None = None
+
+    def begin(self) -> None:
+        """Forget the questions of an earlier conversation."""
+        self._asked, self.question = [], None
+
+    def build_classification(self, message: str) -> tuple[list[Message], JsonObject] | None:
+        """Return the messages and request fields that let the model classify ``message``, or None if the server cannot
+        limit answers, or the message needs no classification."""
+        return build_classification(self._server, message, self._format) if needs_classification(message) else None
+
+    def read_classification(self, message: str, answer: str) -> str:
+        """Return the kind of ``message`` as in `CallHistory.classified`."""
+        file = read_short_file(self._workspace, find_paths(message)[0])
+        return read_classification(answer, file_exists=file is not None)
+
+    def choose_question(self, query: AskModel, history: CallHistory, tools: ToolSet) -> FileQuestion | None:
+        """Set and return the question that replaces ``query``, or None if the model may answer freely."""
+        self.question = None
+        if query.held_to or needs_file_question(history, tools):
+            read_file = partial(read_short_file, self._workspace)
+            self.question = find_file_question(history, tools, read_file, self._asked)
+        self._asked += [self.question] if self.question else []
+        return self.question
+
+    def build_request(self) -> tuple[list[Message], JsonObject] | None:
+        """Return the messages and fields of the current question, or None if there is none."""
+        return self.question.build_request(self._server, self._format) if self.question else None
