@@ -268,7 +268,11 @@ def find_unread_paths(history: CallHistory) -> list[str]:
     """Return the paths in the request of files that no call has read, tried to read or changed."""
     tried = (call for call in history.calls if call.ok or not call.changes)
     known = "\n".join(text for call in tried for text in list_strings(call.arguments))
-    return [path for path in find_paths(history.request) if path not in known]
+    return [
+        path
+        for path in find_paths(history.request)
+        if not re.search(rf"(?<![\w-]){re.escape(path)}(?![\w-]|\.\w)", known)
+    ]
 
 
 def find_readers(tools: ToolSet) -> tuple[str, ...]:

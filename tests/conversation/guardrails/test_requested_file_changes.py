@@ -139,6 +139,16 @@ def test_file_that_is_left_is_read_before_it_is_changed():
 
 
 @pytest.mark.parametrize(
+    ("path", "tools"),
+    [("sign_in_a.txt", ("read_file",)), ("./a.txt", ("edit_file", "apply_edit")), ("a.txt.bak", ("read_file",))],
+)
+def test_file_is_not_read_by_a_name_that_contains_its_own(path, tools):
+    """Qwen2.5-Coder-0.5B made up a file, and had to edit the real one unread."""
+    read = PastCall("read_file", {"path": path}, "text", ok=path == "./a.txt")
+    assert find_next_tools(CallHistory("Correct the sign in a.txt", (read,)), get_dialect("blade").tools) == tools
+
+
+@pytest.mark.parametrize(
     ("request_", "arguments", "found"),
     [
         ("menu.txt says spagetti, shoud be spaghetti", {"path": "menu.txt", "old_text": "a", "new_text": "a"}, "edit"),
