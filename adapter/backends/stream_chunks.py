@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
+from adapter.conversation.message_content import get_reasoning
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
@@ -43,11 +44,9 @@ def parse_chunk(event: Json) -> Chunk:
         raise TransportError(f"the model server stopped its answer: {get_error_text(convert_to_error_object(raw))}")
     choice = _get_choice(raw)
     delta = get_object(choice.get("delta"))
-    # reasoning_content: llama.cpp, vLLM, SGLang and DeepSeek; reasoning: OpenRouter and newer vLLM.
-    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
     return Chunk(
         _get_text(delta.get("content")),
-        _get_text(reasoning),
+        get_reasoning(delta),
         choice.get("finish_reason"),
         raw,
         parse_usage(raw),

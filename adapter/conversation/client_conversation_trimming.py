@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from adapter.conversation.message_content import Content, concat_content, get_text
+from adapter.conversation.message_content import Content, concat_content, get_reasoning, get_text
 from adapter.conversation.result_shortening import CUT_TO, SHORT, compute_share, keep_ends, shorten_result
 from adapter.conversation.token_estimate import PER_IMAGE, PER_MESSAGE, compute_usable_tokens, estimate_tokens
 from adapter.core.events import Json, JsonObject
@@ -303,9 +303,7 @@ def _get_arguments(function: JsonObject) -> str:
 
 def _list_texts(message: JsonObject) -> Iterator[str]:
     yield get_text(message.get("content"))
-    reasoning = message.get("reasoning_content") or message.get("reasoning") or message.get("thinking")
-    if isinstance(reasoning, str):
-        yield reasoning
+    yield get_reasoning(message)
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None

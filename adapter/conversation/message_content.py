@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from adapter.core.events import Json
+from adapter.core.events import Json, JsonObject
 
 Content: TypeAlias = str | list[Json]
+
+REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
+"""Fields of a message with its reasoning: of llama.cpp, vLLM, SGLang and DeepSeek; of OpenRouter and newer vLLM; of
+Ollama; of GitHub Copilot."""
 
 
 def concat_content(first: Content, second: Content, between: str) -> Content:
@@ -23,6 +27,15 @@ def get_text(content: Json) -> str:
     parts = content if isinstance(content, list) else ()
     texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def get_reasoning(message: JsonObject) -> str:
+    """Return the reasoning in a message or in a delta of a stream, in any server's format, or ""."""
+    for name in REASONING_FIELDS:
+        if isinstance(reasoning := message.get(name), str) and reasoning:
+            return reasoning
+    details = message.get("reasoning_details")  # OpenRouter's and MiniMax's
+    return "".join(map(get_text, [[each] for each in details])) if isinstance(details, list) else ""
 
 
 def build_image_part(url: str) -> Json:

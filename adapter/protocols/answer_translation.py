@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
+from adapter.conversation.message_content import get_reasoning
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, build_chunk_template, split_at_text
@@ -288,4 +289,4 @@ def _list_choices(chunk: Json) -> list[JsonObject]:
 
 def _has_content(choice: JsonObject) -> bool:
     delta = get_object(choice.get("delta"))
-    return any(delta.get(key) for key in ("content", "reasoning_content", "reasoning", "tool_calls"))
+    return bool(delta.get("content") or delta.get("tool_calls") or get_reasoning(delta))

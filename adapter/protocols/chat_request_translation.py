@@ -30,7 +30,7 @@ from adapter.protocols.request_constraint import Enforcement, build_enforcement,
 from adapter.protocols.request_errors import RequestError, require_type
 from adapter.protocols.request_prompt import build_prompt
 from adapter.protocols.request_tools import ToolRequest, apply_shortlist, choose_request_format, parse_tool_request
-from adapter.protocols.template_prompt import Prefill, TemplatePrompt
+from adapter.protocols.template_prompt import CONTINUED, Prefill, TemplatePrompt, continue_last_message
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions
 from adapter.protocols.usage import get_object
@@ -38,6 +38,10 @@ from adapter.tools.tool_set import ToolSet
 
 MAX_ANSWERS = 128
 """Maximum number of answers to one request (``n``), as in OpenAI's API."""
+
+
+_NOT_FORCED = (None, "auto", "none")
+"""Values of ``tool_choice`` that mean nothing without tools."""
 
 
 def needs_translation(body: Json, options: TranslationOptions | None = None) -> bool:
@@ -66,7 +70,7 @@ def remove_empty_tools(body: JsonObject) -> JsonObject:
     """Return the request without an empty list of tools, which vLLM rejects."""
     if body.get("tools") != []:
         return body
-    unused = ("tools", "tool_choice") if body.get("tool_choice") in (None, "auto", "none") else ("tools",)
+    unused = {"tools", "parallel_tool_calls"} | ({"tool_choice"} if body.get("tool_choice") in _NOT_FORCED else set())
     return {key: value for key, value in body.items() if key not in unused}
 
 
@@ -133,7 +137,10 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
     request = apply_shortlist(request, options)
     enforcement = build_enforcement(request, options)
     prompted = build_prompt(request, options, enforcement)
-    body = prompted.body | enforcement.fields
+    prefill = _PREFILLS.get(options.kind or "", "message")
+    is_prefilled = bool(request.messages) and not request.messages[-1].get("tool_calls")
+    body = continue_last_message(prompted.body, prefill) if is_prefilled else prompted.body
+    body |= enforcement.fields
     waits_for_calls = enforcement.constraint == "arguments" and options.constraints.waits_for_calls
     if waits_for_calls and (
         prompted.template_prompt or all(isinstance(each["content"], str) for each in prompted.messages)
@@ -178,7 +185,7 @@ def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) ->
 def _find_generation_prompt(
     body: JsonObject, options: TranslationOptions, template: TemplatePrompt | None
 ) -> str | None:
-    if body.keys() & CONSTRAINTS and not has_lazy_grammar(body):
+    if body.keys() & {*CONSTRAINTS, CONTINUED} and not has_lazy_grammar(body):
         return ""
     if options.prompt.generation_prompt is not None or template is None or template.transport == "vllm":
         return options.prompt.generation_prompt

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED
 from adapter.conversation.guardrails.unparsed_calls import find_leading_call
+from adapter.conversation.message_content import get_reasoning
 from adapter.core.events import (
     ContentReclassified,
     Event,
@@ -52,9 +53,7 @@ class ChoiceStream(FollowedChoice):
         if not self._has_role:
             self._has_role = True
             deltas.append({"role": "assistant", "content": ""})
-        # llama.cpp, vLLM, SGLang and DeepSeek send reasoning_content; OpenRouter and newer vLLM send reasoning.
-        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(reasoning, str) and reasoning:
+        if reasoning := get_reasoning(delta):
             self._create_parser("")  # parse the following text as the answer
             self._separate += len(reasoning)
             self.reasoned += len(reasoning)

@@ -31,6 +31,7 @@ from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.protocols.conversation_cache import Call
 from adapter.protocols.recorded_exchange import RecordedDrop
 from adapter.protocols.request_errors import RequestError
+from adapter.protocols.usage import get_object
 from adapter.tools.tool_set import ToolSet
 
 EXTENSION = "adapter"
@@ -77,6 +78,8 @@ class RetryPolicy:
         """
         steps = parse_request_steps(body, described)
         on = self.on | BROKEN_CALLS if requires_valid_calls else self.on
+        if asks_for_json(body):
+            on -= {"call_as_answer"}
         if is_enforced:
             on = self.on & (BY_STEPS | WITHIN_ANSWER | COPIES | REQUIRED_CALLS)
         if not tools or not on:
@@ -161,6 +164,12 @@ class ExchangeGuardrails:
             return None
         self.asked_again.append(verdict.guardrail)
         return verdict
+
+
+def asks_for_json(body: JsonObject) -> bool:
+    """Return whether the client limits the answer to JSON of its own, which may look like a call."""
+    format = get_object(body.get("response_format"))
+    return format.get("type", "text") != "text" or any(body.get(name) for name in ("grammar", "json_schema"))
 
 
 def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:

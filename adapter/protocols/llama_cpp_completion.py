@@ -67,8 +67,8 @@ def build_completion_request(body: JsonObject, prompt: str) -> JsonObject:
     match body.get("response_format"):
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
             request["json_schema"] = schema
-        case {"type": "json_object"}:
-            request["json_schema"] = {}
+        case {"type": "json_object", **fields}:
+            request["json_schema"] = fields.get("schema") or {}
     return {**request, "prompt": prompt, **({"n_predict": limit} if limit else {})}
 
 

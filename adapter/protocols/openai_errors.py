@@ -75,6 +75,13 @@ def get_error_text(error: JsonObject) -> str:
     return str(detail.get("message") or "" if isinstance(detail, dict) else detail)
 
 
+def with_status(error: JsonObject, status: int) -> JsonObject:
+    """Return an error whose code implies its HTTP status, for a stream, whose own status was sent before."""
+    if find_error_status(error) == status:
+        return error
+    return {"error": {**error["error"], "code": "rate_limit_exceeded" if status == 429 else str(status)}}
+
+
 def find_error_status(error: JsonObject) -> int:
     """Return the HTTP status for the code of an error in OpenAI's format, or 502 if the code implies none."""
     detail = error.get("error")

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from adapter.conversation.message_content import Content, concat_content
+from adapter.conversation.message_content import REASONING_FIELDS, Content, concat_content
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.parsing.format import Format
@@ -177,7 +177,7 @@ def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
     return []
 
 
-_DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
+_DROPPED = frozenset({"tool_calls", "reasoning_details", "refusal", "audio", "annotations", *REASONING_FIELDS})
 _RESULTS = ("tool", "function")
 _REASONING = ("thinking", "redacted_thinking", "reasoning")
 """Types of parts with past reasoning."""

@@ -23,7 +23,7 @@ MAX_ANSWER_CHARACTERS = 8_000_000
 """Maximum length of an answer, in characters: about two million tokens. A model that exceeds it would never stop."""
 MAX_STRAY = 100
 """Maximum number of bytes quoted in the error for an answer without events."""
-_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
+_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
 
 
 class _LineSplitter:
@@ -88,6 +88,8 @@ class EventReader:
         for line in self._lines.feed(piece):
             if self._stray == b"":
                 line = line.removeprefix(codecs.BOM_UTF8)
+            if line.startswith(b"error:"):  # llama.cpp until 2025
+                line = b'data: {"error":' + line[6:].removesuffix(b"\r") + b"}"
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removesuffix(b"\r").removeprefix(b" "))
                 self._data_bytes += len(self._data[-1])

@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import groupby
 from secrets import token_hex
 
-from adapter.conversation.message_content import Content, concat_content
+from adapter.conversation.message_content import Content, concat_content, get_reasoning
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
@@ -109,12 +109,16 @@ def _to_function(definition: JsonObject) -> JsonObject:
     return Tool.from_definition(definition).to_openai()
 
 
+_DEFINITION = ("type", "function")
+
+
 def _escape_definition(definition: JsonObject, escape: Callable[[str], str]) -> JsonObject:
-    """Escape everything except the name. Descriptions are untrusted."""
+    """Escape everything except the name. Descriptions are untrusted. Other fields, such as a client's
+    ``cache_control``, are not for the model."""
     function = {
         key: value if key == "name" else map_strings(escape, value) for key, value in definition["function"].items()
     }
-    return {**definition, "function": function}
+    return {key: function if key == "function" else definition[key] for key in definition if key in _DEFINITION}
 
 
 @dataclass(slots=True)
@@ -148,8 +152,7 @@ class _MessageReader:
     def _prepare_answer(self, message: JsonObject, content: Content, index: int, path: str, before: str) -> JsonObject:
         calls = parse_calls(message["tool_calls"], f"{path}.tool_calls") if message.get("tool_calls") else []
         answer: JsonObject = {"role": "assistant", "content": content or (self.traits.empty_content if calls else "")}
-        reasoning = message.get("reasoning_content") or message.get("reasoning")
-        if isinstance(reasoning, str) and reasoning:
+        if reasoning := get_reasoning(message):
             answer["reasoning_content"] = self._escape_again(reasoning)
         ids = [self._take_id(call) for call in calls]
         if not calls:

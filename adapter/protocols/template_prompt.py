@@ -156,7 +156,7 @@ def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
                 variables = rest.get("chat_template_kwargs") or {}
                 prompt = str((yield RenderTemplate(rest["messages"], rest.get("tools") or (), variables)))
             server = marks["server"] if way == "template" else way
-            return _build_completion(rest, _finish_prompt(prompt, marks, rest) + continued, server)
+            return _build_completion(rest, _append_text(_finish_prompt(prompt, marks, rest), continued), server)
         case "vllm":
             rest, _ = _remove_marks(body)
             rest = with_final_message(rest, continued, is_vllm=True) if continued else rest
@@ -167,7 +167,7 @@ def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
         answer = yield HttpPost("/apply-template", build_template_request(body))
         prompt_text = answer.get("prompt") if isinstance(answer, dict) else None
         if isinstance(prompt_text, str):
-            return HttpPost("/completion", build_completion_request(body, prompt_text + continued))
+            return HttpPost("/completion", build_completion_request(body, _append_text(prompt_text, continued)))
         body = remove_grammar(body)
     return HttpPost(path, body)
 
@@ -195,11 +195,20 @@ def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
     for word, written in marks["written"].items():
         prompt = prompt.replace(word, written)
     prompt = prompt.removeprefix(marks["bos"])
-    if is_fully_constrained(body):
-        closing = next((close for open, close in REASONING.items() if prompt.rstrip().endswith(open)), "")
-        space = "\n" if prompt.endswith("\n") and closing else ""
-        prompt += f"{space}{closing}{space * 2}"
-    return prompt
+    return _close_reasoning(prompt) if is_fully_constrained(body) else prompt
+
+
+def _close_reasoning(prompt: str) -> str:
+    """Close the reasoning that the end of ``prompt`` opens, if it does."""
+    closing = next((close for open, close in REASONING.items() if prompt.rstrip().endswith(open)), "")
+    space = "\n" if prompt.endswith("\n") and closing else ""
+    return f"{prompt}{space}{closing}{space * 2}"
+
+
+def _append_text(prompt: str, text: str) -> str:
+    """Append the beginning of the model's answer, which is reasoning only if it contains the end of the reasoning."""
+    closed = _close_reasoning(prompt) if text else prompt
+    return (prompt if closed[len(prompt) :].strip() in text else closed) + text
 
 
 def is_fully_constrained(body: JsonObject) -> bool:
@@ -280,6 +289,18 @@ def continue_text(body: JsonObject, text: str, prefill: Prefill) -> JsonObject:
     if MARKS in body or prefill == "completion":
         return {**body, CONTINUED: text}
     return with_final_message(body, text, is_vllm=prefill == "final_message")
+
+
+def continue_last_message(body: JsonObject, prefill: Prefill) -> JsonObject:
+    """Return a request whose last message, if it is the model's, is the beginning of its answer.
+
+    llama.cpp rejects such a message if the template allows reasoning, and other templates would end it.
+    """
+    *before, last = body["messages"]
+    if not before or last["role"] != "assistant":
+        return body
+    text = get_text(last.get("content"))
+    return continue_text({**body, "messages": before}, text, prefill) if text else {**body, "messages": before}
 
 
 def with_final_message(body: JsonObject, text: str, *, is_vllm: bool) -> JsonObject:

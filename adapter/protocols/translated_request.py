@@ -27,7 +27,14 @@ from adapter.protocols.reasoning_budget import (
 )
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
-from adapter.protocols.template_prompt import LIMITS, Prefill, continue_text, find_transport, with_shorter_limit
+from adapter.protocols.template_prompt import (
+    CONTINUED,
+    LIMITS,
+    Prefill,
+    continue_text,
+    find_transport,
+    with_shorter_limit,
+)
 from adapter.protocols.token_budgets import build_shortened_header
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
@@ -245,9 +252,9 @@ class TranslatedRequest:
         return replace(self, body=body, turn=f"{self.turn}+", follow_up=follow_up) if fields else None
 
     def _with_exchange(self, written_text: str, message: str) -> TranslatedRequest:
-        return replace(
-            self, body=self.body | {"messages": with_retry_message(self.body["messages"], written_text, message)}
-        )
+        messages = with_retry_message(self.body["messages"], written_text, message)
+        body = {key: value for key, value in self.body.items() if key != CONTINUED}
+        return replace(self, body=body | {"messages": messages})
 
     def _with_enforced_call(self, tools: ToolSet) -> TranslatedRequest | None:
         follow_up, fields = self.follow_up, JsonObject()

@@ -72,5 +72,5 @@ def get_object(value: Json) -> JsonObject:
 
 
 def _count(value: Json) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_count and 0 <= value <= MAX_TOKENS else None
+    is_count = isinstance(value, int | float) and not isinstance(value, bool)  # some servers write 9.0
+    return int(value) if is_count and 0 <= value <= MAX_TOKENS else None

@@ -110,6 +110,10 @@ class ServerSettings:
     """Key for the live view if clients do not need an API key. None generates one."""
 
 
+LM_STUDIO_CHAT = "/api/v0/chat/completions"
+"""LM Studio's own path of the chat endpoint, which Zed uses."""
+
+
 def _store(settings: ServerSettings) -> ResponseStore:
     if settings.workers > 1 and settings.store is None:
         return ResponseStore(max_bytes=0)  # the other workers would not find anything
@@ -267,8 +271,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
     pass_on = partial(_pass, upstream, settings.pass_admin)
     router = Router(
         routes=[
-            build_post_route(CHAT, upstream.work, chat),
-            build_post_route("/chat/completions", upstream.work, chat),
+            *(build_post_route(path, upstream.work, chat) for path in (CHAT, "/chat/completions", LM_STUDIO_CHAT)),
             *routes_anthropic.list_routes(upstream, settings.keep_alive_s),
             *routes_responses.list_routes(upstream, settings.keep_alive_s),
             *routes_conversations.list_routes(upstream),

@@ -15,7 +15,13 @@ from starlette.types import Receive, Scope, Send
 from adapter.core.events import JsonObject
 from adapter.protocols.answer_translation import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
 from adapter.protocols.exchange_guardrails import build_guard_headers
-from adapter.protocols.openai_errors import build_error_object, find_error_status, get_error_text, relay_error
+from adapter.protocols.openai_errors import (
+    build_error_object,
+    find_error_status,
+    get_error_text,
+    relay_error,
+    with_status,
+)
 from adapter.protocols.request_stats import with_usage
 from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
@@ -129,7 +135,7 @@ class StreamingProxy(ProxiedResponse):
         if not self._has_begun:
             await super().fail(send, status, error, retry_after)
         elif self._writer:  # without a writer, the missing end of the body reports the error
-            await self.write(send, self.encode_error_event(self._writer, error), more=False)
+            await self.write(send, self.encode_error_event(self._writer, with_status(error, status)), more=False)
 
     def encode_error_event(self, writer: AnswerWriter, error: JsonObject) -> bytes:
         return writer.write([error])

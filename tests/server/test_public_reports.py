@@ -28,6 +28,7 @@ FLAT = [{"type": "function", "name": name, "parameters": schema} for name, schem
 ANTHROPIC = [{"name": name, "input_schema": schema} for name, schema in SCHEMAS.items()]
 REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "chat": (CHAT, {"messages": [USER], "tools": CHATS}),
+    "lmstudio": ("/api/v0/chat/completions", {"messages": [USER], "tools": CHATS}),
     "messages": ("/v1/messages", {"max_tokens": 900, "messages": [USER], "tools": ANTHROPIC}),
     "responses": ("/v1/responses", {"input": "Read a.py", "tools": FLAT}),
     "ollama": ("/api/chat", {"messages": [USER], "tools": CHATS}),
@@ -56,6 +57,8 @@ def reply_of(case: dict[str, Any]) -> Reply:
         deltas = [json.loads(each.replace("{CALL}", json.dumps(CALL)[1:-1])) for each in case.get("chunks", ())]
         reason = case.get("finish", "stop")
     events = [delta(**each) | json.loads(case.get("extra", "{}")) for each in deltas]
+    if "stray" in case:
+        return as_stream(*events, case["stray"], done=False)
     if reason == "lost":
         return as_stream(*events, done=False, cut=True)
     before, after = ([json.loads(case[key])] if key in case else [] for key in ("before", "after"))

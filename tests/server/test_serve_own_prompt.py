@@ -273,3 +273,25 @@ def test_real_llama_cpp_uses_template_prompt(random_gguf):
         assert answer.body["prompt"] == reference()
         with serving(server.endpoint.root) as url:
             ask(url, False, extra_body={"logit_bias": [[0, -100]]})
+
+
+REASONS = CHATML.removesuffix("{% endif %}") + "<think>\n{% endif %}"
+BEGUN = [*TALK, {"role": "assistant", "content": "It imp"}]
+
+
+@pytest.mark.parametrize("options", [(), ("--prompt", "words")], ids=["own prompt", "text prompt"])
+@pytest.mark.parametrize(("source", "between"), [(CHATML, ""), (REASONS, "<think>\n\n</think>\n\n")])
+def test_model_continues_a_last_message_of_its_own(source, between, options):
+    """As in opencode's last step. llama.cpp rejects such messages if the template allows reasoning."""
+    with TemplateServer("llama.cpp", source, "orts os.") as server, serving(server.url, *options) as url:
+        for stream in (True, False):
+            assert ask(url, stream, messages=BEGUN) == ([], "orts os.")
+            assert server.prompts[-1].endswith(f"<|im_start|>assistant\n{between}It imp")
+            assert ask(url, stream, messages=[*TALK, {"role": "assistant", "content": ""}])[0] == []
+            assert server.prompts[-1].endswith(f"<|im_start|>assistant\n{between[:8]}")
+
+
+def test_fields_of_a_client_around_a_tool_are_not_in_the_prompt():
+    with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url) as url:
+        ask(url, True, tools=[{**TOOL, "cache_control": {"type": "ephemeral"}}])
+        assert server.prompts[-1] == reference()
