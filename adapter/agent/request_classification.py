@@ -62,8 +62,7 @@ def build_classification(kind: Kind, request: str, format: Format) -> tuple[list
 def read_classification(answer: str, *, file_exists: bool) -> str:
     """Return the kind of a request as in `CallHistory.classified`, from the model's answer.
 
-    ``file_exists``: whether the first file that the request names exists. Only an existing file can be edited, and only
-    a missing one created. Deletions and moves are not trusted to a guess.
+    ``file_exists``: whether the first file that the request names exists. A missing one can only be created.
     """
-    usable = ("edit", "rename", "answer") if file_exists else ("create", "answer")
+    usable = {*_KINDS} - {"create"} if file_exists else {"create"}
     return answer if answer in usable else ""

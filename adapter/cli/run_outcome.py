@@ -74,7 +74,7 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
         return f"nothing was done: {counts}"
     if done.reason == "unsuccessful":
         return ""
-    if find_file_action(task) or tally.classified not in ("", "answer"):
+    if find_file_action(task) or tally.classified not in ("", "answer", "run"):
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
     asks_to_run = RUNS.match(task) or (RUNS.search(task) and find_requested_action(task)[0] == "run")

@@ -63,8 +63,8 @@ class CallHistory:
     messages: tuple[tuple[str, str], ...] = ()
     """Role and text of the messages before the answer, without results."""
     classified: str = ""
-    """Kind of the request by the model's own judgement: ``edit``, ``rename``, ``create``, ``answer`` or "" if unknown
-    (see `adapter.agent.request_classification`)."""
+    """Kind of the request by the model's own judgement: ``edit``, ``rename``, ``create``, ``delete``, ``move``,
+    ``run``, ``answer`` or "" if unknown (see `adapter.agent.request_classification`)."""
 
     @property
     def is_question(self) -> bool:

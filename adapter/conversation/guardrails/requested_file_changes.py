@@ -78,7 +78,7 @@ _PATCHES = ("diff", "edits", "patch", "patches")
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
 _CLASSIFIED = {"edit": "edit", "rename": "edit", "create": "create"}
-"""The actions of requests that the model classified."""
+"""The actions of requests that the model classified. It is not trusted to delete or move a file for such a guess."""
 
 
 def find_file_action(request: str) -> str:
@@ -122,7 +122,7 @@ def find_started_action(history: CallHistory) -> str:
         find_file_action(history.request) or _CLASSIFIED.get(history.classified, ""),
         find_paths(history.request),
     )
-    if action or not paths or history.is_question or find_requested_action(history.request)[0]:
+    if action or not paths or history.classified or history.is_question or find_requested_action(history.request)[0]:
         return action
     edits = (call for call in history.recent if find_text(call, OLD_TEXT) and call.changes)
     if any(find_text(call, PATH).removeprefix("./") in paths for call in edits):
@@ -374,6 +374,8 @@ def find_readers_for_invented_content(content: str, history: CallHistory, tools:
         return ()
     plain = re.sub("|".join(f"`{re.escape(path)}`" for path in find_paths(history.request)), "", content)
     is_general = _HOW_TO.search(history.request) or _EXPLAINS.search(content)
+    if history.classified == "answer":
+        return find_readers(tools)
     if 0 < len(content) <= MAX_UNREAD and not is_general and not history.calls and "`" not in plain:
         return find_readers(tools)
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)

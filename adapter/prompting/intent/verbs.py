@@ -70,11 +70,13 @@ _DESTRUCTIVE = (
 )
 """Verbs of tools whose calls cannot be undone."""
 _BEGINNING = re.compile(
-    r"""(?:^|[.:;!?]\s+|\n)\s*(?P<polite>(?:can|could|will|would)\s+you\s+)?
+    r"""(?:^|[.:;!?]\s+|\n|,\s+(?:(?:and|so)\s+)?(?!put)(?=(?:please\s+)?\w+\s+(?:it|that|them|this)\b))
+    \s*(?P<polite>(?:can|could|will|would)\s+you\s+)?
     (?:(?:please|bitte|por\s+favor)[, ]+|(?:in|dans|en|em)\s\S+\s)?(?P<verb>[^\W\d_]+)(?=\s)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches the first word of a sentence, after "can you", "please" or "in a.md, "."""
+"""Matches the first word of a sentence, after "can you", "please" or "in a.md, ", and a verb with a pronoun after a
+comma: "a.md is outdated, delete it"."""
 _RENAMES = re.compile(r"call\s+(?:it|them|this|that)\s", re.IGNORECASE)
 _ENCLITIC = re.compile(r"([^\W\d_]{3,}?)(?:me|te|se|nos)?-?l[aeo]s?(?!\w)", re.IGNORECASE)
 """Matches a verb with a pronoun for its object, in Spanish, Italian or Portuguese: corrígelo."""

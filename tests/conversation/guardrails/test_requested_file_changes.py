@@ -29,6 +29,7 @@ from adapter.dialects import get_dialect
         ("Remove the second line of a.md", "edit"),
         ("a.md is wrong. Correct it.", "edit"),
         ("We no longer need a.tmp. Remove it.", "delete"),
+        ("I don't want a.tmp in here any longer, remove it", "delete"),
         ("a.tmp is old; please delete the file", "delete"),
         ("Nobody reads a.md. Move it to old/a.md", "move"),
         ("a.md has a table. Remove its last row.", "edit"),
