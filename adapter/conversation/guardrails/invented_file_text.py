@@ -8,7 +8,7 @@ from functools import lru_cache
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.copied_text import list_strings
-from adapter.conversation.guardrails.requested_file_changes import find_text, has_any
+from adapter.conversation.guardrails.requested_file_changes import find_file_action, find_text, has_any
 from adapter.core.text.word_stems import STOP_WORDS, split_words, stem_word, stem_words
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT
@@ -51,9 +51,17 @@ def list_tool_words(tools: ToolSet) -> frozenset[str]:
 
 
 def invents_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` writes an invented text to a file that the request names."""
+    """Return whether ``call`` writes an invented text to a file that the request names, or to one of the same name if
+    the request only moves the file."""
     tool, written = tools.match(call.name), find_text(call, CONTENT)
     if tool is None or not written or has_any(tool, OLD_TEXT):
         return False
-    named = [path for path in find_paths(history.request) if path in list_strings(call.arguments)]
+    paths, values = find_paths(history.request), list_strings(call.arguments)
+    if find_file_action(history.request) == "move" and {*map(_get_name, values)} & {*map(_get_name, paths)}:
+        return written.strip() not in history.text
+    named = [path for path in paths if path in values]
     return any(is_invented(path, written, history.request, history.text, tools) for path in named)
+
+
+def _get_name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -124,7 +124,8 @@ class ViolationFinder:
                 next_tools, words = readers, render_message("unread_file", tool=readers[0])
             yield Violation("unasked_action", words, next_tools)
         if invents_text(current, history, self.tools):
-            yield _build_violation("invented_text", call.name, request=shorten_to_line(history.request))
+            words = render_message("invented_text", request=shorten_to_line(history.request))
+            yield Violation("invented_text", words, find_next_tools(history, self.tools) or (call.name,))
         if found := describe_repetition(history, current, earlier, self.tools, self.encode, repetitions):
             yield found
         tool = self.tools.match(call.name)

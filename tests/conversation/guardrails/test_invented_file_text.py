@@ -62,3 +62,22 @@ def test_other_texts_are_accepted(request_, content):
     """Texts with a word of the request or of a result, long texts, and files that the request does not name."""
     read = PastCall("read_file", {"path": "b.txt"}, "name: Nora Lindqvist")
     assert check(request_, "a.txt", content, read)[1] == Accept()
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "is_invented"),
+    [
+        ("paid/bill.pdf", "Your bill has been paid.", True),
+        ("bill.pdf", "Your bill has been paid.", True),
+        ("paid/bill.pdf", "Total: 12", False),
+        ("paid/index.md", "- bill.pdf", False),
+    ],
+    ids=["new place", "old place", "text that was read", "another file"],
+)
+def test_request_to_move_a_file_gives_it_no_new_text(path, content, is_invented):
+    """Qwen2.5-Coder-0.5B wrote a new file, and left the old one in its place."""
+    read = PastCall("read_file", {"path": "bill.pdf"}, "Total: 12\n")
+    _, verdict, _ = check("Please put bill.pdf in the folder paid", path, content, read)
+    assert isinstance(verdict, Retry) == is_invented
+    if isinstance(verdict, Retry):
+        assert verdict.held_to == ("move_file",)
