@@ -34,9 +34,10 @@ from adapter.conversation.message_rendering import Message
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
 from adapter.editing.syntax_check import find_new_syntax_error
-from adapter.grammars.gbnf import build_code_fence_grammar
+from adapter.grammars.gbnf import GAP, build_code_fence_grammar
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
+from adapter.prompting.intent.template_variables import BRACKETED_VARIABLE, find_lost_word
 from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import is_stop_word
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT, PATH
@@ -45,7 +46,7 @@ from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 
-Replaces: TypeAlias = Literal["", "names", "misspellings"]
+Replaces: TypeAlias = Literal["", "names", "variables", "misspellings"]
 
 MAX_FILE = 3_000
 """Maximum length, in characters, of a file whose new text is requested."""
@@ -58,8 +59,8 @@ MAX_VERSIONS = 60
 """Maximum number of texts among which the model chooses."""
 MIN_SIMILARITY = 75
 """Minimum similarity of a misspelled word and its correction, in percent."""
-_CHANGE: tuple[Replaces, ...] = ("", "misspellings")
-"""If the model changes nothing, it may have copied the misspelling that it should correct."""
+_CHANGE: tuple[Replaces, ...] = ("", "variables", "misspellings")
+"""The attempts at a change. If the model changes nothing, it may have copied the misspelling that it should correct."""
 _RENAMING: tuple[Replaces, ...] = ("names",)
 _NAME = re.compile(r"[^\W\d]\w*")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
@@ -81,6 +82,11 @@ class FileQuestion:
         """The file's current text, or "" if it does not exist."""
         return self.files.get(self.path, "")
 
+    @property
+    def variables(self) -> list[str]:
+        """The template variables in the file that the request names."""
+        return [name for name in dict.fromkeys(BRACKETED_VARIABLE.findall(self.request)) if name in self.text]
+
     def build_request(self, kind: Kind, format: Format) -> tuple[list[Message], JsonObject]:
         """Return the messages, and the fields that limit the answer to a code fence, if the server supports that."""
         shown = [path for path in self.files if path != self.path] + [self.path] * (self.path in self.files)
@@ -98,9 +104,12 @@ class FileQuestion:
         """Return the texts among which the model chooses, or [] if it may write any text, or if there are too many.
 
         In each text, one word of the request that the file contains is replaced by another one that it lacks. To
-        correct misspellings, the words must be similar.
+        correct misspellings, the words must be similar. To fill in a template, the only text has a `GAP` in place of
+        each variable.
         """
-        if not self.replaces:
+        if self.replaces == "variables" and self.variables:
+            return [re.sub("|".join(map(re.escape, self.variables)), GAP, self.text)]
+        if self.replaces in ("", "variables"):
             return []
         request, present = self.request, {*_NAME.findall(self.text)}
         for path in find_paths(request):
@@ -121,6 +130,8 @@ class FileQuestion:
         found = _FENCE.search(answer)
         new, old = (found[1].strip("\n").rstrip() if found else ""), self.text.strip("\n").rstrip()
         if not new.strip() or new == old or find_new_syntax_error(old, new, self.path):
+            return None
+        if find_lost_word(self.variables, old, new, self.request):
             return None
         parameters = [_find_parameter(self.tool, names) for names in (PATH, CONTENT)]
         if self.path not in self.files:
@@ -186,7 +197,7 @@ def find_file_question(
     kinds = _RENAMING if is_renaming(history) else _CHANGE
     questions = (FileQuestion(path, texts, usable[0], history.request, kind) for path in paths for kind in kinds)
     new = (question for question in questions if question not in asked)
-    return next((each for each in new if each.replaces != "misspellings" or each.list_versions()), None)
+    return next((each for each in new if each.replaces in ("", "names") or each.list_versions()), None)
 
 
 def _has_seen(path: str, text: str, history: CallHistory) -> bool:

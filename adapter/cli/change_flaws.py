@@ -39,6 +39,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
 )
 from adapter.core.text.word_stems import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
+from adapter.prompting.intent.template_variables import VARIABLE, find_lost_word
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, find_requested_action, is_question, sounds_like
 from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT, PATH, SOURCE
@@ -51,8 +52,6 @@ MAX_UNKNOWN_WORDS = 4
 """Maximum number of words, besides the path, in a task without a known verb that may ask for a deletion."""
 CHANGING = ("add", "create", "edit", "move", "delete", "reset")
 """Actions that change files."""
-_VARIABLE = re.compile(r"\{\{?[^{}\n]{1,40}\}\}?|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%|\b[A-Z][A-Z_]{2,}\b")
-"""Matches template variables in a task: {{name}}, {name}, [NAME], <name>, $name, %name% and NAME."""
 _EXCEPT = re.compile(
     r"""\b(?:but|except|if|keep|leave|not|other|than|unless|außer|falls|nicht|ohne|wenn|pas|sauf|si|excepto|menos|salvo
     |eccetto|non|tranne|exceto|não|se)\b""",
@@ -155,6 +154,7 @@ class Comparison:
             if self.is_stuck and self.added:
                 yield "no change has a word of the task"
         known = "\n".join([self.task, *self.tally.results])
+        filled = [name for name in VARIABLE.findall(self.task) if self._is_filled(name)]
         for change in self.changes:
             text, old_text = "\n".join(change.added), "\n".join([known, *change.removed])
             is_whole = change.is_new or text.strip() == self.read_file(change.path).strip()
@@ -162,7 +162,7 @@ class Comparison:
                 yield f"the new text of {change.path} has no word of the task"
             if line := self._find_lost_line(change, is_addition=action == "add"):
                 yield f"{change.path} lost a line that the task does not mention ({line})"
-            if word := self._find_lost_template_word(change):
+            if word := find_lost_word(filled, "\n".join(change.removed), self.added, self.task):
                 yield f"{change.path} lost a word that the task does not mention ({word})"
             if number := self._find_other_number(change):
                 yield f"{change.path} got {number}, which is not in the task"
@@ -245,13 +245,6 @@ class Comparison:
                 return other
         return ""
 
-    def _find_lost_template_word(self, change: DiffedFile) -> str:
-        """Return a word next to a filled template variable that was lost with it, or ""."""
-        variables = [name for name in _VARIABLE.findall(self.task) if self._is_filled(name)]
-        lines = [line for line in change.removed if any(name in line for name in variables)]
-        text = re.sub("|".join(map(re.escape, variables)) or r"\Z", " ", "\n".join(lines))
-        return min(find_words(text) - self.added_words - self.task_words, default="")
-
     def _find_other_number(self, change: DiffedFile) -> str:
         """Return a number that took the place of another one, is not in the task and does not follow from a number
         there (by a unit, a difference or a percentage), or ""."""
@@ -269,7 +262,7 @@ class Comparison:
 
     def find_left_values(self) -> Iterator[str]:
         """Yield the values that should have been replaced or written, such as "greet in b.py"."""
-        named, variables = [*self._find_remaining_names()], _VARIABLE.findall(self.task)
+        named, variables = [*self._find_remaining_names()], VARIABLE.findall(self.task)
         yield from named
         values = [quoted for quoted in find_quoted(self.task) if not re.search(r"\s", quoted)]
         values += re.findall(r"\d+", self.task) if any(map(self._is_filled, variables)) else []
@@ -295,7 +288,7 @@ class Comparison:
         if _EXCEPT.search(self.task) or not self.changes:
             return
         replaced, own = self._find_replaced_names()
-        variables = _VARIABLE.findall(self.task)
+        variables = VARIABLE.findall(self.task)
         is_filled = any(map(self._is_filled, variables))
         variables = [name for name in variables if (name in self.added) == (name in self.texts.removed)]
         for path in dict.fromkeys([*self.paths, *(change.path for change in self.changes if self.is_renaming)]):

@@ -161,11 +161,20 @@ def build_json_schema(
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
+GAP = "\0"
+"""A character of a text that stands for one or more characters of a line."""
+
+
 def build_code_fence_grammar(texts: Iterable[str]) -> str:
-    """Build a grammar that admits a code fence with one of ``texts`` or, if there are none, with any lines that do not
-    begin with a backtick."""
-    line = r'([^\x60\n] [^\n]*)? "\n"'
-    return f'root ::= "```\\n" ({" | ".join(map(format_gbnf_literal, texts)) or "line+"}) "```"\nline ::= {line}\n'
+    """Build a grammar that admits a code fence with one of ``texts``, in which a `GAP` is any text without a line break
+    or backtick. If there are no texts, the fence may have any lines that do not begin with a backtick."""
+    choices = [" gap ".join(map(format_gbnf_literal, text.split(GAP))) for text in texts]
+    rules = {
+        "root": f'"```\\n" ({" | ".join(choices) or "line+"}) "```"',
+        "gap": r"[^\x60\n]+",
+        "line": r'([^\x60\n] [^\n]*)? "\n"',
+    }
+    return "".join(f"{name} ::= {rule}\n" for name, rule in rules.items())
 
 
 def _find_satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, ir.Shape]:

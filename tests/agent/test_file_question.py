@@ -150,6 +150,19 @@ def test_correction_is_chosen_if_the_model_copied_the_misspelling():
         assert [each.list_versions() for each in asked] == [[], ["Coffee and cake\n"]][: count + 1]
 
 
+def test_template_is_filled_in_its_gaps_if_the_model_loses_its_text():
+    """Qwen2.5-Coder-0.5B wrote only the values."""
+    text = "Dear [NAME],\nhow is [PLACE]?\n"
+    asked: list[FileQuestion] = []
+    while question := ask({"a.txt": text}, "Fill in a.txt: [NAME] is Mia, [PLACE] is Kiel", asked=asked):
+        asked.append(question)
+    free, gaps = asked
+    assert free.build_arguments("```\nMia, Kiel\n```") is None
+    assert free.build_arguments("```\nDear Mia,\nhow is Kiel?\n```")
+    grammar = str(gaps.build_request("llama.cpp", get_format("hermes"))[1]["grammar"])
+    assert '"Dear " gap ",\\nhow is " gap "?\\n"' in grammar
+
+
 def test_file_is_created_only_if_there_is_none(tmp_path):
     """A model that has not read a file must not replace it."""
     with Workspace(tmp_path) as workspace:

@@ -1,3 +1,12 @@
 """Help for models too small to choose a tool: a list of likely tools, candidate values, and a threshold for calls."""
 
-__all__ = ["candidate_values", "further_calls", "guided_choice", "text_values", "tool_ranking", "value_kinds", "verbs"]
+__all__ = [
+    "candidate_values",
+    "further_calls",
+    "guided_choice",
+    "template_variables",
+    "text_values",
+    "tool_ranking",
+    "value_kinds",
+    "verbs",
+]

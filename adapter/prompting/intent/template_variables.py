@@ -1,0 +1,24 @@
+"""Template variables that a request names, such as [NAME], and the text around them in a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from adapter.core.text.word_stems import find_words
+
+_BRACKETED = r"\{\{?[^{}\n]{1,40}\}\}?|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+|%\w+%"
+BRACKETED_VARIABLE = re.compile(_BRACKETED)
+"""Matches {{name}}, {name}, [NAME], <name>, $name and %name%."""
+VARIABLE = re.compile(rf"{_BRACKETED}|\b[A-Z][A-Z_]{{2,}}\b")
+"""Matches the same, and NAME."""
+
+
+def find_lost_word(variables: Collection[str], old: str, new: str, request: str) -> str:
+    """Return a word that shares a line of ``old`` with a variable and is neither in ``new`` nor in the request, or "".
+
+    Filling in a template keeps the text around its variables.
+    """
+    lines = [line for line in old.splitlines() if any(name in line for name in variables)]
+    text = re.sub("|".join(map(re.escape, variables)) or r"\Z", " ", "\n".join(lines))
+    return min(find_words(text) - find_words(new) - find_words(request), default="")
