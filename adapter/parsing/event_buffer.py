@@ -132,6 +132,12 @@ class EventBuffer:
         if is_assumed and self.state.last is NOTHING:
             self.events.append(ReasoningReclassified())
 
+    def reclassify_reasoning(self, *, has_text: bool) -> None:
+        """Treat the reasoning so far as content. ``has_text``: whether there is any."""
+        self.events.append(ReasoningReclassified())
+        self.state.has_reasoning = False
+        self.state.last = CONTENT if has_text else NOTHING
+
     def end_section(self, *, as_text: bool = False) -> None:
         """End reasoning or a section. ``as_text``: whether the whitespace before the end is content."""
         self.flush_whitespace(as_text=as_text)

@@ -90,8 +90,8 @@ class ParseState:
     def leave_call(self) -> None:
         self.mode, self.progress = UNDECIDED, None
 
-    def enter_reasoning(self) -> None:
-        self.has_reasoning, self.line = True, MarkdownContext(has_fences=False)
+    def enter_reasoning(self, *, has_fences: bool = False) -> None:
+        self.has_reasoning, self.line = True, MarkdownContext(has_fences=has_fences)
 
     def leave_reasoning(self) -> None:
         """Leave reasoning or a section. If a call came before it, `last` remains `CALL`."""

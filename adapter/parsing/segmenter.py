@@ -155,10 +155,11 @@ class Segmenter:
 
     def _run(self, in_reasoning: bool) -> Reader[None]:
         yield
+        source, state, output = self._source, self._state, self._output
         if in_reasoning:
             yield from self._read_unopened_reasoning()
-        yield from self._read_head()
-        source, state, output = self._source, self._state, self._output
+        if state.last is not CONTENT:
+            yield from self._read_head()
         while True:
             plain, marker = source.scan(self._wrapped.text_markers)
             after_call = state.last is CALL or bool(state.held)
@@ -283,18 +284,24 @@ class Segmenter:
 
     def _read_reasoning(self) -> Reader[None]:
         state, output, openers = self._state, self._output, self._tables.openers
-        state.enter_reasoning()
+        state.enter_reasoning(has_fences=not self._is_opened)
         yield from self._source.skip_space(state.space)
         while repeated := (yield from self._source.consume_marker(get_marker_set(*self._tables.reasoning))):
             output.add_markup(repeated)  # the opening marker is doubled
             yield from self._source.skip_space(state.space)
         output.flush_whitespace(as_text=False)
+        start = self._source.offset
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
             output.add_reasoning(plain)
             is_word = marker[:1].isalpha() and not state.line.is_blank
             if marker.lower() in openers and not state.line.quote_reason and not is_word:
-                marker = yield from self._read_draft(marker)
+                has_text = self._source.offset - len(marker) > start
+                closing = yield from self._read_draft(marker)
+                if closing is None:
+                    output.reclassify_reasoning(has_text=has_text)
+                    return
+                marker = closing
             if marker and marker.lower() not in openers:
                 output.add_markup(marker)
                 state.answer_close = self._tables.answer_tags.get(marker.lower(), "")
@@ -307,18 +314,23 @@ class Segmenter:
                 break
             else:
                 yield from self._wait(IN_REASONING)
+        self._is_opened = True
         output.end_section()
 
-    def _read_draft(self, opener: str) -> Reader[str]:
+    def _read_draft(self, opener: str) -> Reader[str | None]:
         """Parse a call in reasoning. It counts only if no answer follows, and the call begins a line or ends the
         reasoning.
 
-        Return the marker that closes the reasoning, or an empty string at the end of the text.
+        Return the marker that closes the reasoning, or an empty string at the end of the text. Return None if nothing
+        has opened or closes the reasoning, so that all text is content and the call remains to be parsed.
         """
         held = [opener]
         allow_text = self._state.line.is_blank and self._is_opened
         closing = yield from self._source.read_until(self._tables.reasoning_ends, held)
         text = "".join(held)
+        if not closing and not self._is_opened and self._accepts_drafts and not self._source.was_cut:
+            self._source.push_back(text)
+            return None
         calls = self._parse_calls(text, allow_text=allow_text and not closing) if self._accepts_drafts else []
         if calls and closing:
             space: list[str] = []

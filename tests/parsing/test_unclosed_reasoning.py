@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
 from adapter.parsing.formats import get_format
-from adapter.parsing.parser import parse
+from adapter.parsing.parser import Parser, parse
 from adapter.tools.tool_set import ToolSet
 
 BLADE = get_dialect("blade").tools
@@ -73,3 +74,24 @@ def test_call_at_the_end_of_closed_reasoning_needs_no_answer(end, count):
     turn = parse(f"<think>I read it. {READ}{end}", BLADE, "hermes", "stop", generation_prompt="")
     assert len(turn.calls) == count
     assert bool(turn.rejected) == (not count)
+
+
+@pytest.mark.parametrize("name", ["glm47", "kimi_k3", "minimax_m2", "step3p5"])
+@pytest.mark.parametrize("stream_arguments", [False, True])
+def test_answer_that_never_closes_assumed_reasoning_is_read_as_content(name, stream_arguments):
+    """The template may have closed the reasoning in the prompt, which is not known. Calls in the answer were lost if
+    text followed them."""
+    calls = [("read_file", {"path": path}) for path in ("a", "b")]
+    first, second = (get_format(name).encode_calls([call]).strip() for call in calls)
+    text = f"I look.\n{first} and then\n{second}\nDone."
+    parser = Parser(name, BLADE, stream_arguments=stream_arguments)
+    turn = Turn.from_events([event for char in text for event in parser.feed(char)] + parser.close("stop"))
+    assert [(call.name, call.arguments) for call in turn.calls] == calls
+    assert (turn.reasoning, turn.content.split()) == ("", ["I", "look.", "and", "then", "Done."])
+    assert parse(text, BLADE, name, "length").calls == ()
+
+
+def test_example_in_an_answer_that_never_closes_assumed_reasoning_is_text():
+    text = f"The format:\n```xml\n{get_format('glm47').encode_calls([('read_file', {'path': 'a'})])}\n```\nThat is all."
+    turn = parse(text, BLADE, "glm47", "stop")
+    assert (turn.calls, turn.content) == ((), text)
