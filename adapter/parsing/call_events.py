@@ -75,11 +75,15 @@ class CallEventFactory:
             self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
         )
 
-    def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
+    def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool, follows_text: bool) -> list[Event]:
         """Return the events for ``raw``, whose calls are accepted only if nothing but calls follows them.
-        `find_rejection` must have accepted ``raw``."""
+        `find_rejection` must have accepted ``raw``.
+
+        After text (``follows_text``), which may say that the call must not be made, a call of a tool that may run
+        commands or delete data also needs markers, although the tool does not declare its effect.
+        """
         needs_markers = not is_marked and self._policy.unmarked == "reads"
-        return [self._check_held(event, needs_markers) for event in self.build_events(result, raw)]
+        return [self._check_held(event, needs_markers, follows_text) for event in self.build_events(result, raw)]
 
     def make_next_id(self, label: str) -> str:
         """Return an id for the next call before its text is complete. ``label`` distinguishes it from other calls."""
@@ -94,14 +98,14 @@ class CallEventFactory:
         names = [self.normalize(call.name, call.arguments)[0] for call in self._expand_calls(result) if self._tools]
         return names[0] if names and not any(map(self._tools.match, names)) else ""
 
-    def _check_held(self, event: Event, needs_markers: bool) -> Event:
+    def _check_held(self, event: Event, needs_markers: bool, follows_text: bool) -> Event:
         """Return ``event``, or an error for the model if its tool is unknown or necessary markers are missing."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)
         if tool is None and self._tools:
             return InvalidToolCall(event.raw, self._tools.explain_unknown(event.name), event.name)
-        if tool is None or tool.effect == "read" or not needs_markers:
+        if tool is None or not needs_markers or (tool.effect == "read" and not (follows_text and tool.is_risky)):
             return event
         right = self._format.encode_calls([(event.name, event.arguments)])
         error = f"{event.name} can change data, so its call needs its markers and no code fence. Write it like this:"

@@ -276,7 +276,8 @@ class UnmarkedCallReader:
         if reason or not result.calls:
             self._output.add_text(raw)
             return
-        events = self._call_events.build_held_calls(result, raw, is_marked=is_marked)
+        follows_text = self._state.last is CONTENT
+        events = self._call_events.build_held_calls(result, raw, is_marked=is_marked, follows_text=follows_text)
         is_leading = raw[0] in "{[" and (self._state.last is not CONTENT or self._state.has_leading_calls)
         leads = is_leading and self._call_events.are_undamaged(result)
         self._output.hold(events, raw, self._source.offset - len(raw), leads=leads, is_own=is_marked)

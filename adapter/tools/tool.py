@@ -175,4 +175,7 @@ def _find_effect(hints: Mapping[str, Json]) -> Effect:
     return "delete" if hints.get("destructiveHint") else "write"
 
 
-_RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
+_RISKY = re.compile(
+    r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill|bash"
+    r"|(?<![a-z])(?:command|cmd|terminal)\Z"
+)
