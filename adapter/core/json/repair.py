@@ -92,6 +92,7 @@ class JsonRepairer:
         self.unknown_escapes = 0
         self.repeated_key: str | None = None  # a key with two values in one object
         self.last_string = ""
+        self.open_lists = 0
 
     def fix(self, name: str) -> None:
         self.fixes[name] = None
@@ -142,6 +143,9 @@ class JsonRepairer:
             if char == ",":
                 self.position += 1
                 continue
+            if char == "{" and members and self.open_lists:  # the next item of the list
+                self.fix("missing-bracket")
+                return members
             key = self.parse_key(char)
             char = self.peek()
             if char in (",", "}") and char:
@@ -171,10 +175,12 @@ class JsonRepairer:
 
     def parse_array(self, depth: int) -> Json:
         self.position += 1
+        self.open_lists += 1
         items: list[Json] = []
         while True:
             char = self.peek()
             if self.take_closing_bracket("]", "}", char):
+                self.open_lists -= 1
                 return items
             if char == ",":
                 self.position += 1

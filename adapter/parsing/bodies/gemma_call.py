@@ -90,10 +90,10 @@ class GemmaCall:
         text = "".join(body)
         start = len(consumed)
         result = self._decode(head.group(1), text, marker, source, consumed)
-        if result.calls or result.unfinished or source.was_cut or self._holds_calls(text, marker):
+        if result.calls or source.was_cut or self._holds_calls(text, marker):
             return result
         found = find_break(text, self._ends)
-        if found is None:
+        if found is None or (result.unfinished and text[: found[0]].rstrip()[-1:] not in ("}", ")")):
             return result
         source.give_back(consumed, start)  # an unpaired quote hid the end of the call
         source.position += found[1]

@@ -355,7 +355,7 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
     if bare.endswith(f"</{key}>") and f"<{key}" not in value:
         return bare[: -len(key) - 3]
     last = _LAST_TAG.search(bare)
-    if last is not None and any(_is_look_alike(last.group(), tag) for tag in closes):
+    if last is not None and any(_is_look_alike(last.group(), tag, value) for tag in closes):
         return bare[: last.start()]
     whole = [tag for tag in closes if tag.startswith("<") and tag.endswith(">")]
     broken = (*(tag[:-1] for tag in whole), *(tag[1:] for tag in whole), "</")
@@ -363,10 +363,13 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
     return bare[: -len(found)] if found else value
 
 
-def _is_look_alike(tag: str, close: str) -> bool:
-    """Return whether ``tag`` is ``close`` with different punctuation, cut off, or without its slash."""
+def _is_look_alike(tag: str, close: str, value: str) -> bool:
+    """Return whether ``tag`` is ``close`` with different punctuation, cut off, without its slash, or with characters
+    after its word, as in ``</parameter1>``. Such a tag in ``value`` must not have an opening tag."""
     spelt, expected = (unicodedata.normalize("NFKC", text).translate(_SIGNS).lower() for text in (tag, close))
-    return spelt == expected.replace("/", "") or (len(spelt) > len("</p") and expected.startswith(spelt))
+    is_longer = expected.endswith(">") and spelt.startswith(expected[:-1]) and f"<{tag[2:-1]}" not in value
+    is_shorter = len(spelt) > len("</p") and expected.startswith(spelt)
+    return spelt == expected.replace("/", "") or is_shorter or is_longer
 
 
 def _lower_tags(tags: Sequence[str]) -> tuple[str, ...]:

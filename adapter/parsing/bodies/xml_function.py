@@ -87,10 +87,9 @@ class _Function(PendingCall):
     """True if a value is on the same line as its tags, so that line breaks at its start and end belong to it."""
 
     def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
-        text = self._strip_margins(text)
         if is_closed:
             text = self.check_end(key, text, ("<parameter",), ("</parameter>",), ("<function=", "<function "))
-        self.add_text(key, text)
+        self.add_text(key, self._strip_margins(text))
 
     def _strip_margins(self, text: str) -> str:
         """Return ``text`` without the line breaks that belong to the tags.

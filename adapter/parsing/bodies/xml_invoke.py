@@ -77,6 +77,7 @@ class XmlInvokeReader:
         }
         self._markers = MarkerSet(*self._kind_of)
         self._parameter = MarkerSet(*tags.parameter)
+        self._stray_signs = MarkerSet('"', "'", tags.end)
         is_common = not {"<parameter", "<param"}.isdisjoint(tags.parameter)
         others = [f"{tag} " for tag in _OTHER_PARAMETERS if is_common and tag not in tags.parameter]
         self._other_parameters = MarkerSet(*others) if others else None
@@ -175,7 +176,7 @@ class XmlInvokeReader:
                         return call.build_unclosed_result(source, has_begun_to_close=char != "")
                     case None if key := (yield from self._consume_element(source, consumed, call)):
                         yield from self._read_element(source, consumed, call, key, f"</{key}>")
-                    case None if not call.arguments and (yield from self._skip_stray_quote(source, consumed, call)):
+                    case None if not call.arguments and (yield from self._skip_stray_sign(source, consumed, call)):
                         call.fix("text-in-tag")
                     case None if not call.arguments and not (yield from self._holds_text(source, call)):
                         return TEXT  # the tag was only mentioned
@@ -190,14 +191,16 @@ class XmlInvokeReader:
         except BodyError as error:
             return error.result
 
-    def _skip_stray_quote(self, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[bool]:
-        """Consume a quote between the call's opening tag and its first parameter. Return whether there is one."""
-        is_call = call.tool is not None and (source.at_line_start or source.after_call)
-        is_quote = is_call and source.text[source.position] in "\"'"
-        if not is_quote or not (yield from source.peek_marker(self._parameter, 1)):
+    def _skip_stray_sign(self, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[bool]:
+        """Consume a quote or a repeated end of the tag between the call's opening tag and its first parameter. Return
+        whether there is one."""
+        if call.tool is None or not (source.at_line_start or source.after_call):
             return False
-        consumed.append(source.text[source.position])
-        source.position += 1
+        sign = yield from source.consume_marker(self._stray_signs)
+        if not sign or not (yield from source.peek_after_space(self._parameter))[1]:
+            source.push_back(sign)
+            return False
+        consumed.append(sign)
         return True
 
     def _holds_text(self, source: BodySource, call: PendingCall) -> Reader[bool]:
