@@ -33,6 +33,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
 from adapter.conversation.message_rendering import Message
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
+from adapter.core.text.word_stems import STOP_WORDS
 from adapter.editing.syntax_check import find_new_syntax_error
 from adapter.grammars.gbnf import GAP, build_code_fence_grammar
 from adapter.parsing.format import Format
@@ -63,6 +64,7 @@ _CHANGE: tuple[Replaces, ...] = ("", "variables", "misspellings")
 """The attempts at a change. If the model changes nothing, it may have copied the misspelling that it should correct."""
 _RENAMING: tuple[Replaces, ...] = ("names",)
 _NAME = re.compile(r"[^\W\d]\w*")
+_FIRST_WORD = re.compile(r"(?:(?<=[.!?]\s)|\A)\w+")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 
 
@@ -114,7 +116,10 @@ class FileQuestion:
         request, present = self.request, {*_NAME.findall(self.text)}
         for path in find_paths(request):
             request = request.replace(path, " ")
-        names = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+        request = _FIRST_WORD.sub(lambda word: word[0].lower() if word[0] not in present else word[0], request)
+        found = dict.fromkeys(_NAME.findall(request))
+        # A capitalized verb may be a name: Cat.
+        names = [name for name in found if name.lower() not in STOP_WORDS and not is_stop_word(name)]
         limit = MIN_SIMILARITY if self.replaces == "misspellings" else 0
         texts = [
             re.sub(rf"\b{old}\b", new, self.text)

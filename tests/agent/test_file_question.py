@@ -137,6 +137,12 @@ def test_renaming_replaces_one_name_of_the_request_by_another(request_, renamed)
     assert ("print(total, calculate)" in grammar, "line+" in grammar) == (bool(renamed), not renamed)
 
 
+def test_name_of_a_class_may_be_a_verb():
+    """``cat`` also means to read a file."""
+    question = ask({"a.py": "class Cat: ...\n"}, "Rename the class Cat to Feline in a.py")
+    assert "class Feline: ...\n" in question.list_versions()
+
+
 def test_correction_is_chosen_if_the_model_copied_the_misspelling():
     """Qwen2.5-Coder-0.5B wrote the file again with the same misspelling. Other changes are not limited to a choice."""
     for request, count in (("It says Cofee instead of Coffee in a.txt", 1), ("a.txt should say tea, not Cofee", 0)):

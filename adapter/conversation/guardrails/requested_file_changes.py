@@ -317,7 +317,8 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
     if not paths or is_deletion:
-        is_needed = history.is_question or find_requested_action(history.request)[0] not in ("", "delete")
+        actions = {find_requested_action(history.request)[0], history.classified}
+        is_needed = history.is_question or not actions <= {"", "delete"}
         is_needed |= len(named) == 1 and asks_for(history.user_text, "add", "edit")
         is_needed &= not asks_for(history.user_text, "delete")
         is_only = len(named) == 1

@@ -15,6 +15,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_tools_for_omitted_change,
     list_known_lines,
     list_result_lines,
+    loses_text,
 )
 from adapter.conversation.guardrails.unused_tool import find_unused_tool
 from adapter.dialects import get_dialect
@@ -176,3 +177,13 @@ def test_edit_that_the_model_began_shows_the_action(request_, arguments, found):
 def test_command_that_the_user_asks_for_is_run(request_, is_asked):
     tool = find_unused_tool("Nothing is missing.", CallHistory(request_), get_dialect("blade").tools)
     assert (tool is not None and tool.name == "run_command") == is_asked
+
+
+@pytest.mark.parametrize(
+    ("classified", "is_lost"), [("", False), ("delete", False), ("rename", True), ("answer", True)]
+)
+def test_file_is_not_deleted_for_a_request_that_was_classified_otherwise(classified, is_lost):
+    """Qwen2.5-Coder-0.5B deleted the second file instead of renaming the class in it."""
+    history = CallHistory("The class Cat should be called Feline, in a.py and in b.py", classified=classified)
+    deletion = PastCall("delete_file", {"path": "b.py"}, changes=True)
+    assert loses_text(deletion, history, get_dialect("blade").tools) == is_lost
