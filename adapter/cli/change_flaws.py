@@ -151,7 +151,7 @@ class Comparison:
             is_asked = is_question(self.task) or expects_information(self.task)
             if is_asked and not asks_for(self.task, *CHANGING):
                 yield from (f"{change.path} was changed, although the task is a question" for change in self.changes)
-            if self.is_stuck and self.added:
+            if self.is_stuck and self.added and not any(path in self.added for path in self.paths):
                 yield "no change has a word of the task"
         known = "\n".join([self.task, *self.tally.results])
         filled = [name for name in VARIABLE.findall(self.task) if self._is_filled(name)]

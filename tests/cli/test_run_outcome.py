@@ -386,6 +386,7 @@ def test_deletion_by_a_run_that_got_stuck_has_no_words_of_the_task():
         ("Replace build with make in a.txt, as in version 3", "make", ""),
         ("Remove the build folder from a.txt", "", ""),
         ("Add *.pyc to a.txt", "build\n*.pyc", ""),
+        ("In a.txt there should be a second server, web2.example.org", "build\nweb2.example.org", ""),
     ],
 )
 def test_change_of_a_run_that_got_stuck_has_the_values_of_the_task(task, after, flaw):
