@@ -63,7 +63,7 @@ def _require_not_cancelled() -> None:
 def make_policy(
     approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, preapproved: frozenset[ops.Effect]
 ) -> PermissionPolicy:
-    """Build a session's policy. ``approve``: the name of a mode, or an approver (the mode is then ``ask``).
+    """Build a session's permission policy. ``approve``: the name of a mode, or an approver, which implies ``ask``.
 
     Raises UsageError if the mode, or the tool of a rule, does not exist.
     """
@@ -111,7 +111,8 @@ class ApprovalFlow:
     ) -> list[ApprovalRequest]:
         """Return the approval requests of an operation, usually one.
 
-        A patch of several files counts as one call per edited file, so that the rules for other edit tools also apply.
+        A patch of several files gets one request per file and per tool that could make the same edit, so that the
+        rules of all these tools apply.
         """
         if not isinstance(operation, ops.PatchFiles):
             return [replace(self._build_approval(tool, operation, planned), draft=planned.draft)]
@@ -137,12 +138,12 @@ class ApprovalFlow:
             command=command if isinstance(command, str) else None,
             cwd="/".join((*self.parent_path, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
-            is_git=effect in ("write", "delete") and self._is_git(operation, paths),
+            is_git=effect in ("write", "delete") and self._affects_git(operation, paths),
             sandbox=sandbox_notes.build_sandbox_notice(operation, self.sandbox),
             state=planned.state,
         )
 
-    def _is_git(self, operation: ops.Operation, paths: Iterable[str]) -> bool:
+    def _affects_git(self, operation: ops.Operation, paths: Iterable[str]) -> bool:
         """Return whether the operation changes git's data or creates a repository."""
         top = self.root.path
         if any(is_git_data(top, path.split("/")) for path in paths):
@@ -166,10 +167,10 @@ class ApprovalFlow:
             yield from dict.fromkeys(places)
 
     def review_undo(self, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
-        """Get approval for the undo of a change if it needs one, for instance because it writes files that run code
-        later. Raises DeniedError if approval is refused."""
+        """Request approval of an undo that needs it, for instance because it restores a file that runs code later, such
+        as a git hook. Raises DeniedError if approval is refused."""
         operation = ops.PatchFiles(tuple(ops.FileEdit(path, "update") for path in paths))
-        is_git = self._is_git(operation, paths)
+        is_git = self._affects_git(operation, paths)
         summary = f"undo: {change.summary} ({', '.join(map(escape_for_display, paths))})"
         request = ApprovalRequest("undo", operation, "write", summary, diff, tuple(paths), is_git=is_git)
         if request.caution:
@@ -192,7 +193,7 @@ class ApprovalFlow:
         return approval.effect == "skill" and self.approved_skills.holds(approval.fingerprint.encode())
 
     def _ask_approver(self, approval: ApprovalRequest, deadline: Deadline | None) -> ApprovalDecision | None:
-        """Ask the approver while the caller's deadline is paused. Returns and raises the same as `require`."""
+        """Ask the approver, and pause the deadline meanwhile. Returns and raises the same as `require`."""
         if self.ask is None:
             raise DeniedError(
                 f"{approval.tool} needs the user's approval ({approval.summary}), but no approver is available. "
@@ -255,7 +256,7 @@ def _describe_edit(edit: ops.FileEdit) -> str:
 
 
 def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[ApprovalRequest]) -> None:
-    """Raise ToolError, which lists the differences, if the current state differs from the approved one."""
+    """Raise a ToolError that lists the differences if the current state is not the approved one."""
     for before, now in zip_longest(approved, current):
         if before is not None and now is not None and before.fingerprint == now.fingerprint:
             continue
@@ -280,8 +281,10 @@ def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -
 
 
 def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
-    """Return the plan with the approver's text in place of the planned text, if the decision has one. Raises UsageError
-    if the decision has a text but the plan does not change exactly one text file."""
+    """Return the plan, with its new file content replaced by the approver's if the decision contains any.
+
+    Raises UsageError if it does, but the plan does not change exactly one text file.
+    """
     content = decision.content if decision is not None else None
     if content is None:
         return planned

@@ -11,7 +11,7 @@ MAX_BYTES = 4 << 20
 
 
 class ApprovedContent:
-    """The approved content of one ``kind``, such as ``skills``, as hashes in a file in the directory ``home``."""
+    """Hashes of all approved content of one ``kind``, such as ``skills``, in a file in the directory ``home``."""
 
     def __init__(self, home: str, kind: str) -> None:
         self._file = Path(home, f"trusted-{kind}")

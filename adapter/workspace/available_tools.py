@@ -45,7 +45,7 @@ def select_available_tools(
 ) -> ToolSet:
     """Return the tools that the host can run and whose effect is in ``allowed`` (None: any effect).
 
-    Tool descriptions list the skills and the kinds of sub-agents.
+    The descriptions of the tools that load skills and start sub-agents list the available ones.
     """
     present = host.capabilities() | ({"skills"} if skills else set())
     return ToolSet(

@@ -38,8 +38,9 @@ def plan_operation(
 ) -> Plan:
     """Plan an operation. Raises ToolError if the operation cannot succeed.
 
-    ``capabilities``: the session's capabilities beyond files and processes; None outside a session. ``deadline``: the
-    deadline of the code that makes the call, which is paused while the user answers.
+    Args:
+        capabilities: The session's capabilities beyond files and processes; None outside a session.
+        deadline: The deadline of the code that makes the call, which is paused while the user is asked.
     """
     if isinstance(operation, ops.HostOperation):
         if capabilities is None:
@@ -160,4 +161,4 @@ _WITHOUT_PLAN: dict[type, tuple[str, Callable[[WorkspaceContext, Any], ops.Outco
     ops.ReadCommandOutput: ("read the output of {id}", lambda context, each: context.commands.read(each)),
     ops.KillCommand: ("end {id}", lambda context, each: context.commands.kill(each)),
 }
-"""The summary and the function of each operation that needs no planning: it reads, or cannot fail halfway."""
+"""The summary and the function of each operation that needs no planning, because it reads or cannot fail halfway."""

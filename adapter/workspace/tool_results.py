@@ -32,10 +32,7 @@ def build_tool_result(
 
 
 def make_encodable(result: ToolResult) -> ToolResult:
-    """Replace lone surrogates with U+FFFD, so that the result can be encoded.
-
-    Such surrogates come from calls, file names and functions. Every result of a workspace passes through this function.
-    """
+    """Replace lone surrogates, from calls, file names and functions, with U+FFFD, so that the result can be encoded."""
     fields = ("name", "content", "error", "data", "diff", "user_message", "notes")
     changes = {name: replace_surrogates(value) for name in fields if (value := getattr(result, name))}
     is_same = all(getattr(result, name) == value for name, value in changes.items())

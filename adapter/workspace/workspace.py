@@ -135,7 +135,7 @@ class Workspace:
 
     @property
     def sandbox(self) -> str:
-        """Describe the sandbox of programs, custom functions and MCP tools; empty without such tools."""
+        """A description of how programs, custom functions and MCP tools are confined; empty without such tools."""
         return sandbox_notes.build_session_sandbox_note(self.tools.values(), self._context.sandbox)
 
     @property
@@ -195,7 +195,7 @@ class Workspace:
         return self.run_within(name, arguments, None)
 
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, deadline: Deadline | None) -> ToolResult:
-        """Run one call. No operation is started after the deadline, if there is one."""
+        """Run one call. No operation starts after the deadline, if there is one."""
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):
@@ -397,7 +397,7 @@ class Workspace:
         operation = with_deadline(call.to_operation(), deadline)
         if isinstance(operation, ReadText) and deadline is None:  # code that calls a tool sees no images
             operation = replace(operation, media=self.host.media)
-        # The effect of the operation decides, not the one that its tool declares.
+        # The operation's effect decides, not the effect that its tool declares.
         effect = find_effect(operation)
         self._check_allowed(tool, effect)
         with convert_os_errors(f"{tool.name} was not done"):

@@ -91,7 +91,7 @@ class SessionCapabilities:
         return skills.find_skills(self.root, self.host.skill_folders)
 
     def share(self, other: SessionCapabilities) -> None:
-        """Use the locks, memory and event loop of ``other``, which still closes them."""
+        """Use the locks, memory and event loop of ``other``, which remains responsible for closing them."""
         self.approval_lock, self.memory_lock = other.approval_lock, other.memory_lock
         self.memory, self.loop = other.memory, other.loop
         self.owns_loop = False
@@ -206,8 +206,8 @@ def _write_memory(capabilities: SessionCapabilities, operation: ops.WriteMemory)
 def _run_batch(capabilities: SessionCapabilities, operation: ops.RunBatch) -> ops.BatchResults:
     """Run the calls in parallel, and return their results in order.
 
-    Calls that write run one after the other, so that two edits of a file both apply. Equal calls also run one after the
-    other, so that a replay can assign their results.
+    Calls that write run in sequence, so that two edits of a file both apply. Identical calls also run in sequence, so
+    that a replay can match their results to them.
     """
     if not operation.calls:
         raise ToolError(f"the batch is empty; give 1 to {ops.MAX_BATCH} calls, each with a tool and its parameters")

@@ -98,13 +98,10 @@ class DocsProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebAccess:
-    """Limits for fetching pages.
-
-    ``allow_loopback``: True to permit this machine's own addresses, with any port. This is meant for tests and for the
-    user's own servers.
-    """
+    """Limits for fetching pages."""
 
     allow_loopback: bool = False
+    """True to permit this machine's own addresses, with any port: for tests and for the user's own servers."""
     upgrade: bool = True
     """True to replace ``http:`` with ``https:`` in addresses."""
     max_bytes: int = 5_000_000
@@ -146,7 +143,7 @@ class Host:
     editor: Editor | Embedded | None = "embedded"
     agents: AgentRunner[Any] | None = None
     search: SearchProvider | Embedded | None = None
-    """The web search service; ``"embedded"`` searches only the workspace, as its tool's description says."""
+    """The web search service; ``"embedded"`` searches only the documents in the workspace."""
     docs: DocsProvider | Embedded | None = "embedded"
     web: WebAccess | None = WebAccess()
     events: Callable[[HostEvent], Awaitable[None] | None] | None = None

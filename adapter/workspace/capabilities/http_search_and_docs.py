@@ -80,7 +80,7 @@ class _Service:
                         raise ToolError(f"the service's response is larger than {MAX_BYTES:,} bytes; request less")
                 return _redact_key(key, answer)
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
-            raise ToolError(f"the service cannot be asked this ({error}); make the query shorter or simpler") from None
+            raise ToolError(f"the query makes an invalid request ({error}); make it shorter or simpler") from None
         except httpx2.HTTPError as error:
             raise ToolError(f"the service does not respond ({type(error).__name__}); continue without it") from None
 
@@ -169,7 +169,7 @@ class HttpDocs(_Service):
         values = {"id": library_id, "mode": mode, "topic": topic or "", "page": str(page)}
         text = self._send_request(self._read_url, values).decode("utf-8", "replace")
         if not text.strip():
-            raise ToolError(f"the service has nothing on page {page} about {library_id}; try another topic or page")
+            raise ToolError(f"the service has no page {page} about {library_id}; try another topic or page")
         more = f"\n(cut at {MAX_DOCS} characters; see the next page)" if len(text) > MAX_DOCS else ""
         return text[:MAX_DOCS] + more
 

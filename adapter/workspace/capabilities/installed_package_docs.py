@@ -24,7 +24,7 @@ PAGE_CHARACTERS = 10_000
 MAX_FOUND = 5
 """Maximum number of libraries returned by a search."""
 MIN_SIMILARITY = 75
-"""Minimum similarity of names, in percent. A search for ``react`` does not mean ``tenacity``."""
+"""Minimum similarity of names, in percent. With it, a search for ``react`` does not return ``tenacity``."""
 MAX_SOURCE_BYTES = 1_000_000
 """Maximum size of a source file that is read, in bytes."""
 MAX_FILES = 400

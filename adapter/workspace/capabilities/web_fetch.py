@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|\d+)\.?")
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
 _TEXT = re.compile(r"text/|.*\b(?:json|xml|javascript|ecmascript|yaml|toml|csv)\b", re.IGNORECASE)
 _NOT_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
-"""Python codecs that no page uses. The time of ``punycode`` is quadratic in the length of the text."""
+"""Python codecs that no page uses. ``punycode`` takes quadratic time."""
 _HTML = re.compile(r"text/html|application/xhtml", re.IGNORECASE)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
@@ -294,7 +294,7 @@ def convert_html(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) 
 def is_in_domains(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
     """Return whether the host of ``url`` is in an allowed domain and in no blocked domain.
 
-    If ``allowed`` is empty, all domains are allowed. The domain of a malformed address is unknown.
+    If ``allowed`` is empty, all domains are allowed. A malformed address is accepted only if both lists are empty.
     """
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")

@@ -1,4 +1,4 @@
-"""Resolve the paths of a change again for each step, and lock and sync their directories."""
+"""Resolve the paths of a change anew for each step, and lock and sync their directories."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ChangePaths:
 
     @contextmanager
     def resolve_for_repair(self, path: str) -> Iterator[ResolvedPath]:
-        """Resolve a path during repair. Raises PathGoneError if its directory is missing, a component is a link, or it
-        is git's own data, which no change contains."""
+        """Resolve a path while repairing an interrupted change. Raises PathGoneError if its directory is missing, a
+        component is a link, or it is git's own data."""
         with ExitStack() as stack:
             try:
                 resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, parents="assume"))

@@ -1,4 +1,4 @@
-"""Guess the encoding of a file whose few characters outside ASCII are in comments and messages.
+"""Guess the encoding of source code, whose few characters outside ASCII are in comments and messages.
 
 Statistical libraries need paragraphs of text. In source code, they read a French accent as Arabic, and a comment in
 Chinese as Korean. Here, the text that results from each encoding is rated by its words. The letters of a word should
@@ -69,7 +69,7 @@ _RARE_CYRILLIC = "шщъ"
 
 
 def guess_encoding(data: bytes) -> str | None:
-    """Return the most probable encoding of ``data``, in which ASCII is ASCII, or None if no known encoding fits."""
+    """Return the most probable encoding of ``data`` that includes ASCII, or None if no known encoding fits."""
     decoded = [(name, text) for name in _SINGLE_BYTE if (text := _decode(data, name)) is not None]
     ratings = [(_measure_oddness(text), name) for name, text in decoded]
     oddness, best = min(ratings, key=lambda rating: rating[0], default=(1.0, None))

@@ -1,7 +1,7 @@
 """The change history of a workspace: commit changes atomically, list, undo and redo them, without git.
 
-An undo reverts only the recorded change. If a file was edited since, the undo keeps the edits, provided that each line
-to revert still occurs exactly once. If one does not, the undo is refused and changes nothing.
+An undo reverts only the recorded change, and keeps later edits of the same file. It is refused if a line to revert no
+longer occurs exactly once.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class History:
             return self.take_notes()
 
     def can_keep(self) -> bool:
-        """Return whether the disk has room to record a change for undo. In a batch, raises ToolError if it has none."""
+        """Return whether the disk has room to record a change for undo. In a batch, raise ToolError instead of
+        returning False."""
         if self.store.has_room():
             return True
         if self._in_batch:
@@ -158,10 +159,10 @@ class History:
                 other = next((change.summary for change, _ in self._iter_undoable(store_fd, None)), "")
         if other:
             raise ToolError(
-                f"there is nothing to undo: this session has no recorded change. The last change of an earlier session "
-                f"is: {other}. Undo it with `adapter undo`, or with Workspace.history.undo()"
+                f"nothing to undo in this session. The last change of an earlier session is: {other}. "
+                "To undo it, use `adapter undo` or Workspace.history.undo()"
             )
-        raise ToolError("there is nothing to undo: no change of this workspace is recorded")
+        raise ToolError("nothing to undo: the history of this workspace is empty")
 
     def redo(self, session: str | None = None, review: UndoReview | None = None) -> UndoResult:
         """Redo the last undone change of ``session`` or of all sessions. ``review``: as in `undo`.
@@ -176,7 +177,7 @@ class History:
                         if record.kept_as == "undo":
                             return self._undo(store_fd, change, record, "redo", review)
                         break
-        raise ToolError("there is nothing to redo: no change has been undone since the last change")
+        raise ToolError("nothing to redo: nothing was undone since the last change")
 
     @contextmanager
     def combine_changes(self) -> Iterator[None]:
@@ -223,7 +224,7 @@ class History:
             return
         if interrupted.isdigit():
             self.store.notes.append("an interrupted batch of changes was rolled back")
-            self._undo_after(store_fd, int(interrupted), _refuse_run_later)
+            self._undo_after(store_fd, int(interrupted), _refuse_autorun_files)
         tree_ops.remove(BATCH, store_fd)
 
     def _undo_after(self, store_fd: int, number: int, review: UndoReview | None = None) -> None:
@@ -269,7 +270,7 @@ class History:
             shown, inverse = inverse, UndoPlan(self._root, store_fd, name, record)
             if (inverse.steps, inverse.diffs) != (shown.steps, shown.diffs):
                 raise ToolError(
-                    f"not undone: {change.summary}. The files changed before the undo was approved. Nothing was changed"
+                    f"not undone: {change.summary}. The files changed while approval was requested; try again"
                 )
         if inverse.failures:
             raise ToolError(
@@ -294,9 +295,9 @@ class History:
         return UndoResult(change, "".join(reversed(inverse.diffs)), tuple(reversed(inverse.notes)))
 
 
-def _refuse_run_later(change: RecordedChange, paths: Sequence[str], _: str) -> None:
+def _refuse_autorun_files(_change: RecordedChange, paths: Sequence[str], _diff: str) -> None:
     if reason := explain_autorun(paths):
-        raise ToolError(f"it changes {', '.join(change.paths)}, and {reason}; undo it with `adapter undo`")
+        raise ToolError(f"its undo needs your approval, because {reason}; use `adapter undo`")
 
 
 def _get_parent(path: str) -> tuple[str, ...]:

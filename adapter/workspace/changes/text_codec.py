@@ -24,10 +24,10 @@ MAX_TEXT_BYTES = 16 * 1024 * 1024
 PROBE_BYTES = 8_192
 """Number of bytes searched for a NUL, which marks a binary file, as in git."""
 _GUESS_BYTES, _LIBRARY_BYTES = 8_192, 65_536
-"""Numbers of bytes used to guess the encoding: of lines with non-ASCII characters, and of the whole file. The guess is
-then checked on the whole file."""
+"""Maximum number of bytes passed to `guess_encoding` (only lines with non-ASCII bytes) and to charset-normalizer (the
+start of the file). Each guess is then checked on the whole file."""
 _WORD_BYTES = 40
-"""Maximum number of ASCII bytes used before the first non-ASCII byte: the beginning of its word."""
+"""Maximum number of bytes kept before the first non-ASCII byte, to include the beginning of its word."""
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ASCII = bytes(range(128))

@@ -178,8 +178,8 @@ class _FileChange:
                 calls.rename(new, resolved.dirfd, resolved.name, resolved.dirfd)
 
     def close(self) -> None:
-        """End the change. Keep the old content for undo, or drop it if undo is not needed. If this change undoes an
-        earlier one, also drop the record of that one."""
+        """End the change. Keep the old content if it is needed for undo. If the change undoes an earlier one, drop the
+        earlier one's record."""
         name = "" if self._record.kept_as == "nothing" else self._keep_all()
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):

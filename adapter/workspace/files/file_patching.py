@@ -46,9 +46,9 @@ def patch_bytes(
 ) -> tuple[PatchResult, bytes]:
     """Return the patched text of a file and its bytes. Bytes outside of the patches do not change.
 
-    If the encoding is a guess, the patches are applied to both the bytes and the decoded text, and the results must
-    agree. Otherwise, the guess is wrong: a decoded letter may be only half of a character, so old text may match at
-    false places. Raises EditError if the patches do not match, ToolError if the file is binary or cannot be written.
+    If the encoding is a guess, the patches are applied to both the bytes and the decoded text. Different results show
+    that the guess is wrong, and that a patch matched in the middle of a multi-byte character. Raises EditError if the
+    results differ or the patches do not match, ToolError if the file is binary or cannot be written.
     """
     decoded = decode(data, display_path, encoding)
     result = _patch(decoded.text, operation.patches, operation, display_path)
@@ -82,9 +82,9 @@ def _to_bytes_patch(patch: Patch, encoding: str, display_path: str) -> Patch:
 
 
 def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refuse") -> bool:
-    """Return whether the patches contain the whole text of a file, so that the file need not exist.
+    """Return whether the patches can create a file, because they contain its whole text.
 
-    A single patch without old text does, unless ``empty_old_text`` is "refuse".
+    A single patch without old text can, unless ``empty_old_text`` is "refuse".
     """
     if len(patches) == 1 and empty_old_text != "refuse" and not (patches[0].old_text or patches[0].start_line):
         return True

@@ -37,8 +37,8 @@ MAX_COPY_BYTES = 1024 * 1024 * 1024
 
 
 def _check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[ResolvedPath, str, dict[str, str]]:
-    """Return the path to delete, with its descriptor closed, a summary, and a map from each path to delete to its
-    identity. Raises ToolError if the path cannot be deleted."""
+    """Return the resolved path (its descriptor is closed), a summary, and the identity of each file to delete, by path.
+    Raises ToolError if the path cannot be deleted."""
     with root.locate(operation.path, follow=False) as resolved:
         _check_removable(root, resolved, operation.path)
     state, display_path = _read_state(root, resolved), resolved.display_path

@@ -151,7 +151,7 @@ def _cut(lines: Sequence[str], first: int, limit: int | None) -> tuple[str, tupl
 def _stream_lines(
     operation: ReadText, descriptor: int, resolved: ResolvedPath, size: int, encoding: str | None
 ) -> FileText:
-    """Read lines of a file that is too large for memory. Earlier lines are only counted, later lines are not read."""
+    """Read the requested lines of a file that is too large for memory. Lines before them are only counted."""
     large = f"{resolved.display_path} is large ({size} bytes)"
     if operation.start_line is None and operation.end_line is None and operation.max_lines is None:
         raise ToolError(f"{large} and cannot be read whole (limit {MAX_TEXT_BYTES} bytes); read a range of its lines")

@@ -103,8 +103,7 @@ class DescriptorCalls:
         return os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=dirfd)  # each open file has its own lock
 
     def find_path(self, dirfd: int) -> str | None:  # noqa: ARG002
-        """Return the path by which a child process can enter the directory, or None if the child can inherit the
-        descriptor instead."""
+        """Return the directory's path for a child process, or None if the child can inherit the descriptor."""
         return None
 
 

@@ -50,8 +50,8 @@ def is_repository(directory: str, new_name: str = "") -> bool:
 
 
 def is_git_data(top: str, parts: Sequence[str]) -> bool:
-    """Return whether changing the file at ``parts``, relative to ``top``, would change git's own data or turn a
-    directory into a repository."""
+    """Return whether a file is git's own data, or would turn its directory into a repository. ``parts``: its path below
+    ``top``."""
     directory = top
     if parts and parts[-1].casefold() in SETTINGS:
         return True
@@ -120,7 +120,7 @@ def _is_repository_with(names: frozenset[str]) -> bool:
 
 
 def find_paths_run_by_git(top: str) -> Iterator[str]:
-    """Yield the paths below ``top`` that its repository's configuration names as programs or files to include."""
+    """Yield the paths below ``top`` that the configuration of its repository runs as programs or includes."""
     directory = find_git_directory(top)
     if directory is None:
         return

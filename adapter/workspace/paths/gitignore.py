@@ -34,9 +34,9 @@ class IgnoreFile:
     base: str
     rules: GitIgnoreSpec
     mentions: re.Pattern[str]
-    """Pattern that matches every path that any rule matches. Most paths match no rule: one search rules them out."""
+    """All rules combined. Most paths match none of them, which one search shows."""
     keeps: re.Pattern[str]
-    """Pattern that matches every path that any ``!`` line matches. For other paths, rule order does not matter."""
+    """All ``!`` lines combined. For paths that match none of them, the order of rules does not matter."""
 
     def decide(self, path: str) -> bool | None:
         """Return True if ``path`` is ignored, False if a ``!`` line keeps it, None if no rule matches it.

@@ -1,9 +1,9 @@
 """Make system calls by path, and check every directory of the path before and after each call.
 
 This is for systems without directory descriptors, such as Windows. A number represents an open directory: its path, and
-the identities (volume and file index) of all directories from the opened root down to it. A call fails if one of them
-is no longer the same directory, or has become a link. Between a check and its call another process can still replace a
-directory; the check after the call detects that, but a file may have been created or renamed elsewhere by then.
+the identities (volume and file index) of all directories from the opened root down to it. A call fails if one of these
+has been replaced or has become a link. Another process can still replace a directory between a check and its call. The
+check after the call detects that, but by then a file may have been created or renamed elsewhere.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TypeAlias
 _FIRST = 1 << 30
 """The first number of an open directory: greater than every file descriptor."""
 _NAME_SURROGATE = 0x2000_0000
-"""Bit that marks reparse tags of names for another file or directory: symbolic links, junctions, mount points
-(Microsoft Learn, Reparse Point Tags). Files with other tags, such as files in OneDrive, are ordinary files."""
+"""Bit in the reparse tags of symbolic links, junctions and mount points (Microsoft Learn, Reparse Point Tags). Files
+without this bit, such as files in OneDrive, are ordinary files."""
 _Identity: TypeAlias = tuple[int, int]
 
 
@@ -196,7 +196,7 @@ class PathCalls:
 
     @contextmanager
     def _check_change(self, dirfd: int) -> Iterator[_OpenDirectory]:
-        """Like `_check_around`, but if the directory was replaced, raise ESTALE: the change may be in another one."""
+        """Like `_check_around`, but raise ESTALE if the directory was replaced, since the change may be elsewhere."""
         directory = self._get_directory(dirfd)
         directory.check()
         yield directory

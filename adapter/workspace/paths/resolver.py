@@ -1,11 +1,10 @@
 """Resolve paths from models to descriptors, confined to the workspace root.
 
-If a path is checked and then opened by name, another process can replace it in between. So the resolver walks a path
-one component at a time, on descriptors of the directories already entered. It returns a directory descriptor and a
-last name, with which callers do everything else. If the kernel can resolve the path in one call without meeting a
-link, the resolver uses that call.
+If a path is checked and then opened by name, another process can replace it in between. So the resolver opens a path
+one component at a time, each relative to the descriptor of the previous one. Callers get the descriptor of the last
+directory and a name in it. If the kernel can resolve the path in one call without links, the resolver uses that call.
 
-Symbolic links are followed while they stay inside the root. ``..`` returns to the directory the walk came from.
+Symbolic links are followed while they stay inside the root. ``..`` returns to the directory that was entered before.
 Absolute paths are accepted if they are below the root, compared by components.
 """
 
@@ -309,7 +308,7 @@ class _Walk:
             raise _build_denied_error(self._path)
 
     def _resolve_directory(self) -> ResolvedPath:
-        """Return the directory entered last, for a path that ends in ``..``, ``.`` or a link to a parent directory."""
+        """Return the directory entered last. Used for paths that end in ``..``, ``.`` or a link to a parent."""
         status = calls.fstat(self._open[-1])
         if not self._names:
             return ResolvedPath(self._open[-1], ".", (), status)

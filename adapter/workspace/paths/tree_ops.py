@@ -62,7 +62,7 @@ def compute_fingerprint(name: str, dirfd: int) -> str | None:
 
 
 def build_identity(status: os.stat_result) -> str:
-    """Return a string that changes when the file is replaced or written; for a directory, when it is replaced."""
+    """Return a string that changes when a file is replaced or written, or when a directory is replaced."""
     same = (status.st_dev, status.st_ino, status.st_mode)
     written = () if stat.S_ISDIR(status.st_mode) else (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return repr(same + written)

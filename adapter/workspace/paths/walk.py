@@ -22,7 +22,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
     entries: int = 200_000
-    """Maximum number of entries in a walk, without the names that ``accept_name`` rejects."""
+    """Maximum number of entries in a walk, not counting those that ``accept_name`` rejects."""
     names: int = 2_000_000
     """Maximum number of names read from one directory."""
     depth: int = 64
@@ -83,7 +83,7 @@ class Walk:
     accept_name: Callable[[str], bool] = lambda _: True
     """Filter for the names of entries that are not directories."""
     directories_first: bool = False
-    """True to sort directories before files, and names without case."""
+    """True to sort directories before files, and to ignore case."""
     limits: WalkLimits = WalkLimits()
     notes: list[str] = field(default_factory=list)
     """The limits that ended the walk early."""

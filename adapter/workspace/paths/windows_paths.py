@@ -1,4 +1,4 @@
-"""Split and check paths as Windows reads them. Pure functions, which run on every system.
+"""Split and check paths by the rules of Windows, on any system.
 
 Sources: Naming Files, Paths, and Namespaces (Microsoft Learn); the rules on 8.3 names of git's CVE-2019-1353.
 """

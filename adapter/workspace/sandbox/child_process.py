@@ -38,7 +38,7 @@ _READ_BYTES = 131_072
 _PIPE_BYTES = 262_144
 """Size of the output pipe. It needs fewer reads than the default of 64 KB, and still fits in the processor's cache."""
 _LAST_READS = 64
-"""Maximum number of reads after the end of the command: a process that could not be ended may keep printing."""
+"""Maximum number of reads after the command has ended: a process that could not be killed may keep printing."""
 _F_SETPIPE_SZ = 1031
 _WAIT_S = 1.0
 _TOKEN = "ADAPTER_COMMAND"
@@ -64,15 +64,14 @@ _QUIET = {
 """Environment variables that disable prompts, pagers and colors, because no user can answer."""
 
 _QUIET_WINDOWS = _QUIET | {"PYTHONIOENCODING": "utf-8", "NoDefaultCurrentDirectoryInExePath": "1"}
-"""The variables of `_QUIET`, one that makes Python write UTF-8, and one that keeps cmd.exe from searching the workspace
-for programs."""
+"""`_QUIET`, with variables that make Python write UTF-8 and keep cmd.exe from running programs in the workspace."""
 
 Sink = Callable[[bytes], object]
 
 
 def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a program: the allowed variables, except names that suggest a secret, and the
-    variables that disable prompts and colors."""
+    """Return the environment for a program: the allowed variables whose names do not suggest a secret, and variables
+    that disable prompts and colors."""
     names, quiet = (_PASSED_ON_WINDOWS, _QUIET_WINDOWS) if sys.platform == "win32" else (_PASSED_ON, _QUIET)
     allowed = [name for name in environment if name in names or name.startswith("LC_")]
     return {name: environment[name] for name in allowed if not SECRET_NAME.search(name)} | quiet
@@ -102,8 +101,7 @@ class ProcessExit:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A program to run, and the restrictions that apply to it from its start. See
-    `adapter.workspace.sandbox.supervisor`.
+    """A program to run and its restrictions, which `adapter.workspace.sandbox.supervisor` describes.
 
     ``environment``: variables to set in the scrubbed environment, or to remove if the value is None.
     """

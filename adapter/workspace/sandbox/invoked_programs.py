@@ -13,8 +13,7 @@ from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 MAX_PROGRAMS = 1_000
-"""Maximum number of programs and scripts of a command. A command with more is refused, because an approval would not
-cover them."""
+"""Maximum number of programs and scripts of a command; a command with more is refused."""
 
 
 def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str) -> dict[str, str]:
@@ -23,8 +22,8 @@ def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str
 
 
 def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_path: str) -> dict[str, str]:
-    """Return the identity of each file that ``words`` name, by its path. A word names a file in ``cwd`` or a program in
-    ``search_path``; other words are ignored. Raises ToolError for more than `MAX_PROGRAMS` words."""
+    """Return the identities, by path, of the words that are files in ``cwd`` or programs in ``search_path``. Raises
+    ToolError for more than `MAX_PROGRAMS` words."""
     identities: dict[str, str] = {}
     different = dict.fromkeys(words)
     if len(different) > MAX_PROGRAMS:

@@ -48,9 +48,9 @@ def restricts_truncation() -> bool:
 def build_ruleset(
     read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool
 ) -> dict[str, object]:
-    """Build the ruleset for the supervisor: a dictionary with the rights in ``handled`` and the ``rules``.
+    """Build the ruleset for the supervisor: ``{"handled": [...], "rules": [...]}``.
 
-    The program loses the rights in ``handled`` (files, TCP, scopes), except for those granted for a path by a rule.
+    The program loses the ``handled`` rights (files, TCP, scopes), except where a rule grants them for a path.
     """
     version = get_abi()
     handled = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1

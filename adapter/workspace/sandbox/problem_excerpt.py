@@ -1,8 +1,7 @@
 """Reduce long output to its first lines, its last lines, and the lines between them that look like problems.
 
-Lines keep their order and are not repeated. Each gap shows the number of lines left out. Promptly asks a model
-for the regular expressions of such lines. Here the expressions are fixed, so the same output always has the same
-excerpt, and no output is sent to a model.
+Lines keep their order and are not repeated. Each gap shows the number of lines left out. Promptly asks a model for
+regular expressions that select such lines. Here the expressions are fixed, so that excerpts are reproducible.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from adapter.workspace.sandbox.output_capture import DECODE_ERRORS, HeadAndTail,
 ENDS = 250
 """Number of lines kept at each end."""
 MAX_MATCHES = 100
-"""Maximum number of lines kept from the middle. The first are kept, since they mostly cause the later errors."""
+"""Maximum number of lines kept from the middle: the first ones, since they usually cause the later errors."""
 MAX_LINE_BYTES = 2_000
 """Maximum length of a line, in bytes. A longer line ends with ``...``."""
 _BLOCK_BYTES = 1_048_576

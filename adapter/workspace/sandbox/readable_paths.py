@@ -49,8 +49,7 @@ def list_public_directories() -> tuple[str, ...]:
 
 @cache
 def list_secret_paths() -> tuple[str, ...]:
-    """Return the paths in /etc that not all users may read, such as passwords and keys. The result is empty unless this
-    process runs as root."""
+    """If this process runs as root, return the paths in /etc that not all users may read, such as passwords."""
     return () if os.getuid() else tuple(_find_secrets("/etc"))
 
 
@@ -106,8 +105,8 @@ def list_tool_directories(environment: Mapping[str, str], home: str, workspace: 
 def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tuple[str, ...]]:
     """Return PATH for programs that run in the workspace, and the directories removed from it.
 
-    Directories in the workspace are removed, because a model may have written the programs in them, and so are relative
-    directories. System directories always stay.
+    Relative directories are removed, and directories in the workspace, where a model may have written programs. System
+    directories always stay.
     """
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}

@@ -2,8 +2,8 @@
 
 ::
 
-    bwrap      bubblewrap: only the workspace is writable, and outside of it only the files that tools need exist
-    landlock   the same, enforced by the kernel without bubblewrap; it cannot protect parts of the workspace
+    bwrap      bubblewrap: only the workspace is writable; of other files, only those that tools need are visible
+    landlock   the same without bubblewrap, enforced by the kernel; it cannot protect parts of the workspace
     none       no sandbox: a program has the rights of the user
 
 A level counts as available only after a trial program has run under it.
@@ -212,7 +212,7 @@ class ActiveSandbox:
 
     @property
     def text(self) -> str:
-        """A line for the user that describes the sandbox of programs."""
+        """One line that describes the sandbox to the user."""
         if self.level == "none":
             is_requested = self.settings.level == "none"
             why = "as requested" if is_requested else describe_reasons(writable=self._writable) or "not available"
@@ -252,7 +252,7 @@ class ActiveSandbox:
     def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
         """Return the specification of a process that runs ``argv`` in the workspace directory ``cwd``.
 
-        Raises ToolError if the path rules concern too many files to enforce them.
+        Raises ToolError if the path rules deny too many files to enforce them.
         """
         if self.level == "none":
             return ProcessSpec(argv, {"PATH": self.search_path})
@@ -261,7 +261,7 @@ class ActiveSandbox:
         return self._build_landlock_job(argv)
 
     def list_notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
-        """Return notes for the model on the sandbox, if a command failed and the sandbox is the likely cause."""
+        """Return notes for the model if a command failed and the sandbox is the likely cause."""
         if exit_code == NOT_FOUND and self._left_out:
             shown = ", ".join(escape_for_display(directory or ".") for directory in self._left_out)
             return (f"programs are not searched in {shown} of PATH, because it is in the workspace: give their path",)

@@ -1,4 +1,4 @@
-"""Describe to the user how calls are confined: one call before its approval and in its result, or the whole session.
+"""Describe to the user how calls are confined: a single call, before its approval and in its result, or a session.
 
 =====================================  ==============================================================
 programs and commands                  the active sandbox (`adapter.workspace.sandbox.sandbox`), or none
@@ -47,8 +47,7 @@ def build_sandbox_result_note(operation: ops.Operation, outcome: ops.Outcome, sa
 
 
 def build_session_sandbox_note(tools: Iterable[Tool], sandbox: ActiveSandbox) -> str:
-    """Describe the sandbox of the programs run by ``tools``, in one line about commands and one about functions, if
-    there are any."""
+    """Describe the sandbox of ``tools``: one line about commands and one about functions, if there are any."""
     offered = list(tools)
     functions = [tool for tool in offered if tool.function is not None]
     lines = [sandbox.text] if any(tool.effect == "execute" and tool.function is None for tool in offered) else []

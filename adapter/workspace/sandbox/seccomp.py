@@ -34,7 +34,7 @@ _MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "x86_64": (0xC000003E, 41, (248, 249, 250)),
     "aarch64": (0xC00000B7, 198, (217, 218, 219)),
 }
-"""For each machine: AUDIT_ARCH, the call number of `socket`, and the ones of add_key, request_key and keyctl."""
+"""For each machine: AUDIT_ARCH, and the call numbers of `socket` and of add_key, request_key and keyctl."""
 _TRUNCATING = {"x86_64": (76, ((2, 1), (257, 2), (304, 2))), "aarch64": (45, ((56, 2), (265, 2)))}
 """For each machine: the call number of `truncate`, and the call number and index of ``flags`` for open, openat and
 open_by_handle_at."""
@@ -49,8 +49,9 @@ INTERNET = LOCAL[1:]
 def build_socket_filter(
     families: Sequence[int], machine: str = platform.machine(), *, truncation: bool = True
 ) -> bytes | None:
-    """Build a filter that allows `socket` only for the address families ``families``. Return None if the machine is
-    unknown. ``truncation``: whether files that are not open for writing can be truncated.
+    """Build a filter that allows `socket` only for ``families``. Return None for an unknown machine.
+
+    ``truncation``: whether to allow the truncation of files that are not open for writing.
     """
     if machine not in _MACHINES:
         return None

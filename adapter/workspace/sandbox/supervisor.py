@@ -437,9 +437,8 @@ def _become_subreaper() -> None:
 def _limit_resources(processes: int) -> None:
     """Forbid core dumps and very large files, and limit the user's new threads to twice ``processes``.
 
-    If the limit were ``processes``, forks would fail there, and the supervisor, which ends a program that exceeds it,
-    would never notice a fork bomb. Address space is not limited, since runtimes reserve much more than they
-    use.
+    With a limit of ``processes``, the forks of a fork bomb would fail before the supervisor notices it. Address space
+    is not limited, since runtimes reserve much more than they use.
     """
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, MAX_FILE_BYTES)]
     if os.getuid():
@@ -454,7 +453,7 @@ def _limit_resources(processes: int) -> None:
 
 
 def _count_threads_of_user() -> int:
-    """Return the number of threads that RLIMIT_NPROC counts. If it is unknown, return a number typical of a desktop."""
+    """Return the number of threads that RLIMIT_NPROC counts or, if that is unknown, 4096, which is typical."""
     threads = 0
     for pid, status in _iter_processes():
         with suppress(OSError):

@@ -35,7 +35,7 @@ GIVE_UP_S = 5.0
 """Maximum wait for ended processes and for the end of their output, in seconds."""
 _POLL_S = 0.05
 _SETTLE_S = 0.2
-"""Time in which the processes of a command that has ended may end by themselves, such as its console."""
+"""Time that the remaining processes of an ended command, such as its console, have to end, in seconds."""
 _READ_BYTES = 131_072
 _MAX_WAITING = 16
 """Maximum number of reads buffered for `WindowsProcess.wait`. The program then waits."""
@@ -169,7 +169,7 @@ class WindowsProcess:
 
 
 def build_cmd_argv(line: str) -> list[str]:
-    """Return the arguments with which `WindowsProcess` runs ``line`` in cmd.exe, whose own output is then UTF-8. Raises
+    """Return the arguments with which `WindowsProcess` runs ``line`` in cmd.exe, with UTF-8 as its code page. Raises
     ToolError if cmd.exe would run only a part of the line.
     """
     line = line.strip()
