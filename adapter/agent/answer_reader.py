@@ -42,7 +42,7 @@ class AnswerReader:
         observe: Called with each chunk and event.
         is_flood: Returns whether an answer, given its text so far, has more calls than will be used.
         format: Format for converting calls back to text that the server parsed although the request had no tools.
-        convert: Converts the chunks instead.
+        convert: Function that converts each chunk to chunks to parse, instead of the default conversion to ``format``.
     """
 
     def __init__(

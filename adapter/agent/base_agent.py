@@ -398,7 +398,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return bool(self._constraint_fields)
 
     def _help_with_change(self, query: AskModel) -> None:
-        """Replace or constrain the next answer of a very small model, if it needs help with the requested change."""
+        """Ask a very small model for a whole file, or constrain its answer, if it needs help with a file change."""
         if self._help is None or self._client is None or self._session is None:
             return
         history, tools = self._session.history, self.tools

@@ -161,8 +161,8 @@ class FileQuestion:
 
 
 def needs_file_question(history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether a question for a file may follow the last call. It may if the call was a failed edit, was a change
-    that did not complete the request, read the last file that the request names, or did not find the file to create."""
+    """Return whether a file question may follow the last call: a failed edit, a change that did not complete the
+    request, a read of the last unread file in the request, or a call that did not find the file to create."""
     if not history.recent:
         return False
     last = history.recent[-1]

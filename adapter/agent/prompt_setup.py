@@ -169,15 +169,17 @@ def is_very_small(client: ChatClient | None) -> bool:
 
 
 def select_basic_tools(workspace: Workspace) -> ToolSet:
-    """Return the tools for a very small model's chat template: only the dialect's basic tools, and custom tools. The
-    model needs half a minute to read 2,000 tokens of definitions, and alternates between similar tools."""
+    """Return the dialect's basic tools and the custom tools, for a very small model's chat template. With more, such a
+    model alternates between similar tools, and needs half a minute to read 2,000 tokens of definitions."""
     tools, basic, own = workspace.tools, workspace.dialect.basic, workspace.dialect.tools
     return ToolSet(tool for name, tool in tools.items() if name in basic or name not in own) if basic else tools
 
 
 def build_plain_question(messages: Sequence[Message], request: str) -> list[Message]:
-    """Return one message with the results so far and the user's ``request``, without tools, or [] if the request was
-    left out. A very small model that sees tools, but may only answer in words, does not answer."""
+    """Return one message with the results so far and the user's ``request``, or [] if the request was trimmed.
+
+    A very small model that sees tools but is constrained to words does not answer, so the message mentions no tools.
+    """
     asked = [
         at for at, message in enumerate(messages) if message["role"] == "user" and request in str(message["content"])
     ]

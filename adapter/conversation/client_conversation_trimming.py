@@ -22,7 +22,7 @@ from adapter.core.text.plurals import pluralize
 from adapter.core.text.truncate import shorten
 
 ACCURACY = 0.9
-"""Estimated tokens may use this share of the budget: models with small vocabularies need more than estimated."""
+"""Share of the budget for estimated tokens. Models with small vocabularies need more tokens than estimated."""
 LONG_TEXT = 1_000
 """Number of characters that remain of an old user or model message."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
@@ -128,7 +128,7 @@ class _Fitting:
         self._call_of: dict[int, tuple[str, str]] = {}  # the same by index of the result message
         self._notes: dict[int, _Note] = {}
         self._shortened: dict[int, JsonObject] = {}  # long messages without their middle
-        self._home = -1  # the last message before the position of `_summarize_turn` that is not summarized
+        self._last_kept = -1  # the last message before the position of `_summarize_turn` that is not summarized
         self._first_user = self._last_user = self._last_turn = -1
         self._steps: list[Callable[[int], int]] = [
             self._shorten_result, self._summarize_turn, self._shorten_text, self._omit_message,
@@ -184,24 +184,24 @@ class _Fitting:
             self._shorten_result_to(index, max(SHORT, int(length * share)))
 
     def _summarize_turn(self, index: int) -> int:
-        """Replace an answer with calls, and the calls' results, by a line in the preceding message's note."""
+        """Replace an answer with calls, and their results, with lines in the note of the preceding message."""
         message = self.messages[index]
         if message is None:
             return index + 1
         if message.get("role") != "assistant" or not _list_calls(message):
-            self._home = index
+            self._last_kept = index
             return index + 1
         end = index + 1
         while end < len(self.messages) and end in self._call_of:
             end += 1
-        note = self._note_at(self._home, instead=index)
+        note = self._get_note(self._last_kept, instead=index)
         note.calls += len(_list_calls(message))
         note.lines.extend(self._list_lines(index, end))
         for position in range(index, end):
             self._set(position, None)
         if self._notes.get(index) is note:
-            self._home = index
-        self._write_note(self._home)
+            self._last_kept = index
+        self._write_note(self._last_kept)
         self.cuts["turns"] += 1
         return end
 
@@ -235,23 +235,22 @@ class _Fitting:
         is_text = message is not None and (message.get("role") == "user" or _is_plain_answer(message))
         if not is_text or index in (self._first_user, self._last_user):
             return index + 1
-        home = self._first_user if 0 <= self._first_user < index else index
+        kept = self._first_user if 0 <= self._first_user < index else index
         old = self._notes.pop(index, None) or self._create_note()
-        note = self._note_at(home, instead=index)
+        note = self._get_note(kept, instead=index)
         note.messages += old.messages + 1
         note.calls += old.calls
         note.lines.extend(old.lines)
         self._set(index, None)
-        self._write_note(home)
+        self._write_note(kept)
         self.cuts["messages"] += 1
         return index + 1
 
-    def _note_at(self, home: int, *, instead: int) -> _Note:
-        """Return the note for the message at ``home`` if the user wrote it, otherwise the note for the message at
-        ``instead``."""
-        message = self.messages[home] if home >= 0 else None
+    def _get_note(self, index: int, *, instead: int) -> _Note:
+        """Return the note of message ``index``, or of message ``instead`` if ``index`` is not a user message."""
+        message = self.messages[index] if index >= 0 else None
         is_user = message is not None and message.get("role") == "user"
-        return self._notes.setdefault(home if is_user else instead, self._create_note())
+        return self._notes.setdefault(index if is_user else instead, self._create_note())
 
     def _create_note(self) -> _Note:
         return _Note(deque(maxlen=max(1, min(MAX_NOTED, int(self._limit * NOTED_PER_TOKEN)))))

@@ -140,7 +140,7 @@ class MessageRenderer:
             yield {"role": entry.role, "content": entry.content}
 
     def _describe_call(self, call: ToolCall) -> str:
-        """Return the call as text that the parser does not mistake for a call if it is inside a line."""
+        """Summarize the call as text that the parser does not mistake for a call in the middle of a line."""
         return self.escape(f": {_summarize(call)}").removeprefix(": ")
 
     def _escape_own(self, text: str) -> str:

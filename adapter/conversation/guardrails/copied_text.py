@@ -25,7 +25,7 @@ WORDS = 4
 BEGINNING = 200
 """Number of characters at the start of an error message that are compared with the start of an argument."""
 SHORT = 120
-"""Maximum length of a text for a file that is compared completely, not only at its start, in characters."""
+"""Maximum length of a file text that is compared completely instead of only at its start, in characters."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 
@@ -165,8 +165,7 @@ class SentMessages:
     _sentences: set[str] = field(default_factory=set)
 
     def add(self, message: str, history: CallHistory, answer: str, tools: ToolSet) -> None:
-        """Add a message. The model may repeat text that the message quotes from the conversation, from ``answer`` or
-        from the tools."""
+        """Add a message. Text that the message quotes from the conversation, ``answer`` or tools is no copy later."""
         definitions, runs = _read_definitions(tools)
         quotable = f"{history.text}\n{answer}"
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable)) - runs
@@ -201,8 +200,8 @@ def copies_error(call: PastCall, history: CallHistory) -> bool:
     """Return whether an argument was probably copied from the error message of an earlier call.
 
     An argument is a copy if it begins like the message or contains its instructions. A short text for a file is a copy
-    if it contains any part of the message. The earlier call must have called the same tool, or have an argument in
-    common with ``call``, because a model may search for the errors of other calls.
+    if it contains any part of the message. The earlier call must have the same tool, or an argument in common with
+    ``call``, because a model may search for the errors of other calls.
     """
     texts = [*list_strings(call.arguments)]
     failed = [other.result for other in history.recent if not other.ok and other.name == call.name]

@@ -151,8 +151,7 @@ class Guardrails(ViolationFinder):
         return Retry(violation.guardrail, violation.wordings[tries], held_to)
 
     def drops_answer(self, history: CallHistory, answer: CandidateAnswer) -> bool:
-        """Return whether to drop an answer's text: if it is a call, a word for null, or a copy of a guardrail's
-        message."""
+        """Return whether to drop an answer's text, because it is a call, "null" or a copy of a guardrail message."""
         is_call = "call_as_answer" in self.on and self._is_call_shaped(history, answer.content)
         is_null = "empty_answer" in self.on and is_empty_answer(answer.content, history)
         return is_call or (is_null and answer.content != "") or self._sent.is_mostly_copied(answer.content)
@@ -166,8 +165,7 @@ class Guardrails(ViolationFinder):
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
-        A call that the model should correct is unchanged, unless ``is_final`` is true, which means that no retry is
-        possible.
+        A call that the model should correct itself is unchanged, unless ``is_final`` is true: no retry is possible.
         """
         tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
         allowed = tool and select_allowed_arguments(tool, call.arguments)

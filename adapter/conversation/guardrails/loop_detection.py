@@ -21,7 +21,7 @@ EQUAL_FAILURES = 5
 """Number of consecutive calls of a tool that count as a repetition if all have the same error."""
 
 RECENT = 4
-"""Number of recent calls whose first repetition already counts. A model may not remember the results of older calls."""
+"""Number of recent calls that may not be repeated even once. Results of older calls may be forgotten by the model."""
 
 BLOCK = 200
 """Length of a text that an answer does not repeat by chance, in characters."""
@@ -69,9 +69,8 @@ def repeats_text(text: str, times: int) -> bool:
 
 
 def repeats_in_call(raw: str, tools: ToolSet) -> bool:
-    """Return whether an unfinished call repeats itself where repetition cannot be intended: outside of strings, after
-    an error in the call's JSON, or in an argument that the tool does not have.
-    """
+    """Return whether an unfinished call repeats itself unintentionally: outside of strings, after an error in its JSON,
+    or in an argument that the tool does not have."""
     body = raw[raw.find("{") :]
     head = _HEAD.match(body)
     tool = tools.match(head["name"]) if head else None

@@ -77,8 +77,8 @@ def _list_names(call: PastCall) -> list[str]:
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` changes a target that the model has only begun to read (in one of ``earlier``), with
-    values that the user did not give. Targets that were used before this answer do not count."""
+    """Return whether ``call`` changes a target that the model does not know yet, with values that the user did not
+    give. Such a target is read by a call in ``earlier``, whose result is pending, and by no call before this answer."""
     targets = _list_targets(call)
     if not may_change(call.name, tools):
         return False

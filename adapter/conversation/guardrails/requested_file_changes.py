@@ -1,8 +1,7 @@
 """Determine which change to a file was requested, and what remains to be done.
 
-Small models talk about the change, read the file again and again, or make only a part of the change. Only requests that
-begin with a change and name a file count, so that a false alarm is rare. If a request names only one file, any verb for
-a change counts as a reason to delete it.
+Small models talk about the change, read the file again and again, or make only a part of the change. To avoid false
+alarms, only requests that begin with a verb for a change and name a file are considered.
 """
 
 from __future__ import annotations
@@ -302,10 +301,9 @@ def find_tools_for_omitted_change(content: str, history: CallHistory, tools: Too
 def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the request needs.
 
-    It may delete a file although the request does not ask to delete the whole file. Or it may overwrite a file with a
-    text that lacks most of the known lines, although the request concerns only a part of the file, or is a question, or
-    with an empty text. A file that the request changes must be read first, unless the user's message may contain its
-    text.
+    It does if it deletes a file that the request needs for another purpose, empties a file without being asked to, or
+    overwrites a file, of which the request concerns only a part, with a text that lacks most of the known lines. It
+    also does if it overwrites an unread file, unless the user's message may contain the new text.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):

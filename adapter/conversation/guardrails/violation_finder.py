@@ -68,8 +68,8 @@ _FIRST_STEP = "Answer the user, or call a tool"
 
 
 class ViolationFinder:
-    """Finds violations in the answers of one agent loop, whose messages it remembers. ``on`` are the active guardrails;
-    for the other arguments, see `Guardrails`."""
+    """Finds violations in the answers of one agent loop, and remembers the messages sent about them. ``on``: the active
+    guardrails. The other arguments are as in `Guardrails`."""
 
     def __init__(self, tools: ToolSet, on: frozenset[str], steps: Steps, encode: Encode, *, must_call: bool) -> None:
         self.tools, self.on, self.steps, self.encode, self.must_call = tools, on, steps, encode, must_call
@@ -202,7 +202,7 @@ class ViolationFinder:
         return is_call_shaped(content, history.request) or self.is_hopeless(history, content)
 
     def is_hopeless(self, history: CallHistory, content: str) -> bool:
-        """Return whether an answer begins like a call of an unknown tool, so that its rest need not be received."""
+        """Return whether an unfinished answer begins like a call of an unknown tool, so that it can be stopped."""
         return "call_as_answer" in self.on and begins_hopeless_call(content, history.request, self.tools)
 
     def answer_has_ended(self, history: CallHistory, content: str) -> bool:
