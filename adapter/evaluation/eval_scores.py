@@ -67,9 +67,8 @@ def group_by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
 
 
 def count_discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
-    """Return how many runs were completed only with the method ``one``, and how many only with ``other``. Runs that
-    were not tried with both methods do not count.
-    """
+    """Return how many runs were completed only with method ``one``, and how many only with ``other``, among the runs
+    tried with both."""
     by_key = {(run.scenario, run.number, run.way): run.done for run in runs}
     pairs = [
         (done, by_key[scenario, number, other])

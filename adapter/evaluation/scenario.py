@@ -194,8 +194,9 @@ def _expand_schema(short: str | JsonObject) -> JsonObject:
 
 
 def missing_fact(answer: str, facts: Sequence[str]) -> str:
-    """Return a fault for the first of ``facts`` that the answer lacks, or "" if it contains all. Letter case, and
-    commas in numbers, are ignored. Facts match only whole words and numbers: 12 is not in 120.
+    """Describe the first of ``facts`` that the answer lacks, or return "" if it contains all.
+
+    Letter case, and commas in numbers, are ignored. Facts match only whole words and numbers: 12 is not in 120.
     """
     plain = _normalize_text(answer)
     for fact in facts:

@@ -117,7 +117,7 @@ def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
 
 
 class _LoggedExchange:
-    """Collects the events when a recorded exchange is parsed again."""
+    """Collects the events of a recorded exchange while it is parsed again."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

@@ -18,7 +18,7 @@ from adapter.core.text.display_escaping import escape_for_display
 
 
 class Bar(NamedTuple):
-    """A row of a bar chart. ``shares`` has the style class and the length of each bar. The bars overlap."""
+    """A row of a bar chart with overlapping bars. ``shares``: the style class and the length (0 to 1) of each bar."""
 
     name: str
     label: str

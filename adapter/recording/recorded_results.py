@@ -49,7 +49,7 @@ class RecordedResults:
             return decision
 
     def take_next_result(self) -> tuple[int, ResultLine | None]:
-        """Return the number of approvals before the next recorded result, and that result; 0 and None at the end."""
+        """Return the next recorded result, preceded by the number of approvals before it; 0 and None at the end."""
         return next(self._pair_results, (0, None))
 
     def replay_result(self, questions: int, line: ResultLine) -> ToolResult:

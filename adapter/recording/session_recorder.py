@@ -43,8 +43,8 @@ def take_snapshot(
 ) -> dict[str, transcript_lines.StoredFile]:
     """Return the files in ``root`` and its subfolders by relative path, except links and `.git`.
 
-    ``clean`` redacts the content of a file. ``blank`` is a file that is stored as an empty file. Raises UsageError if
-    the workspace is too large.
+    ``clean`` redacts the content of a file. ``blank`` is stored as an empty file. Raises UsageError if the workspace is
+    too large.
     """
     files: dict[str, transcript_lines.StoredFile] = {}
     size = 0
@@ -53,8 +53,8 @@ def take_snapshot(
         size += len(content)
         if len(files) >= MAX_FILES or size > MAX_BYTES:
             raise UsageError(
-                f"{root} is too large to record: a transcript contains the whole workspace, "
-                f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or omit --record."
+                f"{root} is too large to record: a transcript includes all files of the workspace, and the limit is "
+                f"{MAX_FILES} files and {MAX_BYTES:,} bytes. Work in a smaller copy, or omit --record."
             )
         stored = _encode_file(clean(content), path.stat().st_mode & 0o777)
         raw_name = os.fsencode(path.relative_to(root).as_posix())
@@ -83,15 +83,15 @@ def restore_snapshot(files: dict[str, transcript_lines.StoredFile], root: Path) 
 
 
 def resolve_in_root(root: Path, name: str) -> Path:
-    """Return the path of a transcript's file. Raises UsageError if the name is invalid or leads out of ``root``."""
+    """Return the path of a transcript's file below ``root``. Raises UsageError if the name is invalid or outside."""
     try:
         check_path(re.sub("[\udc80-\udcff]", "?", name))  # a recorded name need not be UTF-8
     except ToolError as error:
-        raise UsageError(f"the transcript names a file {escape_for_display(name)!r}: {error}") from error
+        raise UsageError(f"the transcript has an invalid file name {escape_for_display(name)!r}: {error}") from error
     path = root / name
     if not path.resolve().is_relative_to(root.resolve()):
         raise UsageError(
-            f"the transcript's file {escape_for_display(name)!r} is outside its workspace; it was not written"
+            f"the transcript's file {escape_for_display(name)!r} is outside the workspace, so it was not written"
         )
     return path
 
@@ -152,16 +152,15 @@ def _needs_file_record(tool: Tool, own_names: Container[str]) -> bool:
 
 
 Changed: TypeAlias = tuple[dict[str, transcript_lines.StoredFile | None], str]
-"""The files that a call changed, and the reason why some are missing, or "" if none are."""
+"""The files that a call changed, and the reason why some could not be recorded, or "" if all were."""
 
 
 class SessionRecorder:
     """Records the events of an agent. Call `begin` before the agent runs.
 
     Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``. ``file``
-    is the file that ``recorder`` writes. If it is inside the workspace, it is recorded as empty, as it was at the
-    start. A chat is recorded without its workspace, and each message only once. It can be resumed and viewed, but not
-    replayed.
+    is the file that ``recorder`` writes. If it is inside the workspace, it is recorded as empty. A chat is recorded
+    without the workspace's files, so it can be resumed and viewed, but not replayed.
     """
 
     def __init__(

@@ -2,13 +2,13 @@
 
 ::
 
-    openai {"messages": [..., {"role": "assistant", ..., "weight": 1}], "tools": [...]} sharegpt {"conversations":
-    [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"} text {"text": ..., "spans": [[start,
-    end]]} the text that counts towards the loss
+    openai     {"messages": [..., {"role": "assistant", ..., "weight": 1}], "tools": [...]}
+    sharegpt   {"conversations": [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"}
+    text       {"text": ..., "spans": [[start, end]]}
 
-The model is trained only on the last answer of a sample: earlier answers have ``weight`` 0, as in OpenAI's
-fine-tuning format, or are outside of the spans. In ShareGPT, calls and results are ``function_call`` and
-``observation``, as in LLaMA-Factory.
+Only the last answer of a sample counts towards the loss: earlier answers have ``weight`` 0, as in OpenAI's fine-tuning
+format, or are outside of the spans. In ShareGPT, calls and results are ``function_call`` and ``observation``, as in
+LLaMA-Factory.
 """
 
 from __future__ import annotations
@@ -65,10 +65,9 @@ def _to_turns(message: JsonObject) -> Iterator[JsonObject]:
 
 
 def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
-    """Render a sample with a chat template. Return the text, and the span of the answer in it.
+    """Render a sample with a chat template. Return the text, and the span of the answer, including the end token.
 
-    The span includes the end token. Raises UnrepresentableSample if the template renders earlier messages differently
-    when an answer follows.
+    Raises UnrepresentableSample if the template renders earlier messages differently when an answer follows.
     """
     before = [_decode_arguments(each) for each in sample.messages]
     tools = list(sample.tools)
@@ -87,7 +86,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
 
 
 _PLACEHOLDER = "\ue000"
-"""A character that no real response begins with. Rendered as a response, it shows where the template's text ends."""
+"""A character that no real answer begins with. Rendered as an answer, it shows where the answer begins in the text."""
 
 
 def _decode_arguments(message: JsonObject) -> JsonObject:

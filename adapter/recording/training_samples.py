@@ -82,12 +82,17 @@ FILTERS: Mapping[str, Callable[[TrainingSample], bool]] = {
     "succeeded": lambda sample: sample.succeeded is True,
     "answered": lambda sample: sample.answered is True,
 }
-"""The conditions that a sample can be required to meet.
+"""The conditions that a sample can be required to meet::
 
-valid: the answer is complete, has no invalid call, and was not retried. unfixed: no call needed a repair. calls: the
-answer has calls. approved: approval was requested, and no call was denied. succeeded: every call succeeded. answered:
-the conversation ended with an answer. A sample fails a condition if the required information is not recorded. An
-exchange recorded by a server never has the information for the last three conditions.
+    valid       the answer is complete, has no invalid call, and was not retried
+    unfixed     no call needed a repair
+    calls       the answer has calls
+    approved    approval was requested, and no call was denied
+    succeeded   every call succeeded
+    answered    the conversation ended with an answer
+
+A sample fails a condition if the required information was not recorded. A server never records the information for the
+last three.
 """
 
 

@@ -9,7 +9,8 @@
     {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code
     {"kind": "result", "call_id": ..., "ok": true, "content": ...}
     {"kind": "end", "reason": "answered", "content": ..., "workspace": "sha256:..."}
-    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           the chat continues with a note and a message
+    {"kind": "told", "text": ...}                       a chat continues: a note for the model
+    {"kind": "said", "text": ...}                       and the user's next message
 
 The header contains the initial files of the workspace, so that a transcript can be replayed anywhere, offline. The
 header of a chat does not contain files. Each line is written immediately, so that a crash loses no earlier line.
@@ -58,7 +59,7 @@ class Transcript:
                     f"{name}, line {number}, is not a valid transcript line ({explain_validation_error(error)})"
                 ) from error
         if not parsed or not isinstance(parsed[0], transcript_lines.Header):
-            raise UsageError(f"{name}: the first line is not the header that `adapter run --record` writes")
+            raise UsageError(f"{name} is not a transcript: the header that `adapter run --record` writes is missing")
         if (version := parsed[0].version) > transcript_lines.VERSION:
             known = transcript_lines.VERSION
             raise UsageError(

@@ -1,8 +1,8 @@
 """Run a few tasks with every setup, more tasks with the better setups, and all tasks with the best one.
 
 Successive halving (Jamieson and Talwalkar 2016) spends most of the time on setups that can still win. The server's own
-tool calling gets as many tasks as the best setup, so that all setups can be compared with it. Every round gets an equal
-share of the remaining time. If the planned tasks do not fit into this share, all setups in the round get fewer tasks.
+tool calling gets as many tasks as the best setup, so that the two can be compared. Each round gets an equal share of
+the remaining time. If the planned tasks do not fit into this share, all setups in the round get fewer tasks.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class SetupTrial:
     def rank(self, tasks: int) -> tuple[float, ...]:
         """Return a sort key for the first ``tasks`` outcomes. A greater key is better.
 
-        A setup that never called an expected tool ranks last, whatever the arguments, which may be wrong by chance.
-        Setups that solved both kinds of task, with and without calls, rank above the others: a model that never calls a
-        tool is right whenever no call is needed, and a model that always calls one never finishes. Further criteria are
-        correct answers (each kind of task has the same weight), then valid answers, then a low number of tokens.
+        A setup that never called an expected tool ranks last. Setups that solved both kinds of task, with and without
+        calls, rank above the others: a model that never calls a tool is right whenever no call is needed, and a model
+        that always calls one never finishes. Further criteria are correct answers (both kinds of task have the same
+        weight), then valid answers, then a low number of tokens.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
@@ -96,8 +96,8 @@ class Probe:
 
     @property
     def best(self) -> SetupTrial | None:
-        """The best trial among the setups with the most tasks and the server's own tool calling, compared on the same
-        tasks. None if none of them produced a correct call."""
+        """The best trial, compared on the same tasks: among the setups that ran the most tasks, and the server's own
+        tool calling. None if no setup produced a correct call."""
         tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
         tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
@@ -137,11 +137,10 @@ def probe_model(
     time_limit_s: float = 600.0,
     observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
 ) -> Probe:
-    """Try ``setups``. After each outcome, ``observe`` is called with the trial and the numbers of finished and planned
+    """Try ``setups``. After each outcome, call ``observe`` with the trial, and the finished and planned numbers of
     outcomes.
 
-    Ctrl-C and the time limit end the probe with partial results. Raises TransportError if the server fails with every
-    setup.
+    Ctrl-C and the time limit end the probe with partial results. Raises TransportError if every setup fails.
     """
     observe = wrap_observer(observe, "observe")
     found = Probe([SetupTrial(setup) for setup in setups])

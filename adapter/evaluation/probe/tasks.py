@@ -1,10 +1,10 @@
 """The tasks of a probe, from tasks.toml: short requests over fixed tool sets, with their correct calls.
 
-They are deliberately general, and not from any benchmark. They cover requests with and without a call, numbers, enums,
-nested values, lists, edits, parallel calls, and continuing after a result or an error. Most tasks have the same tools,
-so that a server can cache this part of the prompt. Some have a shop's or a smart home's tools, because a setup that
-suits one tool set may make needless calls with another. Consecutive tasks differ in kind, because weak setups get only
-the first few tasks.
+They are general, and not from any benchmark. They cover requests with and without a call, numbers, enums, nested
+values, lists, edits, parallel calls, and continuing after a result or an error. Most tasks have the same tools, so that
+a server can cache this part of the prompt. Some have the tools of a shop or a smart home, because a setup that suits
+one tool set may make needless calls with another. Consecutive tasks differ in kind, because weak setups get only the
+first few tasks.
 """
 
 from __future__ import annotations

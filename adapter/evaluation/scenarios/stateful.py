@@ -1,4 +1,4 @@
-"""Scenarios with a stateful environment: the effects of a wrong argument do not show in later calls."""
+"""Scenarios with a stateful environment, in which the results of later calls do not reveal a wrong argument."""
 
 from __future__ import annotations
 

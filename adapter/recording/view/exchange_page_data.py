@@ -125,8 +125,8 @@ def build_span_row(
 
 
 def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
-    """Return an exchange's badges, which are also filters. ``turns``: the recorded turn, and the new one if
-    reparsed."""
+    """Return an exchange's badges, which are also filters. ``turns``: the recorded turn and, if it was parsed again,
+    the new one."""
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)
@@ -135,7 +135,7 @@ def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
 
 
 def list_exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
-    """Return the badges for those arguments that are true or not empty."""
+    """Return the names of the badges whose arguments are true or not empty."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 

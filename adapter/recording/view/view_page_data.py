@@ -93,7 +93,7 @@ class PageData:
     """Collects the data of a page.
 
     ``prompt`` is the heading above an exchange's messages. If ``goes_on`` is true, an exchange may continue the
-    previous one, and the page can skip the messages that both have in common.
+    previous one, and the page can hide the messages that they have in common.
     """
 
     def __init__(
@@ -323,8 +323,8 @@ MAX_CALLS = 20
 def build_timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> list[JsonObject]:
     """Return the phases of an exchange in order, or an empty list if the times were not recorded.
 
-    A phase has a start and an end, in seconds after the request, and the kind of span that determines its color.
-    ``names`` are the names of the called tools, if known.
+    A phase has a start and an end, in seconds after the request, and a kind, which determines its color. ``names``: the
+    called tools, if known.
     """
     if exchange.first_s is None or exchange.duration_s is None:
         return []
