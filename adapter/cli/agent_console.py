@@ -95,8 +95,8 @@ class Console(Terminal):
     def _cut_shown(self, content: str) -> str:
         """Return ``content`` without leading lines that were already shown as a complete answer.
 
-        If the last answer's text was not held back, return "" for content that was shown anywhere. A held answer such
-        as "4" may occur in an earlier one by chance.
+        If the text of the last answer was not held back, return "" for content that was shown anywhere. Short text that
+        was held back, such as "4", may occur in an earlier answer by chance.
         """
         text = "".join(self._shown)
         if not self._holds_text and content in text:

@@ -40,8 +40,8 @@ class CallTally:
     acting_calls: list[PastCall] = field(default_factory=list)
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
-    """True if the last call with an effect in `ACTING` failed, was refused, or ran a command that failed. A failed call
-    that would have changed nothing does not count."""
+    """True if the last call with an effect in `ACTING` failed, was refused, or ran a command that failed. Failed calls
+    that would have changed nothing are ignored."""
 
     results: list[str] = field(default_factory=list)
     """The results of successful calls that write no files, except results that contain a text written by the model."""

@@ -1,14 +1,14 @@
-"""Compare the net changes of a run with its task, and name what could not be confirmed.
+"""Compare the net changes of a run with its task, and report signs that they are wrong or incomplete.
 
-The checks compare values, so that most of them hold in any language:
+The checks compare values, so that most of them work in any language:
 
-- Files that parsed still do, and a new text has a word of the task.
-- The quoted words and new files that the task names are in the result.
-- A value that was replaced by another one of the task is gone from all files that the task names.
-- A change that only uses words of the task loses no line without such a word, and writes no other number.
-- A file is gone if, and only if, the task asks to delete or move it. A question changes none.
-- Text that the task does not ask for, such as an extra sentence, was not written (`unrequested_text`).
-- If the run ended because the model repeated itself, the change also has a word of the task, and all values.
+- Files that parsed before still parse, and new text has a word of the task.
+- The result has the quoted words and the new files that the task names.
+- If the run replaced a value with another one from the task, no file named in the task still has the old value.
+- A change made only of words of the task removes no line without such a word, and adds no other number.
+- Exactly the files that the task asks to delete or move are gone. A question changes no file.
+- No text was written that the task does not ask for, such as an extra sentence (`unrequested_text`).
+- If the run ended because the model repeated itself, the change has a word of the task, and all its values.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAX_DIGITS = 18
 UNITS = (1, 60, 1_000, 1_024, 3_600, 86_400)
 """Factors between a number of the task and the same number in the unit of a file."""
 MAX_UNKNOWN_WORDS = 4
-"""Maximum number of words, besides the path, in a task without a known verb that may ask for a deletion."""
+"""Maximum number of words, without the path, of a task without a known verb that may ask for a deletion."""
 CHANGING = ("add", "create", "edit", "move", "delete", "reset")
 """Actions that change files."""
 _EXCEPT = re.compile(
@@ -119,7 +119,7 @@ class Comparison:
 
     @cached_property
     def known(self) -> str:
-        """All that the run wrote or removed, and the files that the task names, in lower case."""
+        """All text that the run wrote or removed, and the files that the task names, in lower case."""
         paths = (change.path for change in self.changes)
         calls = (text for call in self.tally.acting_calls if call.ok for text in list_strings(call.arguments))
         return "\n".join([*paths, self.texts.removed, self.added, *calls, *map(self.read_file, self.paths)]).lower()
@@ -187,8 +187,8 @@ class Comparison:
         return path if is_asked and self.read_file(path) else ""
 
     def _is_target_unchanged(self) -> bool:
-        """Return whether only other files were created. A new file whose name shares a word with a path in the task,
-        such as a test, is not one of them, unless the task contains its name."""
+        """Return whether the run only created files unrelated to the paths in the task. A file whose name shares a word
+        with a path, such as a test, is related, unless the task also contains its name."""
         known = find_words(" ".join(str(PurePath(each).with_suffix("")) for each in self.paths))
         new = [PurePath(change.path) for change in self.changes if change.is_new and change.path not in self.paths]
         others = [each for each in new if each.stem in self.task or known.isdisjoint(find_words(str(each)))]
@@ -225,9 +225,12 @@ class Comparison:
         return all(word in known or word.isdigit() for word in find_words("\n".join(change.added)))
 
     def _find_lost_line(self, change: DiffedFile, *, is_addition: bool) -> str:
-        """Return a line that was lost, or "". An addition loses no line. A change that the task describes loses no line
-        without a word of the task, except if it replaces all lines of a changed block. A deletion of a line that the
-        task names loses no line before or after it with the same punctuation and number of words."""
+        """Return a line that the change should have kept, or "" if there is none.
+
+        An addition keeps all lines. A change that only uses words of the task keeps lines without such a word, unless
+        it replaces a whole block. A deletion keeps the lines around the named one that have the same punctuation and
+        number of words.
+        """
         if not self._is_described(change) and not (is_addition and len(change.added) <= len(change.removed)):
             return ""
         kept = self.added_words if is_addition else self.added_words | self.task_words
@@ -246,8 +249,8 @@ class Comparison:
         return ""
 
     def _find_other_number(self, change: DiffedFile) -> str:
-        """Return a number that took the place of another one, is not in the task and does not follow from a number
-        there (by a unit, a difference or a percentage), or ""."""
+        """Return a new number that is neither in the task nor computed from a number there (by a unit, difference or
+        percentage), or "" if there is none."""
         old, new = (_find_numbers("\n".join(lines)) for lines in (change.removed, change.added))
         asked, wrong = _find_numbers(self.task), new - old - self.known_numbers
         if not wrong or not old or asked <= new | old or not self._is_described(change):
@@ -283,8 +286,8 @@ class Comparison:
         return variable in self.texts.removed and variable not in self.added
 
     def _find_remaining_names(self) -> Iterator[str]:
-        """Yield the names and numbers that a change replaced by another one of the task, and the template variables,
-        that remain in a file of the task. Only names of code must be replaced everywhere in a file."""
+        """Yield template variables, and replaced names and numbers, that remain in a file named by the task. Only names
+        in code must be replaced everywhere in a file."""
         if _EXCEPT.search(self.task) or not self.changes:
             return
         replaced, own = self._find_replaced_names()
@@ -315,7 +318,7 @@ class Comparison:
         return replaced - written, own
 
     def _find_missing_files(self) -> Iterator[str]:
-        """Yield the files that the task asks to create, or to save something to, and that do not exist."""
+        """Yield the missing files that the task asks to create or to save something to."""
         targets = self.paths[:1] if find_file_action(self.task) == "create" else _INTO.findall(self.task)
         if asks_for(self.task, "create") and not asks_for_answer(self.task):
             yield from (path for path in targets if not self.read_file(path) and path.lower() not in self.known)

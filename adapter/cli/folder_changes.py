@@ -1,5 +1,5 @@
-"""Find the changes that a run made to a folder: parse their diff, and compare the folder before and after the run, to
-find the changes by commands."""
+"""Find the changes that a run made to a folder: changes by file tools from their diff, and changes by commands by
+comparing the folder before and after the run."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class FolderState:
         return cls(root, {path: read_file(path) for path in find_paths(task)}, _list_stamps(root))
 
     def compare(self, diff: str | None, read_file: Callable[[str], str]) -> FolderChanges:
-        """Return the changes since this state. ``diff`` contains the changes by file tools. Changes by commands to the
-        files that the task names are added to it."""
+        """Return the changes since this state: ``diff``, which has the changes by file tools, extended by changes that
+        commands made to the files that the task names."""
         now, known = _list_stamps(self.root), diff or ""
         changed = {path: (text, new) for path, text in self.texts.items() if (new := read_file(path)) != text}
         others = [

@@ -62,7 +62,7 @@ Workspace = Annotated[Path, option("DIR", "Work in this folder.", "--workspace",
 FormatTemplate = Annotated[
     Path | None, option("FILE", "Derive the format from this chat template; requires `--format from-template`.")
 ]
-TOOLS_HELP = "Read the tools of `--dialect promptly` from files with this base name, such as tools for tools.json."
+TOOLS_HELP = "With `--dialect promptly`: read the tools from files called NAME.json instead of tools.json."
 ToolsBasename = Annotated[str | None, option("NAME", TOOLS_HELP)]
 INCLUDE_HELP = "With `--dialect promptly`: offer only tools whose names contain TEXT, including opt-in tools."
 EXCLUDE_HELP = "With `--dialect promptly`: leave out tools whose names contain TEXT."

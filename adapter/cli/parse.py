@@ -21,8 +21,8 @@ def parse(
         str | None,
         option(
             "FILE",
-            "Match calls to the tool definitions in this JSON file. With `--dialect promptly`, give the name "
-            "of the tool files without .json.",
+            "Match calls to the tool definitions in this JSON file. With `--dialect promptly`: read the tools from "
+            "files called FILE.json instead of tools.json.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,
@@ -30,7 +30,7 @@ def parse(
     finish_reason: Annotated[
         str | None,
         option(
-            "NAME", "Give the finish reason that the server reported, such as stop, or length if the text was cut off."
+            "NAME", "Treat the text as an answer with this finish reason: length if it was cut off, otherwise stop."
         ),
     ] = None,
     policy: options.PolicyOption = "safe",

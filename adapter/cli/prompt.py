@@ -34,16 +34,15 @@ def prompt(
         str | None,
         option(
             "FILE",
-            "Describe the tools in this JSON file (with `--dialect promptly`: in files with this base name).",
+            "Describe the tools in this JSON file. With `--dialect promptly`: in files called FILE.json instead of "
+            "tools.json.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,
     exclude_tools: options.ExcludeTools = None,
     template: Annotated[
         Path | None,
-        option(
-            "FILE", "Print the prompt that this chat template renders instead: Jinja, tokenizer_config.json or GGUF."
-        ),
+        option("FILE", "Render the prompt with this chat template instead: Jinja, tokenizer_config.json or GGUF."),
     ] = None,
     ask: Annotated[str, option("TEXT", "Render this user message with the chat template of `--template`.")] = "Hello!",
     base_url: Annotated[

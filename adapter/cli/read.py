@@ -60,7 +60,7 @@ def read(
     finish_reason: Annotated[
         str,
         option(
-            "NAME", "Read the server's finish reasons, such as stop or length, from this column; they may be missing."
+            "NAME", "Read the finish reason of each answer, such as stop or length, from this column, if it exists."
         ),
     ] = "finish_reason",
     prompt: Annotated[

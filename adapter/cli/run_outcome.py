@@ -33,7 +33,7 @@ EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "int
 """Exit codes by end reason; 1 for all others."""
 
 LONG_RESULT = 6
-"""Number of words of results above which an answer may be a copy of them."""
+"""Number of words that results must exceed for an answer to count as a copy of them."""
 _CODE_NAME = re.compile(r"\b[a-z]+_\w+\b")
 _ENDED: tuple[Reason, ...] = ("answered", "exited", "finished")
 _STUCK: tuple[Reason, ...] = ("repetition", "stuck")
@@ -95,7 +95,7 @@ def _asks_for_answer(task: str, tally: CallTally) -> bool:
 
 
 def _find_new_value(task: str, tally: CallTally) -> str:
-    """Return a quoted text or a name of code that the task states for a file, and that no result contains, or ""."""
+    """Return a quoted text or code name that a task about a file contains and no result does, or ""."""
     paths = find_paths(task)
     if not paths or _asks_for_answer(_CODE_NAME.sub("it", task), tally):
         return ""
@@ -104,7 +104,7 @@ def _find_new_value(task: str, tally: CallTally) -> str:
 
 
 def _informs(answer: str, task: str, tally: CallTally) -> bool:
-    """Return whether an answer has content. A copy of long results, which the task would need to ask for, has none."""
+    """Return whether an answer informs the user. A copy of long results does not, because the task asks for none."""
     known = find_words(task)
     new, read = find_words(answer) - known, find_words("\n".join(tally.results)) - known
     is_copy = new <= read and 2 * len(new) > len(read) > LONG_RESULT

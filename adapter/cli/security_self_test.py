@@ -80,7 +80,7 @@ def _create_target(sandbox: SandboxSettings) -> Iterator[Target]:
             yield Target(workspace, base / "outside")
 
 
-def _opens_outside(target: Target) -> str:
+def _try_opening_outside(target: Target) -> str:
     for path in ("../outside/file", str(target.victim), "link/file", "link/../../outside/file"):
         if CANARY in target.run("read_file", path=path):
             return f"{path} was read"
@@ -88,20 +88,20 @@ def _opens_outside(target: Target) -> str:
     return _try_changes(target)
 
 
-def _is_torn(target: Target) -> str:
+def _try_undoing(target: Target) -> str:
     target.run("write_file", path="a.txt", content="one\n")
     target.run("write_file", path="a.txt", content="two\n")
     target.workspace.undo()
     return "" if Path(target.workspace.root, "a.txt").read_text() == "one\n" else "the undo did not restore the file"
 
 
-def _outlives(target: Target) -> str:
+def _try_outliving_call(target: Target) -> str:
     target.run_command("(setsid sh -c 'sleep 1; echo x > late' >/dev/null 2>&1 &)")
     threading.Event().wait(1.5)
     return "a process wrote a file after its command" if Path(target.workspace.root, "late").exists() else ""
 
 
-def _reads_environment(target: Target) -> str:
+def _try_reading_environment(target: Target) -> str:
     os.environ["ADAPTER_PROOF_TOKEN"] = CANARY
     try:
         return "a variable was read" if CANARY in target.run_command("env") else ""
@@ -109,7 +109,7 @@ def _reads_environment(target: Target) -> str:
         del os.environ["ADAPTER_PROOF_TOKEN"]
 
 
-def _reads_files(target: Target) -> str:
+def _try_reading_files(target: Target) -> str:
     return "a file was read" if CANARY in target.run_command(f"cat {shlex.quote(str(target.victim))}") else ""
 
 
@@ -124,14 +124,14 @@ def _try_changing_git(target: Target) -> str:
     return "a hook was written" if Path(target.workspace.root, ".git/hooks/pre-commit").exists() else ""
 
 
-def _writes_git(target: Target) -> str:
+def _try_writing_git(target: Target) -> str:
     for path in (".git/hooks/pre-commit", ".GIT/hooks/pre-commit", "sub/.git/config"):
         if target.workspace.run("write_file", {"path": path, "content": "x"}).ok:
             return f"{path} was written"
     return ""
 
 
-def _writes_run_later(target: Target) -> str:
+def _try_writing_autorun_files(target: Target) -> str:
     asked: list[ApprovalRequest] = []
 
     def refuse(request: ApprovalRequest) -> bool:
@@ -144,7 +144,7 @@ def _writes_run_later(target: Target) -> str:
     return "" if len(asked) == 3 else "a file was written without approval"
 
 
-def _uses_network(target: Target) -> str:
+def _try_using_network(target: Target) -> str:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.1)
         port = listener.getsockname()[1]
@@ -152,7 +152,7 @@ def _uses_network(target: Target) -> str:
         return "a server on this machine was reached" if "connected" in target.run_python(code).split("\n") else ""
 
 
-def _reaches_processes(target: Target) -> str:
+def _try_reaching_processes(target: Target) -> str:
     code = f"import os\ntry:\n os.kill({os.getpid()}, 0); print('sent')\nexcept OSError: print('refused')"
     return "a signal reached this program" if "sent" in target.run_python(code).split("\n") else ""
 
@@ -176,17 +176,17 @@ def _try_changes(target: Target) -> str:
 
 
 ATTACKS: Mapping[str, Attack] = {
-    "A file tool opens something outside the workspace, by a path, a link or a race": _opens_outside,
-    "A change is interrupted by a crash, or unwanted": _is_torn,
-    "A command outlives its call, its timeout or the program": _outlives,
-    "A command reads credentials from the environment": _reads_environment,
-    "A command reads your other files": _reads_files,
+    "A file tool opens something outside the workspace, by a path, a link or a race": _try_opening_outside,
+    "A change is interrupted by a crash, or unwanted": _try_undoing,
+    "A command outlives its call, its timeout or the program": _try_outliving_call,
+    "A command reads credentials from the environment": _try_reading_environment,
+    "A command reads your other files": _try_reading_files,
     "A command changes files elsewhere": _try_changing_files,
     "A command changes git's own data, so that git runs something later": _try_changing_git,
-    "A file tool changes git's own data": _writes_git,
-    "A file is written that some program runs later": _writes_run_later,
-    "A command uses the network": _uses_network,
-    "A command reaches other processes: signals, debugging, D-Bus, X11, Wayland": _reaches_processes,
+    "A file tool changes git's own data": _try_writing_git,
+    "A file is written that some program runs later": _try_writing_autorun_files,
+    "A command uses the network": _try_using_network,
+    "A command reaches other processes: signals, debugging, D-Bus, X11, Wayland": _try_reaching_processes,
     "What you approved changes before it is done": _try_changing_after_approval,
 }
 """Attacks, by the row of SECURITY.md that they test. The test suite covers races, crashes and rows about servers."""

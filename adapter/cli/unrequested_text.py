@@ -37,8 +37,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 @dataclass(frozen=True)
 class TextComparison:
-    """A comparison of the changed files of a run with its task. ``task_words`` contains the words of the task, without
-    its paths; ``results`` are the results of its calls."""
+    """A comparison of the files that a run changed with its task. ``task_words``: the words of the task, without its
+    paths. ``results``: the results of calls."""
 
     task: str
     task_words: Collection[str]
@@ -49,7 +49,7 @@ class TextComparison:
 
     @cached_property
     def values(self) -> set[str]:
-        """The words of the task that are neither stop words nor verbs, without its paths and the words in them."""
+        """The words of the task, except stop words, verbs and words that occur in its paths."""
         named = {stem_word(word) for path in find_paths(self.task) for word in find_words(path)}
         words = (word for word in self.task_words if stem_word(word) not in named)
         return {word for word in words if not is_stop_word(word) and not asks_for(word, *ACTIONS)}
@@ -129,10 +129,9 @@ class TextComparison:
         return next((sentence for sentence, words in found if words and words.isdisjoint(self.task_words)), "")
 
     def _find_unrequested_changes(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-        """Describe the changed lines that share no word with the task, if other changed lines explain all its words.
+        """Describe changed lines that share no word with the task, although the other changed lines have all its words.
 
-        A changed line explains its words if all of its new words are in the task. If the task names a value and a
-        place, only the line at this place has both.
+        Only changed lines whose new words are all in the task are considered to be requested.
         """
         found = [(path, line, find_words(old), find_words(line)) for path, old, line in pairs]
         explained = [(old, new) for _, _, old, new in found if old and new - old and new - old <= {*self.task_words}]

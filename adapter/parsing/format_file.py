@@ -52,7 +52,7 @@ def read_format_file(path: object, known: Container[str] = ()) -> Format:
         reason = error.strerror if isinstance(error, OSError) else error  # ValueError: a NUL in the path
         raise UsageError(f"cannot read the format file {str(path)!r}: {reason}") from error
     if len(content) > MAX_BYTES:
-        raise UsageError(f"{path} is not a format file: it is larger than {MAX_BYTES:,} bytes")
+        raise UsageError(f"{path} is too large for a format file, whose maximum is {MAX_BYTES:,} bytes; shorten it")
     try:
         text = content.decode("utf-8-sig")
         spec = parse_format_file(text)
@@ -77,10 +77,12 @@ def parse_format_file(text: str) -> FormatSpec:
         where = _locate(text, "name")
         raise ValueError(f"{where}: expected at most 61 lower-case letters, digits and underscores, got {spec.name!r}")
     if (spec.pairs is not None) != (spec.body in _NEEDS_PAIRS):
-        needs = "needs a table [pairs]" if spec.pairs is None else "takes no table [pairs]"
-        raise ValueError(f"{_locate(text, 'body')}: body {spec.body!r} {needs}")
+        advice = (
+            "requires a [pairs] table; add one" if spec.pairs is None else "does not allow a [pairs] table; remove it"
+        )
+        raise ValueError(f"{_locate(text, 'body')}: body {spec.body!r} {advice}")
     if spec.pairs is not None and "string" not in spec.pairs.openings:
-        raise ValueError(f"{_locate(text, 'pairs.openings')}: expected the key 'string', the text before a value")
+        raise ValueError(f"{_locate(text, 'pairs.openings')}: add the key 'string', the marker before a string value")
     return spec
 
 

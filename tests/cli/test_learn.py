@@ -132,7 +132,7 @@ def test_a_profile_takes_a_format_file(format_file):
         ('name = "made_up"', 'name = "../x"', "line 1: name: expected at most"),
         ('string = " = "', 'other = " = "', "the key 'string'"),
         ('string = " = "', f'string = "{"x" * 2000}"', "1,000 characters"),
-        ('body = "lines"', 'body = "json"', "line 2: body: body 'json' takes no table [pairs]"),
+        ('body = "lines"', 'body = "json"', "line 2: body: body 'json' does not allow a [pairs] table"),
         ('last = "\\n[[end]]"', 'last = "\\n"', "no parser supports this format"),
         ('head = "[[use "', "head =", "line 3"),
         ("]]", "]" * 60_000, "larger than 50,000 bytes"),
