@@ -40,13 +40,13 @@ def format_with_control_tokens(chat: object, format: str) -> Format:
     return with_control_tokens(get_format(format), chat.control_tokens() if isinstance(chat, HasControlTokens) else ())
 
 
-def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
+def discover_control_tokens(endpoint: Endpoint, worker: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
     """Query the server for the control tokens of its model.
 
-    ``process`` renders the user's template. ``props`` is the server's answer to ``/props``, if it was already
+    ``worker`` renders the user's template. ``props`` is the server's answer to ``/props``, if it was already
     requested.
     """
-    template = process.template if process is not None else None
+    template = worker.template if worker is not None else None
     tokens = [*template.tokens.values(), *template.control_tokens] if template is not None else []
     if endpoint.kind == "llama.cpp":
         if not isinstance(props, dict):

@@ -142,7 +142,7 @@ class ModelOptions:
         """Return a failed request without the part that the server rejected, or None. This part can be the tools, or
         the reasoning budget, which vLLM without ``--reasoning-parser`` rejects."""
         if status >= 400 and VLLM_FIELD.encode() in content and (body := exchange.remove_budget()) is not None:
-            self._options.rejected.has_budget = True
+            self._options.rejected.rejects_budget = True
             self.log_once("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
             return body
         is_refused = self.refuses_tools(status, content, exchange.request.body.get("model"))

@@ -115,26 +115,26 @@ class PromptDiscoverer:
         return find(self.endpoint, model)
 
 
-def _discover_by_template(endpoint: Endpoint, process: TemplateWorker) -> PromptDiscovery:
+def _discover_by_template(endpoint: Endpoint, worker: TemplateWorker) -> PromptDiscovery:
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         try:
-            return process.render(messages, tools)
+            return worker.render(messages, tools)
         except ChatTemplateError:
             return None
 
-    source, bos = process.template.source, process.template.tokens.get("bos_token", "")
+    source, bos = worker.template.source, worker.template.tokens.get("bos_token", "")
     traits = probe_capabilities(fill)
     if traits is None:
-        return PromptDiscovery(None, f"in words: {_explain_failure(process)}", source)
+        return PromptDiscovery(None, f"in words: {_explain_failure(worker)}", source)
     return PromptDiscovery(
         TemplatePrompt("template", traits, bos, endpoint.kind), "the model's own, by the given template", source
     )
 
 
-def _explain_failure(process: TemplateWorker) -> str:
+def _explain_failure(worker: TemplateWorker) -> str:
     """Explain why the user's template cannot be used."""
     try:
-        process.render([{"role": "user", "content": "Hello"}], TOOLS)
+        worker.render([{"role": "user", "content": "Hello"}], TOOLS)
     except ChatTemplateError as fault:
         return f"the given template cannot be rendered: {fault}"
     return "the given template does not support tools"
@@ -233,16 +233,16 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
         return traits
 
 
-def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
+def render_system_prompt(worker: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
     """Render two prompts for the question ``ask`` at the start of a conversation: one with ``tools``, and one without
     tools. Raises ChatTemplateError if the template rejects the conversation or does not support tools."""
-    found = _discover_by_template(Endpoint(""), process)
+    found = _discover_by_template(Endpoint(""), worker)
     if found.template_prompt is None:
         raise ChatTemplateError(found.reason)
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
-    format = get_format(detect_format(process.template).format or "hermes")
+    format = get_format(detect_format(worker.template).format or "hermes")
     prepared = prepare_template_messages(Conversation(messages), found.template_prompt.traits, format, tools).messages
-    return process.render(prepared, prepare_tool_definitions([], tools, format)), process.render(prepared)
+    return worker.render(prepared, prepare_tool_definitions([], tools, format)), worker.render(prepared)
 
 
 def _count_prompt_tokens(endpoint: Endpoint, request: JsonObject) -> int:

@@ -105,8 +105,8 @@ def translate_chat_request(
 ) -> TranslatedRequest:
     """Translate a chat request. Raises RequestError if it is invalid.
 
-    ``json_bytes`` is the length of ``body`` as JSON, if known, and at least that of its text. ``conversation`` has the
-    messages, if no other code can change them; without it, they are copied.
+    ``json_bytes`` is the length of ``body`` as JSON, if known. ``conversation`` has the messages, if no other code can
+    change them; without it, they are copied.
     """
     if json_bytes is None or json_bytes > MAX_TEXT:
         check_size(body)

@@ -145,11 +145,11 @@ class ChoiceStream(FollowedChoice):
             return []
         deltas = [*native, *self._take(events, finish_reason)]
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
-            self.follow_up = self._request.remove_tools()
+            self.follow_up = self._request.with_enforced_reply()
         elif not (self.error or self.finish_reason or self.follow_up):
             self.follow_up = self._retry(None, NOTHING, finish_reason) or self._build_next_call(finish_reason)
         if not (self._calls.whole or self.error or self.finish_reason or self.follow_up) and self._has_nothing():
-            self.follow_up = self._request.remove_tools()
+            self.follow_up = self._request.with_enforced_reply()
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
@@ -179,7 +179,7 @@ class ChoiceStream(FollowedChoice):
         return is_empty or (self.attempt.holds_text and guardrails.drops_answer(candidate))
 
     def _end_flood(self) -> list[JsonObject | str]:
-        """End an answer with a call and too many dropped ones, as `Guardrails.screen` does for agents."""
+        """End an answer with too many dropped calls, if it also has a used one, as `Guardrails.screen` does."""
         if self._count_dropped() <= MAX_DROPPED:
             return []
         if not self._calls.whole[self._calls_before :]:
@@ -337,7 +337,7 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *self._calls.add_fragment(event)]
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """Return the deltas for the rest of the answer before a rejected follow-up, or None if none was sent."""
+        """After a rejected follow-up, return the deltas withheld from the answer before it; None without one."""
         if self._withheld is None:
             return None
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None

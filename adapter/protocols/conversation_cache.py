@@ -33,7 +33,7 @@ Built = TypeVar("Built")
 
 
 def hash_beginning(encoded: bytes) -> Blake2b:
-    """Return a hash of the first messages of a conversation, to which the bytes of later ones can be added."""
+    """Return a hash object for the first messages of a conversation, which can be updated with later messages."""
     return hashlib.blake2b(encoded, digest_size=16)
 
 

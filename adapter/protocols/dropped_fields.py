@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 from adapter.core.events import JsonObject
 
 FieldHandling: TypeAlias = Literal["taken", "mapped", "passed", "left out", "refused"]
-"""Handling of a request field. taken: this server uses the field. mapped: the field is renamed or converted for the
-model server. passed: it is forwarded unchanged. left out: it is dropped. refused: the request fails."""
+"""Handling of a request field: used by this server (taken), renamed or converted for the model server (mapped),
+forwarded unchanged (passed), or dropped (left out). A refused field makes the request fail."""
 
 HEADER = "adapter-left-out"
 """Response header that lists the dropped fields."""

@@ -31,7 +31,7 @@ Built = TypeVar("Built")
 @dataclass(frozen=True, slots=True, eq=False)
 class _KnownList:
     """A list in an earlier request, which must not be changed. ``encoded`` has its bytes from the key to the end of the
-    last item. No JSON string contains them unescaped."""
+    last item, which cannot occur unescaped inside a JSON string."""
 
     encoded: bytes
     items: list[Json]
@@ -58,8 +58,8 @@ _BUILT: dict[int, tuple[list[Json], dict[Hashable, Any]]] = {}
 
 
 def load_request(content: bytes) -> Json:
-    """Decode a request body like `load_json`. Equal lists in different requests become the same object. Lists that
-    begin alike share these items."""
+    """Decode a request body like `load_json`. Equal lists in different requests become the same object, and lists with
+    the same first items share these items."""
     places = list(_find_lists(content))
     pieces, end = [], 0
     for place in sorted(places, key=lambda each: each.start):

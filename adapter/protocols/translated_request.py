@@ -234,11 +234,9 @@ class TranslatedRequest:
             request = replace(request, body=request.body | {"stop": stops})
         return request._with_exchange(written_text, retry.message)
 
-    def remove_tools(self) -> TranslatedRequest | None:
-        """Return the follow-up request after an answer without a call or text for the client.
-
-        It enforces a reply in words. Return None if such a reply cannot be enforced.
-        """
+    def with_enforced_reply(self) -> TranslatedRequest | None:
+        """Return the follow-up request after an answer without a call or text for the client. It enforces a reply in
+        words. Return None if the server cannot enforce one."""
         if self.parsing.reply:
             return self._with_enforced_call(ToolSet([self.parsing.reply]))
         enforce, guardrails = self.follow_up.enforce, self.follow_up.guardrails

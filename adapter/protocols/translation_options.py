@@ -115,8 +115,8 @@ class ConstraintSettings:
 class RejectedFeatures:
     """Features that the model server has rejected. Later requests do without them."""
 
-    has_budget: bool = False
-    """True if the server rejected the reasoning budget."""
+    rejects_budget: bool = False
+    """True if the server rejected a reasoning budget."""
     toolless: set[str] = field(default_factory=set)
     """Models whose tools the server rejected."""
 
@@ -160,7 +160,7 @@ class TranslationOptions:
     @property
     def reasoning_field(self) -> str | None:
         """The request field with which the model server limits the reasoning, or None if it does not."""
-        return None if self.rejected.has_budget else SERVER_FIELDS.get(self.kind or "")
+        return None if self.rejected.rejects_budget else SERVER_FIELDS.get(self.kind or "")
 
     @property
     def style_used(self) -> str:

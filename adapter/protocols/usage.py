@@ -18,8 +18,8 @@ MAX_TOKENS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The token usage of an answer. ``reused`` counts prompt tokens from the server's cache, ``stored`` those that
-    were written to it, and ``reasoning`` completion tokens that are reasoning. They are None if not reported."""
+    """The token usage of an answer. ``reused`` counts prompt tokens read from the server's cache, ``stored`` prompt
+    tokens written to it, and ``reasoning`` the completion tokens of reasoning. They are None if not reported."""
 
     prompt: int
     written: int = 0

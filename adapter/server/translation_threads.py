@@ -21,8 +21,8 @@ millisecond; new tools can raise this to eight milliseconds, in the worst case f
 millisecond."""
 
 USUAL_BYTES = 1024 * 1024
-"""Maximum size, in bytes, of a request that the thread for usual requests translates. Larger ones have a thread of
-their own, so they do not delay it. An agent's conversation with all its tools fits."""
+"""Maximum size, in bytes, of a request that the thread for usual requests translates. It is enough for an agent's
+conversation with all its tools. Larger requests use another thread, so that they do not delay the usual ones."""
 
 ROOM_BYTES = 32 * 1024 * 1024
 """Maximum total size, in bytes, of the large bodies in memory. Translation makes several copies of each."""

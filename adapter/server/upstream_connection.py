@@ -44,8 +44,8 @@ _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 def _describe_status_problem(status: int, *, is_work: bool) -> str:
-    """Return why a client cannot get an answer with this status, or "". ``is_work``: whether the request uses the
-    model."""
+    """Return the reason why a response with this status is not forwarded, or "". ``is_work``: True if the request uses
+    the model."""
     if status < 200:
         return "changed the protocol of the connection, which was not requested"
     if status > 599:

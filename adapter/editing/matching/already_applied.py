@@ -109,9 +109,9 @@ def _is_same_code(search: DocumentIndex, old: str, new: str) -> bool:
     return len(before) == len(after) and not any(pair.conflicts for pair in map(compare, before, after))
 
 
-def _has_changes(search: DocumentIndex, first: int, last: int, old: str, new: str) -> bool:
-    """Return whether the lines ``first`` to ``last``, whose content equals that of ``new``, also have its whitespace.
-    Whitespace counts only if the patch changes nothing else."""
+def _has_new_whitespace(search: DocumentIndex, first: int, last: int, old: str, new: str) -> bool:
+    """Return whether the lines ``first`` to ``last``, which match ``new`` apart from whitespace, also have its
+    whitespace. Whitespace counts only if the patch changes nothing else."""
     if not _is_same_code(search, old, new):
         return True
     rows = [line for line in range(first, last + 1) if search.keys[line]]
@@ -145,7 +145,7 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
     ``hint`` is the expected 0-based line. The place of ``old`` is where most of its unchanged lines are. The second
     value is true if these lines confirm the place of ``new``.
     """
-    ranges = [place for place in find_applied_lines(search, old, new) if _has_changes(search, *place, old, new)]
+    ranges = [place for place in find_applied_lines(search, old, new) if _has_new_whitespace(search, *place, old, new)]
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
         ranges = [(search.document.find_line(start), search.document.find_line(start + len(new.strip("\n")) - 1))]
     if not ranges:
@@ -251,7 +251,7 @@ def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[
         return None
     if candidate.is_apart_from(best) and not have_common_lines(old, new):
         return None
-    if not _has_changes(search, candidate.first_line, candidate.last_line, "\n".join(old), "\n".join(new)):
+    if not _has_new_whitespace(search, candidate.first_line, candidate.last_line, "\n".join(old), "\n".join(new)):
         return None
     between = (step for step in candidate.steps if step.is_unmentioned or step.is_elided)
     has_more = any(any(search.keys[step.line_start : step.line_stop]) for step in between)

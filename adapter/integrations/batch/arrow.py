@@ -203,7 +203,7 @@ _FEATURES: JsonObject = {
 
 
 def _build_metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
-    """Add the result columns to the features in the metadata. Hugging Face's datasets ignores unlisted columns."""
+    """Return the metadata, with the result columns added to Hugging Face's features. Unlisted columns are ignored."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
     )

@@ -53,10 +53,12 @@ class EngineDelta:
 class StreamAdapter:
     """Parses one response, complete or streamed.
 
-    ``generation_prompt`` is the end of the prompt, as in `Parser`; None means that it opens reasoning if the format's
-    responses always start inside a reasoning block. Without ``splits_reasoning``, reasoning stays in the content
-    verbatim. ``turn`` makes call ids unique. ``follows_reasoning`` is True if another parser has already parsed the
-    reasoning and its closing marker.
+    Args:
+        generation_prompt: The end of the prompt, as in `Parser`. None: the prompt opens reasoning if the format's
+            responses always start inside a reasoning block.
+        turn: Text that makes call ids unique.
+        splits_reasoning: False to keep reasoning in the content, verbatim.
+        follows_reasoning: True if another parser has already parsed the reasoning and its closing marker.
     """
 
     def __init__(

@@ -194,7 +194,7 @@ def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iter
 
 
 def _find_effect(hints: Any) -> Effect:
-    """Return the effect that a tool's annotations claim. A tool without such a claim needs approval like a command."""
+    """Return the effect that a tool's annotations claim; without such a claim, ``execute``, which needs approval."""
     if hints is None or not hints.read_only_hint:
         return "execute"
     return "network" if hints.open_world_hint is not False else "read"

@@ -22,8 +22,8 @@ from adapter.core.text.redaction import Redactor
 class McpServer:
     """A server: a ``command`` with its arguments, or a ``url``.
 
-    ``environment`` has variables in addition to a few safe ones, which do not include the user's keys. If the server is
-    ``trusted``, its read-only hints are believed; otherwise, the first call to each of its tools needs approval.
+    ``environment`` has variables for the server, in addition to a few safe ones; the user's API keys are not passed on.
+    If the server is ``trusted``, its read-only hints are believed; otherwise, each tool's first call needs approval.
     """
 
     name: str

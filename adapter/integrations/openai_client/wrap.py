@@ -145,7 +145,7 @@ def find_http_library(client: object) -> Any:
 
 
 _Steps: TypeAlias = Generator[Any, Any, Any]
-"""A generator that yields each I/O call's result, or an awaitable for it, and is sent the result."""
+"""A generator that yields the result of each I/O call, or an awaitable for it, and receives the awaited result."""
 
 
 def _run(steps: _Steps) -> Any:

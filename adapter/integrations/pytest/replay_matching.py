@@ -43,8 +43,7 @@ class RequestFingerprint:
 
 
 class ReplayModel:
-    """Replays each of the ``exchanges`` once: for an equal request, or if ``in_order``, for the next request.
-    Thread-safe.
+    """Replays each of the ``exchanges`` once: for an equal request or, if ``in_order``, the next one. Thread-safe.
 
     ``name`` is the file's name for messages. ``secrets`` redacts requests as in a recording. A test that runs once for
     each answer passes ``run``: the index of the answer to the first request, or of the conversation if ``in_order``.

@@ -33,8 +33,7 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ASCII = bytes(range(128))
 """Bytes that a guessed encoding must decode as ASCII. With EBCDIC, edits would match at wrong positions."""
 
-# UTF-32 first: its mark begins with that of UTF-16. The codecs have explicit endianness, so that the
-# mark is not dropped but stays in the text as U+FEFF.
+# UTF-32 first, whose mark begins like UTF-16's. These codecs keep the mark in the text, as U+FEFF.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),

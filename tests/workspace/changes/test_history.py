@@ -362,7 +362,7 @@ def test_undo_in_a_later_session_names_the_earlier_change(stocked):
         with pytest.raises(ToolError, match=r"earlier session is: create new/f\.txt\. To undo it, use `adapter undo`"):
             workspace.undo()
         assert workspace.history.undo().change.summary == "create new/f.txt"
-        with pytest.raises(ToolError, match="no change of this workspace is recorded"):
+        with pytest.raises(ToolError, match="the history of this workspace is empty"):
             workspace.undo()
 
 
