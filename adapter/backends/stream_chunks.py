@@ -72,7 +72,7 @@ class NativeCallWriter:
         self._format, self._native = format, NativeCalls()
 
     def convert(self, chunk: Chunk) -> list[Chunk]:
-        """Return ``chunk``, preceded by the text of all calls if it is the last. A chunk with calls loses its ``raw``."""
+        """Return ``chunk``, preceded by the text of all calls if it is the last. Drop ``raw`` if it has calls."""
         if parts := list_native_calls(chunk.raw or {}):
             self._native.add(parts)
             chunk = replace(chunk, raw=None)

@@ -75,8 +75,8 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
 
 
 def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Convert tools, and return them twice, for `convert_once`. The types of tools that Anthropic's servers run, such as
-    web search, are appended to ``dropped``."""
+    """Convert tools, and return them twice, for `convert_once`. Tools that Anthropic's servers run, such as web search,
+    are dropped: their types are appended to ``dropped``."""
     tools = []
     for tool in definitions:
         definition = tool if tool.get("type", "custom") == "custom" else define_client_tool(tool)
