@@ -119,8 +119,8 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
 
 
 def _find_destinations(source: str, request: str) -> list[str]:
-    """Return the new paths of ``source`` that a request may name. A word after ``source`` may be the name of
-    a folder."""
+    """Return the paths to which a request may ask to move or copy the file ``source``. A word after ``source`` may be
+    the name of a folder."""
     paths, rest = find_paths(request), request.partition(source)[2]
     for path in paths:
         rest = rest.replace(path, " ")

@@ -169,7 +169,7 @@ class ModelOptions:
         if options.kind is not None and options.prompt.may_use_template and model not in self._found:
             return False
         options = self._with_prompt(options, model)
-        return not _needs_generation_prompt(options) or _encode_question(body) in self._generation_prompts
+        return not _needs_generation_prompt(options) or _encode_render_request(body) in self._generation_prompts
 
     def complete(self, options: TranslationOptions, body: Json) -> TranslationOptions:
         """Add to the detected ``options`` the prompt for the requested model, guided choice if the model is small, and
@@ -177,7 +177,7 @@ class ModelOptions:
         options = self._with_prompt(options, _get_model(body))
         if not _needs_generation_prompt(options):
             return options
-        prompt = self._find_generation_prompt(_encode_question(body))
+        prompt = self._find_generation_prompt(_encode_render_request(body))
         # request raw text, because llama.cpp could separate the reasoning by rules of its own
         return replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
 
@@ -267,8 +267,8 @@ def _needs_generation_prompt(options: TranslationOptions) -> bool:
     return options.kind == "llama.cpp" and prompt.template is not None and prompt.generation_prompt is None
 
 
-def _encode_question(body: Json) -> str:
-    """Return a request, as JSON, that renders a generation prompt with the reasoning settings of ``body``."""
+def _encode_render_request(body: Json) -> str:
+    """Return the request, as JSON, that renders a one-message chat with the reasoning settings of ``body``."""
     settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
     return json.dumps({"messages": [{"role": "user", "content": _QUESTION}], **settings})
 

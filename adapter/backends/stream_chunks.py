@@ -98,7 +98,7 @@ class NativeCallWriter:
 
 
 class ChunkReader:
-    """Parses the events of one stream. After the last event, `list_missing` returns the missing end."""
+    """Parses the events of one stream. If the stream ended early, `list_missing` returns the missing last chunk."""
 
     def __init__(self) -> None:
         self._characters = 0

@@ -93,10 +93,11 @@ class Console(Terminal):
                 self.end_line()
 
     def _cut_shown(self, content: str) -> str:
-        """Return ``content`` without leading lines that were already shown as a complete answer.
+        """Return the part of ``content``, the final answer, that was not shown yet.
 
-        If the text of the last answer was not held back, return "" for content that was shown anywhere. Short text that
-        was held back, such as "4", may occur in an earlier answer by chance.
+        Leading lines that equal a complete answer on the screen are removed. If the last answer was streamed to the
+        screen, content that occurs anywhere on it is removed too. If it was held back, this would be wrong: a short
+        answer such as "4" may occur in an earlier one by chance.
         """
         text = "".join(self._shown)
         if not self._holds_text and content in text:

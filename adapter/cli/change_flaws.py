@@ -135,7 +135,7 @@ class Comparison:
         return _find_numbers("\n".join([self.task, plain, *self.tally.results]))
 
     def find_flaws(self) -> Iterator[str]:
-        """Yield a description of each sign that something else was changed."""
+        """Yield a description of each sign that the run did not change exactly what the task asks for."""
         if broken := [path for path in self.tally.broken if _has_syntax_error(path, self.read_file(path))]:
             yield f"{', '.join(broken)} no longer parses"
         action = find_file_action(self.task)

@@ -33,7 +33,7 @@ INTERRUPT_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TextFlowStyle:
-    """Style of a kind of flow. ``first`` is written before the first line, ``indent`` before all other lines."""
+    """Style of a flow, a text that is written in chunks. ``first`` precedes its first line, ``indent`` all others."""
 
     to_stdout: bool = False
     style: str = ""
@@ -55,7 +55,7 @@ def _wait_for_line() -> None:
 
 
 class Terminal:
-    """Writes flows, notes and a status to the terminal, from any thread."""
+    """Writes flows (texts in chunks), notes and a status to the terminal, from any thread."""
 
     def __init__(self) -> None:
         self._stderr = Rich(stderr=True, highlight=False, soft_wrap=True)

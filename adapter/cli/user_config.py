@@ -197,7 +197,8 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _find_table(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the settings class of the table at ``path`` in the file, ignoring keys that the user chooses."""
+    """Return the class that defines the table at ``path`` in the file. Keys that the user chooses, such as names of
+    models, have no class of their own and are skipped."""
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:

@@ -113,9 +113,9 @@ class _Note:
 
 
 class _Fitting:
-    """The messages of a conversation while they are being shortened. None replaces a summarized message.
+    """The messages of a conversation while they are being shortened. In the list, None marks a summarized message.
 
-    Each kind of cut has a position, which only moves forward. All messages before the position have had that cut.
+    Each kind of cut has a position, which only moves forward. The cut was applied to all messages before it.
     """
 
     def __init__(self, originals: Sequence[JsonObject], limit: int) -> None:

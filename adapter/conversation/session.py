@@ -210,7 +210,7 @@ class Session:
         return content if is_used or is_count else f"{content}\n\n{self._repeated_result}"
 
     def _exclude_changes(self, held_to: tuple[str, ...]) -> tuple[str, ...]:
-        """Return ``held_to``, but after a question only the tools that change no files."""
+        """Return the tools ``held_to``. If the user asked a question, leave out the tools that change files."""
         is_asked = self._history.is_question
         return tuple(name for name in held_to if not is_asked or self.tools[name].effect not in ("write", "delete"))
 

@@ -73,7 +73,7 @@ def _copy_lines(
 def merge_lines(
     document: TextDocument, old: Sequence[str], new: Sequence[str], steps: Sequence[LineMapping]
 ) -> list[OutputLine]:
-    """Return the lines that replace the document's lines in ``steps``.
+    """Return the lines that replace the matched lines of the document. ``steps`` map the old lines to these lines.
 
     Kept lines are copied from the document. Changed lines get the document's indentation. Raises AmbiguousReplacement.
     """

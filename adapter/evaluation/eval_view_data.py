@@ -15,7 +15,7 @@ def is_run_log(text: str) -> bool:
 
 
 def view_runs(text: str, name: str) -> PageData:
-    """Return the data for the page. Raises UsageError for an invalid line, and names it."""
+    """Return the data of a page that shows the run log ``text``. Raises UsageError, which names the invalid line."""
     view, head = PageData(name, "eval results", "The conversation", goes_on=False), JsonObject()
     for number, line in enumerate(text.split("\n"), start=1):
         try:

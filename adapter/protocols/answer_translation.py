@@ -170,7 +170,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
-        """After a rejected follow-up request, return the rest of the answer before it; None without such a request."""
+        """Return the rest of the answer before a rejected follow-up request, or None if there was no such request."""
         chunks = self._answer.use_previous()
         if chunks is None:
             return None
@@ -253,7 +253,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         self._answer = BufferedCompletion(self.request, self._created)
 
     def give_up(self) -> JsonObject | None:
-        """After a rejected follow-up request, return the completion before it; None without such a request."""
+        """Return the completion before a rejected follow-up request, or None if there was no such request."""
         return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:

@@ -337,7 +337,7 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *self._calls.add_fragment(event)]
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """After a rejected follow-up, return the deltas withheld from the answer before it; None without one."""
+        """Return the deltas withheld before a rejected follow-up request, or None if there was no such request."""
         if self._withheld is None:
             return None
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None

@@ -172,7 +172,7 @@ EXTRA = "ollama"
 
 
 def build_extra_fields(body: JsonObject) -> JsonObject:
-    """Return the `EXTRA` field for a client's request."""
+    """Return the fields that only Ollama's API has, under the key `EXTRA`, to be added to the chat request."""
     return {EXTRA: {key: body[key] for key in NATIVE if key in body}}
 
 

@@ -176,7 +176,7 @@ class StreamedCompletion(_Completion):
         return False
 
     def use_previous(self) -> list[JsonObject] | None:
-        """After a rejected follow-up request, return the rest of the answer before it; None without such a request."""
+        """Return the rest of the answer before a rejected follow-up request, or None if there was no such request."""
         chunks: list[JsonObject] = []
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
@@ -281,7 +281,7 @@ class BufferedCompletion(_Completion):
         return self._build_completion(choices)
 
     def use_previous(self) -> JsonObject | None:
-        """After a rejected follow-up request, return the completion before it; None without such a request."""
+        """Return the completion before a rejected follow-up request, or None if there was no such request."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:

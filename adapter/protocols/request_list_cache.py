@@ -30,8 +30,8 @@ Built = TypeVar("Built")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _KnownList:
-    """A list in an earlier request, which must not be changed. ``encoded`` has its bytes from the key to the end of the
-    last item, which cannot occur unescaped inside a JSON string."""
+    """A list in an earlier request, which must not be changed. ``encoded`` has its bytes in the request, from the key
+    to the end of the last item. Because they contain quotes, they cannot occur inside a JSON string."""
 
     encoded: bytes
     items: list[Json]

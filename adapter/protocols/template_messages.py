@@ -86,7 +86,7 @@ def prepare_template_messages(
 
 
 def prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
-    """Return definitions of the ``shown`` tools: the client's, escaped, or new ones for tools it did not define."""
+    """Return the escaped definitions of the ``shown`` tools. A tool that the client did not define gets a new one."""
     prepare = partial(_prepare_tool_definitions, definitions_json, shown, format)
     return build_once(definitions_json, (shown, format), prepare)
 
@@ -225,7 +225,8 @@ class _MessageReader:
 
 @lru_cache(maxsize=64)
 def _get_closed_format(format: Format, closers: tuple[str, ...]) -> Format:
-    """Return ``format``, but with the template's own result ending, so that this ending is escaped in text."""
+    """Return ``format`` with the text that the template writes after a result, so that this text is escaped in
+    messages."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 

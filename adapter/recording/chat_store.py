@@ -112,7 +112,8 @@ class OpenChat:
         return Transcript.from_text(whole, self.id)
 
     def create_writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
-        """Return a function that writes a line immediately. After the first failure, ``fails`` gets the reason."""
+        """Return a function that writes a line immediately. The first failure calls ``fails`` with the reason, and ends
+        all writing."""
         is_broken = False
 
         def write(line: str) -> None:

@@ -126,7 +126,7 @@ class _LoggedExchange:
         self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None:
-        """Do nothing, because the observer receives the exchange."""
+        """Ignore the finished exchange, which `Observation.observe` also receives."""
 
 
 def _reparse_exchange(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:

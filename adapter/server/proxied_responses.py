@@ -189,7 +189,7 @@ class _Translated(ProxiedResponse):
             try:
                 response = await self.ask(body)
             except TemplatePromptError as error:
-                if await self._uses_previous(send):
+                if await self._send_previous(send):
                     return True
                 rejected, body = body, self._exchange.switch_to_text()
                 if body is None:
@@ -205,7 +205,7 @@ class _Translated(ProxiedResponse):
                 content = await self._upstream.read_body(response)
             finally:
                 response.close()
-            if await self._uses_previous(send):
+            if await self._send_previous(send):
                 return True
             body = self._upstream.detected.find_alternative(self._exchange, response.status, content)
             if body is None:
@@ -226,8 +226,8 @@ class _Translated(ProxiedResponse):
         """Send an answer of the exchange to the client."""
         raise NotImplementedError
 
-    async def _uses_previous(self, send: Send) -> bool:
-        """After a rejected follow-up request, send the previous answer. Return False if there was none."""
+    async def _send_previous(self, send: Send) -> bool:
+        """If a follow-up request was rejected, send the answer before it. Return whether an answer was sent."""
         if (previous := self._exchange.give_up()) is None:
             return False
         await self.deliver(send, previous)

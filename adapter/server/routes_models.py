@@ -23,7 +23,7 @@ VERSION_HEADER = "anthropic-version"
 
 
 def list_routes(upstream: ModelServer, pass_on: Endpoint) -> list[Route]:
-    """Return the routes. ``pass_on`` answers requests for models that the model server does not list."""
+    """Return the routes that list models or describe one. ``pass_on`` forwards a request to the model server."""
     return [
         Route("/v1/models", partial(_list_models, upstream, pass_on), methods=["GET"]),
         Route("/v1/models/{id:path}", partial(_answer_model, upstream, pass_on), methods=["GET"]),

@@ -68,7 +68,8 @@ def _complete_description(tool: Tool, host: Host, skills: Sequence[Skill]) -> To
 
 
 def _with_choices(tool: Tool, choices: Mapping[str, str]) -> Tool:
-    """Add the choices to the tool's description, and their names to its first sentence, which short prompts show."""
+    """List the choices at the end of the tool's description, and their names in its first sentence. Short prompts show
+    only that sentence."""
     first, end, rest = tool.description.partition(".")
     listed = "".join(f"\n- {name}: {text}" for name, text in choices.items() if text)
     return replace(tool, description=f"{first} ({' | '.join(choices)}){end}{rest}{listed}")

@@ -186,7 +186,8 @@ class MatchFeatures:
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes or inserts between, and equal adjacent rows, which may also be meant."""
+    """Return the rows that a hunk removes, or none at the place where it inserts. Adjacent rows that equal the removed
+    or inserted ones are included, because the model may have meant them."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     up = down = 0
     while hunk.start - up > 0 and old[hunk.start - up - 1] == moving[-1 - up % len(moving)]:
@@ -256,7 +257,8 @@ def _check_displaced(match: MatchFeatures) -> str:
 
 
 def _check_scope(match: MatchFeatures) -> str:
-    """Require a match of the lines that enclose the change (a function, section or key), and of the change's guard."""
+    """Require the same enclosing lines (a function, section or key) and the same guard (such as ``#ifdef``) as in the
+    old text."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)

@@ -81,9 +81,8 @@ def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: in
 
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
-    """Return whether the document's lines ``rows`` already have the indentation of ``new``. Their words are known to
-    match. If the patch changes only whitespace, all of the change must be present. The indentation may differ by the
-    same shift in all lines."""
+    """Return whether the document's lines ``rows``, whose words match ``new``, also have its indentation. All lines may
+    be shifted by the same amount. If the patch changes only whitespace, the whole change must be present."""
     sides = _list_nonblank_lines(old), _list_nonblank_lines(new), [search.document.lines[row] for row in rows]
     before, after, current = ([line.rstrip() for line in side] for side in sides)
     widths = [[measure_indent(line) for line in side] for side in sides]
@@ -119,8 +118,8 @@ def _has_new_whitespace(search: DocumentIndex, first: int, last: int, old: str, 
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
-    """Return whether, in pairs of indentations (the model's, the document's), deeper on one side is deeper on the
-    other."""
+    """Return whether both sides of the pairs order the lines equally. Each pair has a line's indentation in the model's
+    text and in the document."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 

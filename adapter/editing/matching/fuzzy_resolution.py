@@ -57,7 +57,7 @@ def resolve_fuzzily(task: MatchTask, alternatives: Sequence[Interpretation], old
 
 
 def _with_plain_elisions(task: MatchTask, interpretation: Interpretation) -> Interpretation:
-    """In both texts, replace comments like ``// unchanged`` with ``...`` if the file does not contain them."""
+    """Replace comments like ``// unchanged`` in the old and new text with ``...``, unless the file contains them."""
     written = filter(may_be_elision, interpretation.old.split("\n"))
     omissions = {line.strip() for line in written if not task.is_in_file(line)}
     old, new = (
@@ -94,6 +94,6 @@ def _find_first_nonblank(task: MatchTask, match: TextMatch) -> int:
 
 
 def _with_same_elisions(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """Return ``new`` with its ``...`` lines spelled as in ``old``, so that they count as kept lines."""
+    """Return ``new`` with its omission lines (such as ``# ...``) spelled as in ``old``, so that they count as kept."""
     spelled = iter([line for line in old if is_elision(line)])
     return [next(spelled, line) if is_elision(line) else line for line in new]

@@ -182,9 +182,9 @@ class _Locator(MatchTask):
         return built if isinstance(built, Rejection) else (replace(built[0], places=places), *built[1:])
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
-        """Return the match to edit, or None if the choice is ambiguous, and the first lines of all matches if they
-        matter. The match must be the only one, the only one with the same layout, or the one at the line hint. Without
-        a hint, it may also be the only match of whole words."""
+        """Return the match to edit, or None if the choice is ambiguous. The match must be the only one, the only one
+        with the same layout, or the one at the line hint. Without a hint, it may also be the only match of whole words.
+        The second value has the first lines of all matches if a line number could select another one."""
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0], ()

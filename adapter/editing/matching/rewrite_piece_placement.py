@@ -39,7 +39,7 @@ SHORTENED = 4
 MARGIN = 3.0
 """Minimum lead, in bits, over any choice with another span for a piece. Below it, the piece's span is uncertain."""
 NEXT_TO = 60
-"""No line of a piece may occur among this many unchanged lines on each side of the piece."""
+"""Number of unchanged lines, on each side of a piece, that must not contain a declaration that the piece adds."""
 MIN_REWRITTEN = 0.5
 """Lines that only a larger span deletes count as rewritten if the added lines contain at least this share of their
 names."""
@@ -130,8 +130,10 @@ class PiecePlacer(PieceCandidates):
         return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
 
     def _find_rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
-        """Return the ``spans`` that the model may have meant instead of ``span``, although their score is lower. If
-        ``piece`` changes nothing at ``span``, these are larger spans around it."""
+        """Return the ``spans`` with a lower score that the model may have meant instead of ``span``.
+
+        If ``piece`` changes nothing at ``span``, these are the larger spans around it.
+        """
         if len(piece.lines) == 1:
             return []
         if self._is_equal(piece, span):
@@ -169,15 +171,16 @@ class PiecePlacer(PieceCandidates):
         return there.is_reworded and keeps_ends and there.written > 1
 
     def _is_rewritten(self, piece: Piece, span: Placement, other: Placement) -> bool:
-        """Return whether the lines that ``piece`` adds at ``other`` contain most names in the lines it deletes only
-        there."""
+        """Return whether ``piece`` at ``other`` rewrites the lines that it would not delete at ``span``: the lines that
+        it adds contain most of their names."""
         added, removed = self._list_changed(piece, other)
         deleted = Counter(removed) - Counter(self._list_changed(piece, span)[1])
         return _contain_most_names(added, deleted.elements())
 
     def _assigns_again(self, piece: Piece, span: Placement, other: Placement) -> bool:
-        """Return whether a least indented line that ``piece`` adds at ``span`` assigns a name that is new there, and a
-        line that it would delete only at ``other`` assigns the same name."""
+        """Return whether ``piece`` adds an assignment at ``span`` that replaces one outside it: a line that would be
+        deleted only at ``other`` assigns the same name. Only the least indented added lines, and names new to ``span``,
+        count."""
         added, removed = self._list_changed(piece, span)
         deleted = Counter(self._list_changed(piece, other)[1]) - Counter(removed)
         depth = min(map(measure_indent, filter(None, added)), default=0)
@@ -186,7 +189,7 @@ class PiecePlacer(PieceCandidates):
         return _assign_same_name([*deleted], new)
 
     def _list_changed(self, piece: Piece, span: Placement) -> tuple[list[str], list[str]]:
-        """Return the lines that ``piece`` adds at ``span``, and those that it removes."""
+        """Return the lines that ``piece`` adds at ``span``, and the lines that it removes."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         changes = find_changes(actual, lines)
         added = [line for change in changes for line in lines[change.new_start : change.new_end]]

@@ -66,7 +66,7 @@ class _Head(NamedTuple):
     section: str = ""
 
     def find_end(self, lines: Sequence[str]) -> int | None:
-        """Return the number of ``lines`` that the counts cover, or None if the counts never fit."""
+        """Return the number of ``lines`` at which both counts are reached, or None if they never are."""
         old, new = self.old_count, self.new_count
         if old is None or new is None:
             return None

@@ -235,8 +235,8 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 def strip_line_numbers(text: str) -> dict[bool, str]:
     """Strip ascending line numbers such as ``12| x``, ``12: x`` or the output of ``cat -n``, if every line has one.
 
-    A space after the prefix may belong to the prefix or to the line. The key True is for the result without the space,
-    False for the result with it. The likelier result comes first.
+    Return one or two results, the likelier first, or {} if a line has no number. A space after the number may belong to
+    it or to the line: the result without this space has the key True, the result with it has the key False.
     """
     lines = text.split("\n")
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):

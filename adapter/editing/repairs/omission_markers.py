@@ -144,7 +144,7 @@ def find_replacing_comments(old: Sequence[str], new: Sequence[str], is_prose: bo
                 index for index in written if index in possible and not _has_adjacent_comment(new, index, written)
             )
             for index in islice(comments, MAX_PER_HUNK):
-                if _stands_for_code(new[index : written.stop], removed, new[written.start : index]):
+                if _represents_code(new[index : written.stop], removed, new[written.start : index]):
                     yield index
 
 
@@ -158,10 +158,12 @@ def _has_adjacent_comment(new: Sequence[str], index: int, written: range) -> boo
     return any(_COMMENT.match(new[at]) for at in (index - 1, index + 1) if at in written)
 
 
-def _stands_for_code(written: Sequence[str], removed: Sequence[str], above: Sequence[str]) -> bool:
-    """Return whether the comment ``written[0]``, below the lines ``above``, represents some of the ``removed`` lines. A
-    comment on new code does not, unless the new code uses a name that the removed lines assign, or replaces only the
-    last of these lines."""
+def _represents_code(written: Sequence[str], removed: Sequence[str], above: Sequence[str]) -> bool:
+    """Return whether the comment ``written[0]``, below the lines ``above``, represents some of the ``removed`` lines.
+
+    A comment on the new code below it does not, unless that code uses a name that the removed lines assign, or replaces
+    only the last of the removed lines.
+    """
     comment, below = written[0].strip(), "".join(written[1:2])
     if any(fuzz.ratio(line.strip(), comment) >= MIN_PARTNER for line in removed):  # commented out, or reworded
         return False
@@ -229,8 +231,8 @@ def _has_only_known_words(words: Sequence[str]) -> bool:
 
 
 def _find_edges_for_lost_lines(removed: Sequence[str], written: Sequence[str]) -> set[int]:
-    """Return the indexes of the first and last lines in ``written``. Leave one out if another written line is similar
-    to the corresponding first or last line of ``removed``."""
+    """Return the indexes of the first and last lines in ``written``, if they may represent the lost first and last
+    lines of ``removed``. A removed line is not lost if another written line is similar to it."""
     filled = [index for index, line in enumerate(written) if line.strip()]
     code = [line.strip() for line in removed if re.search(r"\w", line)]
     pairs = [(filled[0], code[0]), (filled[-1], code[-1])] if filled and code else []

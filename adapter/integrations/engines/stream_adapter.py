@@ -198,10 +198,10 @@ def _list_reasoning_markers(format: Format | None) -> tuple[frozenset[str], froz
 
 
 class ReasoningRemainder(str):
-    """The text without reasoning, which the engine passes from the reasoning parser to the tool parser.
+    """The text after reasoning, as a string that also carries a parsed result.
 
-    ``delta`` is the whole result of a complete response, or the result before this text in a stream. The object is true
-    if the text or ``delta`` is not empty.
+    The engine passes it from the reasoning parser to the tool parser. ``delta`` is the result of a complete response,
+    or the result before this text in a stream. The string is truthy if the text or ``delta`` is not empty.
     """
 
     __slots__ = ("delta",)

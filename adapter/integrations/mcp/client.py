@@ -155,7 +155,7 @@ class McpTools:
 def _pin_on_call(
     function: Callable[..., object], pins: DefinitionPins, name: str, definition: Any
 ) -> Callable[..., object]:
-    """Wrap a tool's function so that a call pins the tool's definition, because only approved tools are called."""
+    """Wrap a tool's function so that a call pins the tool's definition: a call means that the tool was approved."""
 
     def call(**arguments: Json) -> object:
         pins.save({name: definition})

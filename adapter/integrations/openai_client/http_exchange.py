@@ -95,13 +95,14 @@ class OpenAIExchange:
         )
 
     def choose_abandoned_response(self, response: Any) -> Any:
-        """Return the response to use if a retry after ``response`` failed, or None if the first answer is unusable."""
+        """Return the answer before a failed retry, as the client's response, or None if it is unusable. Its headers are
+        based on ``response``."""
         assert isinstance(self.answer, BufferedExchange)
         completion = self.answer.give_up()
         return None if completion is None else self._build_response(response, 200, completion)
 
     def build_request(self, post: HttpPost) -> Any:
-        """Build an additional request to the client's server."""
+        """Build the HTTP request for ``post``, which goes to the same server as the client's request."""
         url = self.http_request.url
         base = url.path.removesuffix(CHAT)
         path = base + post.path[3:] if post.path.startswith("/v1/") else base.removesuffix("/v1") + post.path

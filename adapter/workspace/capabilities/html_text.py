@@ -89,7 +89,7 @@ def split_tokens(page: str) -> Iterator[Token]:
 
 
 def _find_position_after(page: str, ending: str, position: int, *, keep: bool = False) -> int:
-    """Return the position after ``ending`` (with ``keep``, before it), or -1 if it does not occur."""
+    """Return the position after the next ``ending`` or, if ``keep`` is true, before it. Return -1 if there is none."""
     index = page.find(ending, position)
     return index if index < 0 or keep else index + len(ending)
 

@@ -144,7 +144,7 @@ class ChangeJournal:
         return os.path.isdir(self.directory)  # noqa: PTH112
 
     def holds(self, *names: str) -> bool:
-        """Return whether one of ``names`` exists, without taking the lock."""
+        """Return whether the journal's directory contains one of ``names``. Does not take the lock."""
         return any(os.path.lexists(os.path.join(self.directory, name)) for name in names)  # noqa: PTH118
 
     def has_room(self) -> bool:
