@@ -334,7 +334,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._guided_request = build_guided_request(
                 query, self._client, self._guided_choice, self.format.name, self.workspace, is_first=self._is_first_turn
             )
-        self._help_with_change(query)
+        self._adjust_for_very_small_model(query)
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
@@ -397,7 +397,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)
 
-    def _help_with_change(self, query: AskModel) -> None:
+    def _adjust_for_very_small_model(self, query: AskModel) -> None:
         """Ask a very small model for a whole file, or constrain its answer, if it needs help with a file change."""
         if self._help is None or self._client is None or self._session is None:
             return

@@ -135,7 +135,7 @@ def test_a_profile_takes_a_format_file(format_file):
         ('body = "lines"', 'body = "json"', "line 2: body: body 'json' does not allow a [pairs] table"),
         ('last = "\\n[[end]]"', 'last = "\\n"', "no parser supports this format"),
         ('head = "[[use "', "head =", "line 3"),
-        ("]]", "]" * 60_000, "larger than 50,000 bytes"),
+        ("]]", "]" * 60_000, "whose maximum is 50,000 bytes"),
     ],
 )
 def test_an_error_in_a_format_file_names_line_and_key(format_file, before, after, error):
