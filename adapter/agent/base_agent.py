@@ -371,6 +371,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             add_further_calls(answer, self._message, self.tools, self.format)
         turn, usage = answer.finish()
         self._answer = None
+        if self._help is not None:
+            self._help.question = None
         self._observe(turn)
         step = self._session.on_answer(turn, usage.prompt if usage else None, answer.finish_reason)
         if self._constraint not in ("prefer", "required"):

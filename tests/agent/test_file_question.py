@@ -8,6 +8,7 @@ from adapter.agent.agent import Agent
 from adapter.agent.file_question import MAX_FILE, FileQuestion, find_file_question, read_short_file
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.session_steps import AskModel, SessionLimits
 from adapter.dialects import get_dialect
 from adapter.parsing.formats import get_format
 from adapter.workspace import Workspace
@@ -204,6 +205,20 @@ def test_very_small_model_is_asked_for_the_file(tmp_path, first, parameters, tex
     assert (tmp_path / "a.py").read_text() == text
     assert len(limited) == (parameters == SMALL)
     assert ("Rename x to y in a.py\n\nWrite the whole changed file a.py." in server.prompts[1]) == bool(limited)
+
+
+def test_prompt_after_a_question_is_the_conversation(tmp_path):
+    """`/prompt` of a chat shows it."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    limits = SessionLimits(turns=2)
+    with (
+        TemplateServer("llama.cpp", CHATML, READ, "```\ny = 1\n```", parameters=SMALL) as server,
+        Agent(tmp_path, base_url=server.url, approve="yolo", limits=limits) as agent,
+    ):
+        assert agent.run("Rename x to y in a.py").reason == "turns"
+        sent, _ = agent.build_request(AskModel(agent.messages, 0))
+    assert "Write the whole" in server.prompts[-1]
+    assert "Write the whole" not in str(sent)
 
 
 def test_file_that_was_only_listed_or_moved_is_not_shown():
