@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.call_history import CallHistory, may_change
 from adapter.core.text.word_stems import split_words, stem_word
+from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import ACTIONS, VERB_STEMS, find_requested_action
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
@@ -28,18 +29,23 @@ _FIRST_WORD = re.compile(r"\W*(?:please\W+)?(\w+)", re.IGNORECASE)
 def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool | None:
     """Return the tool that the request asks for, or None if there is none.
 
-    Return None if a tool was called in the conversation, or if ``content`` asks a question or gives a reason. For a
-    question that ``content`` answers with an invented number, return the tool that reads the subject of the question.
+    Return None if a tool was called in the conversation, or if ``content`` is long, asks a question or gives a reason,
+    unless the request is to run a file. For a question that ``content`` answers with an invented number, return the
+    tool that reads the subject of the question.
     """
-    if history.calls or not 0 < len(content) <= MAX_LENGTH or _REASON.search(content) or wants_text(history.request):
+    if history.calls or content == "" or wants_text(history.request):
+        return None
+    is_short = len(content) <= MAX_LENGTH and not _REASON.search(content)
+    verb = find_requested_action(history.request)[1]
+    if (is_short or find_paths(history.request)) and RUNS.match(history.request, verb):
+        runners = [tool for tool in tools.values() if tool.effect == "execute"]
+        if len(runners) == 1:
+            return runners[0]
+    if not is_short:
         return None
     asked = {stem_word(word) for word in split_words(history.request)}
     prefixes = Counter(words[0] for name in tools if (words := split_words(name)))
     first = _FIRST_WORD.match(history.request)
-    if first and RUNS.match(history.request, first.start(1)):
-        runners = [tool for tool in tools.values() if tool.effect == "execute"]
-        if len(runners) == 1:
-            return runners[0]
     if history.is_question:
         has_invented = any(number not in history.text for number in re.findall(r"\d+", content))
         found = (name for name in tools if has_invented and not may_change(name, tools))

@@ -172,11 +172,19 @@ def test_edit_that_the_model_began_shows_the_action(request_, arguments, found):
 
 @pytest.mark.parametrize(
     ("request_", "is_asked"),
-    [("run sh a.sh, what's missing?", True), ("Please run `make`", True), ("Run me through a.sh", False)],
+    [
+        ("run sh a.sh, what's missing?", True),
+        ("Do the tests in a.py pass? Run them and tell me the error.", True),
+        ("Please run `make`", True),
+        ("Run me through a.sh", False),
+    ],
 )
 def test_command_that_the_user_asks_for_is_run(request_, is_asked):
-    tool = find_unused_tool("Nothing is missing.", CallHistory(request_), get_dialect("blade").tools)
-    assert (tool is not None and tool.name == "run_command") == is_asked
+    """Instructions for the user are no result of a file, however long they are."""
+    for content in ("Nothing is missing.", "Open a terminal, because you need one. " * 20):
+        tool = find_unused_tool(content, CallHistory(request_), get_dialect("blade").tools)
+        is_short = len(content) < 100
+        assert (tool is not None and tool.name == "run_command") == (is_asked and (is_short or "a." in request_))
 
 
 @pytest.mark.parametrize(
