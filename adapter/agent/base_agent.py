@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from adapter.agent.agent_workspace import open_workspace
+from adapter.agent.answer_constraint import AnswerConstraint
 from adapter.agent.answer_reader import AgentEvent, AnswerReader
 from adapter.agent.prompt_setup import (
     add_further_calls,
@@ -23,7 +24,6 @@ from adapter.agent.prompt_setup import (
     select_basic_tools,
     validate_prompt_mode,
 )
-from adapter.agent.retry_constraint import build_edit_constraint, build_no_call_constraint, build_retry_constraint
 from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
@@ -48,7 +48,6 @@ from adapter.parsing.parser import Parser, parse
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
-from adapter.tools.call_validation import is_valid
 from adapter.tools.operations.permissions import ApprovalRequest, Approver
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
@@ -229,10 +228,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         tool_turns = 1 if self._guided_choice else None
         self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=tool_turns)
         self.system = system or self._build_system_prompt(tools)
-        self._free_fields, self._constraint_fields = build_constraint_fields(
+        free, constrained = build_constraint_fields(
             chat, self._constraint, self.workspace.tools, self.format.name, self._reply
         )
-        self._is_constrained = self._constraint in ("prefer", "required")
+        self._answer_constraint = AnswerConstraint(
+            self._constraint, self._client, self.format.name, self._is_very_small, free, constrained
+        )
         self._is_connected = True
 
     def _shorten_tools(self, task: str) -> None:
@@ -287,7 +288,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _create_session(self, task: str) -> Session:
         self._shorten_tools(task)
-        self._is_constrained = self._constraint in ("prefer", "required")
+        self._answer_constraint.begin()
         if self._help is not None:
             self._help.begin()
         shows_calls, rails = self.shows_calls, self.guardrails
@@ -363,7 +364,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return self._guided_request.parsing.generation_prompt
         if self._own is None:
             return None
-        return "" if self._is_constrained else self._own.template_prompt.traits.generation_prompt
+        return "" if self._answer_constraint.is_active else self._own.template_prompt.traits.generation_prompt
 
     def _take_next_step(self, answer: AnswerReader) -> AskModel | RunTools | Finished:
         assert self._session is not None
@@ -375,38 +376,16 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._help.question = None
         self._observe(turn)
         step = self._session.on_answer(turn, usage.prompt if usage else None, answer.finish_reason)
-        if self._constraint not in ("prefer", "required"):
-            self._is_constrained = self._constrains_next(turn, step)
+        self._answer_constraint.update(turn, step, self._session.history, self.tools)
         return step
-
-    def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
-        """Return whether to constrain the next answer.
-
-        With the constraint ``arguments``, constrain it if this answer has calls, but no valid one. Without a
-        constraint, constrain it to the tools that a guardrail requires, or to words if the model only repeated a call.
-        """
-        if self._constraint == "arguments":
-            is_tried = bool(turn.calls or turn.invalid)
-            return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
-        if not isinstance(step, AskModel) or self._client is None or self._constraint == "off" or self._session is None:
-            return False
-        tools = ToolSet([self.tools[name] for name in step.held_to if name in self.tools])
-        history, is_small = self._session.history, self._is_very_small
-        self._constraint_fields = build_retry_constraint(
-            self._client, self.format.name, history, tools, is_small=is_small
-        )
-        if step.in_words and not turn.reasoning:
-            self._constraint_fields = build_no_call_constraint(self._client)
-        return bool(self._constraint_fields)
 
     def _adjust_for_very_small_model(self, query: AskModel) -> None:
         """Ask a very small model for a whole file, or constrain its answer, if it needs help with a file change."""
-        if self._help is None or self._client is None or self._session is None:
+        if self._help is None or self._session is None:
             return
         history, tools = self._session.history, self.tools
-        if self._help.choose_question(query, history, tools) is None and not self._is_constrained:
-            self._constraint_fields = build_edit_constraint(self._client, self.format.name, history, tools)
-            self._is_constrained = bool(self._constraint_fields)
+        if self._help.choose_question(query, history, tools) is None:
+            self._answer_constraint.constrain_edit(history, tools)
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
         """Return the messages for ``query`` and the additional request fields, which only a `ChatClient` supports."""
@@ -416,8 +395,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return body.pop("messages"), body
         if self._help is not None and (question := self._help.build_request()):
             return question
-        fields = self._constraint_fields if self._is_constrained else self._free_fields
-        if self._is_very_small and self._own is not None and query.in_words and self._is_constrained:
+        fields = self._answer_constraint.fields
+        if self._is_very_small and self._own is not None and query.in_words and self._answer_constraint.is_active:
             messages = build_plain_question(query.messages, self._message)
             return (messages, fields) if messages else self._own.build_request(query.messages, fields)
         return (query.messages, fields) if self._own is None else self._own.build_request(query.messages, fields)

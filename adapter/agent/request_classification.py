@@ -43,7 +43,7 @@ _EXAMPLES = (
 
 
 def needs_classification(request: str) -> bool:
-    """Return whether a request names a file, but is no question and begins with no known verb."""
+    """Return whether a request names a file, is not a question, and begins with no known verb."""
     is_short = len(request) <= MAX_REQUEST and find_paths(request) != []
     return is_short and not find_requested_action(request)[0] and not is_question(request)
 
