@@ -133,8 +133,7 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         return _build_native_request(request, options)
     if options.guided_choice is not None and request.allowed and options.may_guide_choice(request.body):
         return _build_assisted_request(request, options, options.guided_choice)
-    as_text = partial(_translate, request, options.with_prompt(template_prompt=None))
-    request = apply_shortlist(request, options)
+    with_all_tools, request = request, apply_shortlist(request, options)
     enforcement = build_enforcement(request, options)
     prompted = build_prompt(request, options, enforcement)
     prefill = _PREFILLS.get(options.kind or "", "message")
@@ -147,6 +146,7 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
     ):
         body |= build_lazy_constraint_fields(request, options, enforcement)
     translated = _build_unchanged_request(request, options)
+    may_fall_back = prompted.template_prompt and options.prompt.mode == "auto"
     return replace(
         translated,
         body=body,
@@ -163,8 +163,13 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         ),
         follow_up=_follow_up(request, options, enforcement),
         memory=options.memory,
-        as_text=as_text if prompted.template_prompt and options.prompt.mode == "auto" else None,
+        as_text=partial(_translate_as_text, with_all_tools, options) if may_fall_back else None,
     )
+
+
+def _translate_as_text(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+    """Translate a request without the model's chat template."""
+    return _translate(request, options.with_prompt(template_prompt=None))
 
 
 _PREFILLS: dict[str, Prefill] = {"llama.cpp": "completion", "vllm": "final_message"}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
+from adapter.protocols.request_list_cache import build_once
 
 INPUT = "input"
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -59,7 +60,7 @@ def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonOb
     invalid tool or message.
     """
     is_legacy = bool(body.get("functions")) and not body.get("tools")
-    custom = frozenset(_list_custom_names(body.get("tools")))
+    custom = build_once(body.get("tools"), "custom", lambda: frozenset(_list_custom_names(body.get("tools"))))
     messages = body.get("messages")
     new_messages = messages[start:] if isinstance(messages, list) else []
     _check_roles(new_messages, start)

@@ -115,7 +115,7 @@ def _remember(content: bytes, place: _Place, items: list[Json]) -> None:
     if place.name == "tools":
         _keep(known.items)
     kept = [each for each in _KNOWN if each is not known and each is not place.known] + [known]
-    total = sum(len(each.encoded) for each in kept)
+    total = sum([len(each.encoded) for each in kept])  # faster than a generator
     while total > MAX_BYTES or len(kept) > MAX_KNOWN:
         total -= len(kept.pop(0).encoded)
     _KNOWN[:] = kept
