@@ -296,10 +296,10 @@ def continue_last_message(body: JsonObject, prefill: Prefill) -> JsonObject:
 
     llama.cpp rejects such a message if the template allows reasoning, and other templates would end it.
     """
-    *before, last = body["messages"]
-    if not before or last["role"] != "assistant":
+    before, last = body["messages"][:-1], body["messages"][-1:]
+    if not before or last[0]["role"] != "assistant":
         return body
-    text = get_text(last.get("content"))
+    text = get_text(last[0].get("content"))
     return continue_text({**body, "messages": before}, text, prefill) if text else {**body, "messages": before}
 
 

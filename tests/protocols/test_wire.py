@@ -693,6 +693,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 
 @example(body={"system": [None], "tools": [{"name": "any", "input_schema": None}]}, dialect="anthropic")
+@example(body={"system": [None]}, dialect="anthropic")
 @given(
     body=FIELDS | st.dictionaries(st.sampled_from(WORDS), VALUES),
     dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
