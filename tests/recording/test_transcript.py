@@ -33,8 +33,8 @@ def test_a_transcript_without_answers_has_none():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "first line is not the header"),
-        ('{"kind": "chunk"}\n', "first line is not the header"),
+        ("", "header that `adapter run --record` writes is missing"),
+        ('{"kind": "chunk"}\n', "header that `adapter run --record` writes is missing"),
         ("not json\n", "line 1"),
         (HEADER.model_dump_json() + '\n{"kind": "sneeze"}\n', "line 2"),
         (json.dumps(HEADER.model_dump(mode="json") | {"version": 99}) + "\n", "version 99"),

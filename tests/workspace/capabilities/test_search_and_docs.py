@@ -246,7 +246,7 @@ def test_key_in_response_is_redacted(server, monkeypatch):
 )
 def test_query_that_cannot_be_sent_is_an_error_for_the_model(query, body, said):
     service = HttpSearch("http://127.0.0.1:1/?q={query}", body=body)
-    with pytest.raises(ToolError, match=f"{said}.*make the query shorter or simpler"):
+    with pytest.raises(ToolError, match=f"{said}.*make it shorter or simpler"):
         service.search(SearchWeb(query))
 
 

@@ -215,5 +215,5 @@ def test_forged_batch_does_not_restore_files_that_run_later(tmp_path):
     record = _forge(root, state, ".envrc", "run me\n")
     (record.parent.parent / "batch").write_text("0")
     with Workspace(root, approve="yolo", state=state) as workspace:
-        assert any("undo it with `adapter undo`" in note for note in workspace.recovered)
+        assert any("use `adapter undo`" in note for note in workspace.recovered)
     assert not (root / ".envrc").exists()
