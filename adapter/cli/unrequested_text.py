@@ -37,7 +37,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 @dataclass(frozen=True)
 class TextComparison:
-    """A comparison of the files that a run changed with its task. ``task_words``: the words of the task, without its
+    """Compares the text that a run wrote to files with the task. ``task_words``: the words of the task, without its
     paths. ``results``: the results of calls."""
 
     task: str

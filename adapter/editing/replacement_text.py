@@ -172,7 +172,7 @@ class _Merge:
             self.output[-1] = OutputLine(self.output[-1].text.rstrip() + ",", step.line_start)
 
     def _separates_addition(self, step: LineMapping) -> bool:
-        """Return whether the old text has blank lines, unlike the new text, that separate added lines from others."""
+        """Return whether the blank lines in ``step``, which the new text lacks, separate added lines from others."""
         beside = (*self.old[max(0, step.old_start - 1) : step.old_start], *self.old[step.old_stop : step.old_stop + 1])
         if any(map(str.strip, self.old[step.old_start : step.old_stop])) or all(map(str.strip, beside)):
             return False
@@ -241,8 +241,11 @@ class _Merge:
 
 
 def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
-    """Return the lines with the same shape in both texts, which show the document's indentation. If only lines such as
-    ``end`` or ``}`` are reindented, they are excluded, because they may be paired with the wrong lines."""
+    """Return the matched lines that show how the document's indentation differs from the model's: lines with the same
+    words and punctuation on both sides, or all if there are none.
+
+    If only lines such as ``end`` or ``}`` differ in indentation, they are left out, because they may be paired wrongly.
+    """
     alike = [pair for pair in matched if _has_same_shape(*pair[1:])]
     if not any(written.strip() for _, written, _ in alike):
         alike = list(matched)

@@ -36,7 +36,7 @@ _KEY = re.compile(
 
 
 def normalize_path(path: str) -> str:
-    """Return ``path`` without repeated slashes and a slash at its end, which come from clients' base URLs."""
+    """Return ``path`` without repeated and final slashes, which clients' base URLs may add."""
     return re.sub("/{2,}", "/", path).rstrip("/") or "/"
 
 

@@ -283,7 +283,7 @@ def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -
 def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
     """Return the plan, with its new file content replaced by the approver's if the decision contains any.
 
-    Raises UsageError if it does, but the plan does not change exactly one text file.
+    Raises UsageError if it contains any but the plan does not change exactly one text file.
     """
     content = decision.content if decision is not None else None
     if content is None:

@@ -140,7 +140,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _check_directories(path: str, names: list[str]) -> None:
-    """Raise ToolError if a parent of ``path`` is a note, or if ``path`` is a directory of notes."""
+    """Raise ToolError if a parent of ``path`` is a note, or if ``path`` is a directory that contains notes."""
     for parent in map(str, PurePosixPath(path).parents):
         if escape_for_display(parent) in names:
             raise ToolError(f"{escape_for_display(parent)} is a note, not a directory of notes; choose another name")

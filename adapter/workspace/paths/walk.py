@@ -143,7 +143,7 @@ class Walk:
             calls.close(descriptor)
             raise
         if self.gitignore:
-            rules = (*rules, *_ignore_files(descriptor, self._join_below_root(prefix), self.notes))
+            rules = (*rules, *_read_ignore_file(descriptor, self._join_below_root(prefix), self.notes))
         self._levels.append(_Level(descriptor, prefix, iter(self._filter(entries, prefix, rules)), rules))
 
     def _list_entries(self, descriptor: int) -> list[_Entry]:
@@ -187,7 +187,7 @@ class Walk:
         for length in range(len(self.parts)):
             above = self.parts[:length]
             with self.root.open_directory("/".join(above) or ".") as (descriptor, _):
-                files += _ignore_files(descriptor, "".join(part + "/" for part in above), self.notes)
+                files += _read_ignore_file(descriptor, "".join(part + "/" for part in above), self.notes)
         return tuple(files)
 
     def _stop(self, limit: str) -> None:
@@ -203,8 +203,8 @@ def list_files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) 
     return ["/".join((*walk.parts, node.path)) for node in islice(found, limit)]
 
 
-def _ignore_files(descriptor: int, base: str, notes: list[str]) -> list[IgnoreFile]:
-    """Parse the ``.gitignore`` of an open directory; empty if it has no readable one."""
+def _read_ignore_file(descriptor: int, base: str, notes: list[str]) -> list[IgnoreFile]:
+    """Parse the ``.gitignore`` in an open directory. Return [] if there is none, or if it cannot be read."""
     try:
         status = calls.stat(".gitignore", descriptor)
         with open_regular(ResolvedPath(descriptor, ".gitignore", (".gitignore",), status)) as file:

@@ -20,7 +20,7 @@ _BLANK_RUN = re.compile(r"\n{4,}")
 
 
 def _decode_for_console(error: UnicodeError) -> tuple[str, int]:
-    """Decode the rest of a line that is not UTF-8 with the code page of Windows consoles."""
+    """Decode the rest of a line from its first byte that is not UTF-8, with the code page of Windows consoles."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     end = error.object.find(b"\n", error.start) % (len(error.object) + 1)
